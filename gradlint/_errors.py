@@ -1,0 +1,72 @@
+"""Errors that a user can mend: each says where, what was expected, and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class GradlintError(Exception):
+    """Bad usage, configuration or specification.
+
+    Args:
+        message: one line, what is wrong.
+        place: where, as ``file:line:column`` or the option's name; empty when there is none.
+        hint: the next step.
+
+    The command line prints these three and exits with :attr:`exit_code`.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        head = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{head}\n{self.hint}" if self.hint else head
+
+
+class TargetError(GradlintError):
+    """A target that does not exist or names no operator."""
+
+
+class InputsError(GradlintError):
+    """What ``--inputs`` or ``sample_inputs`` gave can't be used as arguments."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a specification: a place in the file, what is wrong, what to write."""
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+    hint: str = ""
+
+
+class SpecError(GradlintError):
+    """A specification with one or more mistakes, all reported at once.
+
+    Args:
+        path: the file, as the user gave it.
+        problems: every mistake found, in the order of their lines.
+    """
+
+    def __init__(self, path: str, problems: list[Problem]) -> None:
+        self.path = path
+        self.problems = problems
+        lines = []
+        for problem in problems:
+            place = path
+            if problem.line is not None:
+                place += f":{problem.line}"
+                if problem.column is not None:
+                    place += f":{problem.column}"
+            lines.append(f"{place}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
+        super().__init__("\n".join(lines))
+
+
+__all__ = ["GradlintError", "InputsError", "Problem", "SpecError", "TargetError"]

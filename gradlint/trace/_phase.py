@@ -1,0 +1,41 @@
+"""Which part of the user's code is running now, for the process that watches from outside.
+
+A worker installs a sink (a few bytes of shared memory); after a crash or a hang the parent reads
+from it whether forward or backward was running. Without a sink, entering a phase costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+#: Names of phases in the order of a run; the sink receives the position in this tuple.
+PHASES = ("start", "import", "inputs", "forward", "backward", "rule", "done")
+
+_sink: Callable[[int], None] | None = None
+_current = 0
+
+
+def install(sink: Callable[[int], None] | None) -> None:
+    """Send every later phase, as an index into :data:`PHASES`, to ``sink``."""
+    global _sink
+    _sink = sink
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Mark the body as running in phase ``name``; the phase before is restored behind it."""
+    global _current
+    before = _current
+    _enter(PHASES.index(name))
+    try:
+        yield
+    finally:
+        _enter(before)
+
+
+def _enter(index: int) -> None:
+    global _current
+    _current = index
+    if _sink is not None:
+        _sink(index)

@@ -1,0 +1,264 @@
+"""An op bound to a sample: the function that rules differentiate and perturb.
+
+A :class:`Problem` hides what differs between kinds of operator (a Function, a module with
+parameters, nested arguments, in-place ops, random numbers) behind three calls: ``forward`` at
+any values of the differentiable inputs, ``pull`` (a VJP from a fresh forward), and
+``pull_twice`` (a VJP of that VJP). The caller's tensors are never handed to the op: it gets
+copies, so an op that writes to its inputs can't spoil a later measurement.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradlint.inputs import map_tensors
+from gradlint.trace._phase import phase
+
+if TYPE_CHECKING:
+    from gradlint.inputs import Sample
+    from gradlint.targets import Op
+
+_LEAF_IN_PLACE = "leaf Variable that requires grad is being used in an in-place operation"
+_LEAF_VIEW_IN_PLACE = "a view of a leaf Variable that requires grad is being used in an in-place"
+
+
+class OpRaised(Exception):
+    """The op raised. ``phase`` is "forward" or "backward", ``error`` what it raised."""
+
+    def __init__(self, phase: str, error: BaseException) -> None:
+        super().__init__(f"{phase} raised {type(error).__name__}")
+        self.phase = phase
+        self.error = error
+
+
+@dataclass(frozen=True)
+class Input:
+    """A differentiable input. ``position``: index into forward's positional arguments, or None
+    for module parameters, keyword arguments and tensors inside containers."""
+
+    name: str
+    value: torch.Tensor
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tensor that forward returned: ``output``, ``output[1]`` or ``output['loss']``."""
+
+    name: str
+    value: torch.Tensor
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether it is floating or complex and connected to the graph."""
+        return self.value.requires_grad and (
+            self.value.is_floating_point() or self.value.is_complex()
+        )
+
+
+class Problem:
+    """``op`` on ``sample``, in the sample's dtypes and on its device.
+
+    Args:
+        op: the operator.
+        sample: its arguments; tensors that require grad are the differentiable inputs.
+        seed: random numbers drawn inside the op come from this seed at every call, so that a
+            stochastic op is one fixed function (common random numbers).
+    """
+
+    def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
+        self.op = op
+        self.sample = sample
+        self.seed = seed
+        self.forward_calls = 0
+        self.backward_calls = 0
+        self.non_tensor_outputs: list[str] = []
+        self._copy_leaves = False
+        self._slots: dict[int, int] = {}
+        self.inputs: list[Input] = []
+        self._parameters: list[str] = []
+        self._buffers: dict[str, torch.Tensor] = {}
+        self._collect_inputs()
+
+    # -- the op as a function of its differentiable inputs ------------------------------------
+
+    def values(self) -> list[torch.Tensor]:
+        """The sample's own values of the differentiable inputs, detached."""
+        return [item.value for item in self.inputs]
+
+    def forward(
+        self, values: Sequence[torch.Tensor] | None = None, *, grad: bool = False
+    ) -> list[Output]:
+        """Outputs at ``values`` (default: the sample's own). Without ``grad`` no graph is made."""
+        leaves = self._leaves(self.values() if values is None else values, grad)
+        with torch.set_grad_enabled(grad):
+            return self._call(leaves)
+
+    def linearize(
+        self,
+        values: Sequence[torch.Tensor] | None = None,
+        *,
+        requires_grad: Sequence[bool] | None = None,
+    ) -> tuple[list[torch.Tensor], list[Output]]:
+        """Fresh leaves and the outputs connected to them by a graph."""
+        leaves = self._leaves(self.values() if values is None else values, True, requires_grad)
+        with torch.enable_grad():
+            return leaves, self._call(leaves)
+
+    def pull(
+        self,
+        cotangents: dict[str, torch.Tensor],
+        values: Sequence[torch.Tensor] | None = None,
+    ) -> list[torch.Tensor | None]:
+        """VJP from a fresh forward: one gradient (or None) an input.
+
+        Args:
+            cotangents: output name → cotangent of that output's shape; outputs left out get none.
+            values: the point; default the sample's own.
+        """
+        leaves, outputs = self.linearize(values)
+        chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
+        return self.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
+
+    def backward(
+        self,
+        outputs: Sequence[Output] | Sequence[torch.Tensor],
+        leaves: Sequence[torch.Tensor],
+        cotangents: Sequence[torch.Tensor],
+        *,
+        create_graph: bool = False,
+        retain_graph: bool | None = None,
+    ) -> list[torch.Tensor | None]:
+        """``torch.autograd.grad`` with ``allow_unused``; the op's exceptions become OpRaised."""
+        tensors = [item.value if isinstance(item, Output) else item for item in outputs]
+        self.backward_calls += 1
+        if not tensors or not leaves:
+            return [None] * len(leaves)
+        with phase("backward"):
+            try:
+                return list(
+                    torch.autograd.grad(
+                        tensors,
+                        list(leaves),
+                        [c.detach().clone() if not c.requires_grad else c for c in cotangents],
+                        allow_unused=True,
+                        create_graph=create_graph,
+                        retain_graph=retain_graph,
+                    )
+                )
+            except Exception as error:
+                raise OpRaised("backward", error) from error
+
+    # -- inner workings ------------------------------------------------------------------------
+
+    def _collect_inputs(self) -> None:
+        positions = {
+            id(value): index
+            for index, value in enumerate(self.sample.args)
+            if isinstance(value, torch.Tensor)
+        }
+        for name, tensor in self.sample.named_tensors(self.op.signature):
+            if id(tensor) in self._slots or not tensor.requires_grad:
+                continue
+            self._slots[id(tensor)] = len(self.inputs)
+            self.inputs.append(Input(name, tensor.detach(), positions.get(id(tensor))))
+        module = self.op.module
+        if module is None:
+            return
+        like = next(
+            (t for _, t in self.sample.named_tensors(self.op.signature) if t.is_floating_point()),
+            None,
+        )
+        for name, parameter in module.named_parameters():
+            value = _like(parameter.detach(), like)
+            if parameter.requires_grad:
+                self._parameters.append(name)
+                self.inputs.append(Input(name, value))
+            else:
+                self._buffers[name] = value
+        for name, buffer in module.named_buffers():
+            self._buffers[name] = _like(buffer.detach(), like)
+
+    def _leaves(
+        self,
+        values: Sequence[torch.Tensor],
+        grad: bool,
+        requires_grad: Sequence[bool] | None = None,
+    ) -> list[torch.Tensor]:
+        flags = requires_grad or [grad] * len(values)
+        return [
+            value.detach().clone().requires_grad_(flag)
+            for value, flag in zip(values, flags, strict=True)
+        ]
+
+    def _call(self, leaves: list[torch.Tensor]) -> list[Output]:
+        self.forward_calls += 1
+        with phase("forward"), common_random_numbers(self.seed):
+            try:
+                try:
+                    returned = self._invoke(leaves)
+                except RuntimeError as error:
+                    text = str(error)
+                    if self._copy_leaves or not (
+                        _LEAF_IN_PLACE in text or _LEAF_VIEW_IN_PLACE in text
+                    ):
+                        raise
+                    # An in-place op refuses leaves; it takes copies that are no leaves.
+                    self._copy_leaves = True
+                    returned = self._invoke(leaves)
+            except Exception as error:
+                raise OpRaised("forward", error) from error
+        self.non_tensor_outputs = []
+        return list(self._outputs("output", returned))
+
+    def _invoke(self, leaves: list[torch.Tensor]) -> Any:
+        passed = [leaf.clone() for leaf in leaves] if self._copy_leaves else leaves
+
+        def place(tensor: torch.Tensor) -> torch.Tensor:
+            slot = self._slots.get(id(tensor))
+            return tensor.detach().clone() if slot is None else passed[slot]
+
+        args, kwargs = map_tensors((self.sample.args, self.sample.kwargs), place)
+        if self.op.module is None:
+            return self.op.call(*args, **kwargs)
+        count = len(self._parameters)
+        state = dict(zip(self._parameters, passed[len(passed) - count :], strict=True))
+        state.update({name: value.clone() for name, value in self._buffers.items()})
+        return torch.func.functional_call(self.op.module, state, args, kwargs)
+
+    def _outputs(self, name: str, value: Any) -> Iterator[Output]:
+        if isinstance(value, torch.Tensor):
+            yield Output(name, value)
+        elif isinstance(value, (list, tuple)):
+            for index, part in enumerate(value):
+                yield from self._outputs(f"{name}[{index}]", part)
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                yield from self._outputs(f"{name}[{key!r}]", part)
+        elif value is not None:
+            self.non_tensor_outputs.append(f"{name}: {type(value).__name__}")
+
+
+@contextmanager
+def common_random_numbers(seed: int) -> Iterator[None]:
+    """Every generator (torch, ``random``, numpy where loaded) starts from ``seed`` in the body."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+    yield
+
+
+def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
+    if like is None:
+        return tensor
+    wanted = like.dtype if tensor.is_floating_point() else tensor.dtype
+    return tensor.to(device=like.device, dtype=wanted)
