@@ -1,0 +1,94 @@
+"""What a probe is given: one op on one sample, with the measurements that rules share."""
+
+from __future__ import annotations
+
+import shlex
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gradlint.report import Excerpt, Finding, Location
+from gradlint.trace._problem import Problem
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+    from gradlint.inputs import Sample
+    from gradlint.rules._rule import Rule
+    from gradlint.targets import Op
+    from gradlint.trace._record import RunRecord
+
+
+class Subject:
+    """One op on one sample under one seed. Costly measurements are made once, when first asked
+    for, and shared by the rules that read them."""
+
+    def __init__(self, op: Op, sample: Sample, settings: Settings) -> None:
+        self.op = op
+        self.sample = sample
+        self.settings = settings
+        self.seed = settings.seed
+        self.problem = Problem(op, sample, seed=settings.seed)
+
+    @cached_property
+    def run(self) -> RunRecord:
+        """The instrumented run: one forward and one backward with everything recorded."""
+        from gradlint.trace._record import record
+
+        return record(self.problem)
+
+    def finding(
+        self,
+        rule: Rule,
+        message: str,
+        *,
+        severity: str | None = None,
+        cause: str | None = None,
+        cause_text: str = "",
+        input: str | None = None,
+        output: str | None = None,
+        index: list[int] | None = None,
+        place: tuple[Location | None, Excerpt | None, list[Location]] | None = None,
+        evidence: dict[str, Any] | None = None,
+        help: str = "",
+    ) -> Finding:
+        """A finding of ``rule`` on this subject, with its reproduction line filled in.
+
+        Args:
+            place: where in the source, from ``gradlint.targets.source``; default the place where
+                the op is defined.
+        """
+        from gradlint.targets import source
+
+        location, excerpt, related = place or source.definition(self.op)
+        return Finding(
+            code=rule.code,
+            name=rule.name,
+            severity=severity or rule.severity,
+            message=message,
+            cause=cause,
+            cause_text=cause_text,
+            input=input,
+            output=output,
+            index=index,
+            location=location,
+            excerpt=excerpt,
+            related=list(related),
+            evidence=dict(evidence or {}),
+            help=help,
+            sample=self.sample.label,
+            seed=self.seed,
+            reproduce=reproduce(self.op.target, rule.code, self.settings, self.sample),
+        )
+
+
+def reproduce(target: str, code: str, settings: Settings, sample: Sample | None = None) -> str:
+    """The one command that shows a finding again, quoted for a POSIX shell."""
+    words = ["gradlint", "check", target, "--select", code, "--seed", str(settings.seed)]
+    if settings.inputs is not None:
+        words += ["--inputs", settings.inputs]
+    for name in settings.imports:
+        words += ["--import", name]
+    if settings.dtypes is not None:
+        words += ["--dtype", ",".join(settings.dtypes)]
+    if settings.devices != ("cpu",):
+        words += ["--device", ",".join(settings.devices)]
+    return shlex.join(words)
