@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from gradlint.trace._executed_return import executed_return
 
 if TYPE_CHECKING:
     import torch
 
     from gradlint.trace._problem import OpRaised, Output, Problem
+
+
+@dataclass(frozen=True)
+class TensorMeta:
+    """What the engine compares a gradient with: shape, dtype and device of forward's argument."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    requires_grad: bool = False
 
 
 @dataclass
@@ -24,6 +39,9 @@ class NodeRun:
         needs_input_grad: ``ctx.needs_input_grad``.
         is_tensor: for every forward argument, whether it was a tensor.
         arguments: names of forward's arguments, without ``ctx``.
+        metas: for every forward argument, its :class:`TensorMeta`, or None where it is no tensor.
+        leaves: for every forward argument, the differentiable input of the problem that it is
+            (an index), or None.
     """
 
     function: type
@@ -34,6 +52,8 @@ class NodeRun:
     needs_input_grad: tuple[bool, ...] = ()
     is_tensor: tuple[bool, ...] = ()
     arguments: tuple[str, ...] = ()
+    metas: tuple[TensorMeta | None, ...] = ()
+    leaves: tuple[int | None, ...] = ()
 
 
 @dataclass
@@ -44,7 +64,7 @@ class RunRecord:
         outputs: what forward returned (empty if it raised).
         cotangents: output name → cotangent used.
         gradients: what the engine delivered for each differentiable input, or None if it raised.
-        nodes: every Python Function backward that ran, in order; for an op of kind "function"
+        nodes: every Python Function backward that ran, in order; for an op that is a Function
             the op's own is ``own``.
         error: what the op or the engine raised, if anything.
         saved: tensors saved for backward, as (name, tensor).
@@ -59,6 +79,219 @@ class RunRecord:
     saved: list[tuple[str, torch.Tensor]] = field(default_factory=list)
 
 
+@dataclass
+class _Applied:
+    """One call of ``Function.apply`` during forward: the node it made and its arguments."""
+
+    function: type
+    node: Any
+    metas: tuple[TensorMeta | None, ...]
+    leaves: tuple[int, ...]  # ids of the argument objects
+
+
 def record(problem: Problem) -> RunRecord:
-    """Run ``problem`` once, watching the boundary between the user's backward and the engine."""
-    raise AssertionError("written by the trace helper")
+    """Run ``problem`` once, watching the boundary between the user's backward and the engine.
+
+    Args:
+        problem: the op on its sample; cotangents are drawn from ``problem.seed``.
+
+    Returns:
+        What was seen. Exceptions of the op and of the engine (``SystemExit`` too) are in
+        ``error``; what was recorded before them stays.
+    """
+    from gradlint.trace._problem import OpRaised
+    from gradlint.trace._saved import saved_tensors
+
+    run = RunRecord()
+    phase = "forward"
+    try:
+        with _watch_apply() as applied:
+            leaves, run.outputs = problem.linearize()
+        chosen = [output for output in run.outputs if output.differentiable]
+        run.cotangents = draw_cotangents(chosen, problem.seed)
+        phase = "backward"
+        with _watch_backward(problem, applied, leaves, run.nodes):
+            cotangents = [run.cotangents[output.name] for output in chosen]
+            run.gradients = problem.backward(chosen, leaves, cotangents)
+    except OpRaised as error:
+        run.error = error
+    except SystemExit as error:
+        run.error = OpRaised(phase, error)
+    if problem.op.function is not None:
+        mine = (node for node in run.nodes if node.function is problem.op.function)
+        run.own = next(mine, None)
+    if run.outputs:
+        run.saved = saved_tensors(problem)
+    return run
+
+
+def draw_cotangents(outputs: list[Output], seed: int) -> dict[str, torch.Tensor]:
+    """Random signed cotangents, one an output, by name: dtype, shape and device of the output."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    return {output.name: _cotangent(output.value.detach(), generator) for output in outputs}
+
+
+def _cotangent(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    wide = torch.complex128 if like.is_complex() else torch.float64
+
+    def normal(shape: torch.Size) -> torch.Tensor:
+        drawn = torch.randn(shape, generator=generator, dtype=wide)
+        return drawn.to(device=like.device, dtype=like.dtype)
+
+    if like.layout == torch.strided and not like.is_nested:
+        return normal(like.shape)
+    if like.layout == torch.sparse_coo:
+        filled = like.coalesce()
+        values = normal(filled.values().shape)
+        return torch.sparse_coo_tensor(filled.indices(), values, filled.shape)
+    # Other layouts have no common way to be filled at random: the output itself is as good as any.
+    return like.clone()
+
+
+@contextmanager
+def _watch_apply() -> Iterator[list[_Applied]]:
+    """Note every ``Function.apply`` of the body: only there are all arguments to be seen.
+
+    The hook sits on the class from which ``Function.apply`` inherits its last step, so that
+    ``f = MyFunction.apply``, bound before this ran, is seen too.
+    """
+    import torch
+    from torch.autograd.function import _SingleLevelFunction
+
+    applied: list[_Applied] = []
+
+    def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+        returned = super(_SingleLevelFunction, cls).apply(*args, **kwargs)  # type: ignore[misc]
+        parts = returned if isinstance(returned, tuple) else (returned,)
+        try:
+            nodes = [part.grad_fn for part in parts if isinstance(part, torch.Tensor)]
+            node = next((n for n in nodes if getattr(n, "_forward_cls", None) is cls), None)
+            metas = tuple(_meta(value) for value in args)
+            applied.append(_Applied(cls, node, metas, tuple(map(id, args))))
+        except Exception:  # tensor subclasses may refuse anything; the op must not suffer from it
+            return returned
+        return returned
+
+    missing = object()
+    before = _SingleLevelFunction.__dict__.get("apply", missing)
+    _SingleLevelFunction.apply = classmethod(apply)
+    try:
+        yield applied
+    finally:
+        if before is missing:
+            del _SingleLevelFunction.apply
+        else:
+            _SingleLevelFunction.apply = before
+
+
+def _meta(value: Any) -> TensorMeta | None:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return None
+    return TensorMeta(tuple(value.shape), value.dtype, value.device, value.requires_grad)
+
+
+@contextmanager
+def _watch_backward(
+    problem: Problem, applied: list[_Applied], leaves: list[torch.Tensor], nodes: list[NodeRun]
+) -> Iterator[None]:
+    """Append a :class:`NodeRun` to ``nodes`` for every Python Function's backward of the body.
+
+    The engine calls ``apply`` of the node, in whatever thread it works. The node's class takes
+    it from ``BackwardCFunction``: replaced there, it is seen for inherited, decorated and
+    non-static backwards, and behind in-place views where the graph hides the node.
+    """
+    from torch.autograd.function import BackwardCFunction
+
+    slots = {id(leaf): index for index, leaf in enumerate(leaves)}
+    before = {
+        name: getattr(BackwardCFunction, name)
+        for name in ("apply", "apply_boxed")
+        if hasattr(BackwardCFunction, name)
+    }
+
+    def watched(original: Any) -> Any:
+        def apply(node: Any, *args: Any) -> Any:
+            entry = _entry(problem, node, applied, slots)
+            boxed = len(args) == 1 and isinstance(args[0], list)
+            entry.grad_outputs = tuple(args[0]) if boxed else args
+            nodes.append(entry)
+            try:
+                with executed_return(_user_backward(entry.function)) as seen:
+                    entry.returned = original(node, *args)
+            except BaseException as error:
+                entry.raised = error
+                raise
+            entry.line = seen.line
+            return entry.returned
+
+        return apply
+
+    for name, original in before.items():
+        setattr(BackwardCFunction, name, watched(original))
+    try:
+        yield
+    finally:
+        for name, original in before.items():
+            setattr(BackwardCFunction, name, original)
+
+
+def _entry(
+    problem: Problem, node: Any, applied: list[_Applied], slots: dict[int, int]
+) -> NodeRun:
+    function = node._forward_cls
+    needs = tuple(bool(flag) for flag in node.needs_input_grad)
+    call = next((item for item in applied if item.node is node), None)
+    if call is None:
+        # In-place on a view: the output's grad_fn is a CopySlices around the node.
+        same = [i for i in applied if i.function is function and len(i.metas) == len(needs)]
+        call = same[0] if len(same) == 1 else None
+    metas = call.metas if call else (None,) * len(needs)
+    leaves = tuple(slots.get(key) for key in call.leaves) if call else (None,) * len(needs)
+    known = call is not None
+    is_tensor = tuple(m is not None for m in metas) if known else needs
+    names = _argument_names(problem, function, len(needs))
+    return NodeRun(
+        function,
+        needs_input_grad=needs,
+        is_tensor=is_tensor,
+        arguments=names,
+        metas=metas,
+        leaves=leaves,
+    )
+
+
+def _argument_names(problem: Problem, function: type, count: int) -> tuple[str, ...]:
+    from gradlint.inputs import positional_names
+
+    signature = problem.op.signature
+    if problem.op.kind != "library" and function is not problem.op.function:
+        signature = _forward_signature(function)
+    return tuple(positional_names(signature, count))
+
+
+def _forward_signature(function: Any) -> inspect.Signature | None:
+    """Parameters of ``function.forward`` without ``ctx``."""
+    import torch
+
+    try:
+        signature = inspect.signature(function.forward)
+    except (TypeError, ValueError):
+        return None
+    parameters = list(signature.parameters.values())
+    separate = function.setup_context is not torch.autograd.Function.setup_context
+    variadic = bool(parameters) and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
+    return signature.replace(parameters=parameters[0 if separate or variadic else 1 :])
+
+
+def _user_backward(function: Any) -> Any:
+    import torch
+
+    vjp = getattr(function, "vjp", None)
+    inherited = torch.autograd.Function.vjp
+    return getattr(function, "backward", None) if vjp is inherited else vjp
