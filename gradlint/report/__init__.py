@@ -16,8 +16,10 @@ from gradlint.report._model import (
     TorchVerdict,
     failing,
 )
+from gradlint.report._render import FORMATS, render, stream_options
 
 __all__ = [
+    "FORMATS",
     "SCHEMA_VERSION",
     "SEVERITIES",
     "VERDICTS",
@@ -32,4 +34,6 @@ __all__ = [
     "TensorFacts",
     "TorchVerdict",
     "failing",
+    "render",
+    "stream_options",
 ]

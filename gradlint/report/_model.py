@@ -105,7 +105,8 @@ class Check:
     """One rule run on one sample.
 
     ``resolution`` is the smallest relative gradient error that this check would have seen,
-    or None where the rule has no such notion (structural rules).
+    or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
+    those it ran at; None where they are the sample's own.
     """
 
     code: str
@@ -116,6 +117,8 @@ class Check:
     backward_calls: int = 0
     duration_s: float = 0.0
     note: str = ""
+    dtype: str | None = None
+    device: str | None = None
 
 
 @dataclass
@@ -188,6 +191,24 @@ class Report:
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The full report at 80 columns, without colour."""
+        from gradlint.report._render import render
+
+        return render(self, "full", width=80).rstrip("\n")
+
+    def __rich__(self) -> Any:
+        """The full report for a rich console, at the console's own width."""
+        from gradlint.report._display import Rendered
+
+        return Rendered(self)
+
+    def _repr_html_(self) -> str:
+        """The full report for a notebook: one self-contained element."""
+        from gradlint.report._display import to_html
+
+        return to_html(self)
+
     @property
     def findings(self) -> list[Finding]:
         """Every finding of every target, in the order of the targets."""
@@ -217,7 +238,7 @@ class Report:
 
     def summary(self) -> dict[str, Any]:
         """Counts of targets by verdict, of findings, and the duration in seconds."""
-        counts = {verdict: 0 for verdict in ("pass", "fail", "inconclusive", "error", "skipped")}
+        counts = dict.fromkeys(("pass", "fail", "inconclusive", "error", "skipped"), 0)
         for target in self.targets:
             counts[target.verdict] += 1
         return {
@@ -232,7 +253,10 @@ class Report:
         targets = []
         for target in self.targets:
             entry = jsonable(target)
-            for key, verdict in (("gradcheck", target.gradcheck), ("gradgradcheck", target.gradgradcheck)):
+            for key, verdict in (
+                ("gradcheck", target.gradcheck),
+                ("gradgradcheck", target.gradgradcheck),
+            ):
                 entry[key] = (
                     {}
                     if verdict is None

@@ -1,0 +1,30 @@
+"""One line a finding, for grep, editors and logs: ``file:line:col: CODE message``."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from gradlint.report import _wording as wording
+from gradlint.report._model import Report
+from gradlint.report._text import Page
+
+
+def add_concise(page: Page, report: Report) -> None:
+    """Add one line a finding, and one for every check that could not tell; nothing else."""
+    for target in report.targets:
+        for finding in target.findings:
+            place = str(finding.location) if finding.location else target.target
+            level = "" if finding.severity == "error" else f" ({finding.severity})"
+            _add(page, place, finding.code, finding.severity, f"{finding.message}{level}")
+        for check in target.checks:
+            if check.verdict == "inconclusive":
+                note = f": {check.note}" if check.note else ""
+                words = f"{wording.INCONCLUSIVE}{note} (inconclusive)"
+                place = str(target.location) if target.location else target.target
+                _add(page, place, check.code, "inconclusive", words)
+
+
+def _add(page: Page, place: str, code: str, level: str, message: str) -> None:
+    text = Text().append(page.clean(place), "bold").append(": ")
+    text.append(code, wording.STYLES.get(level, "bold")).append(" " + page.clean(message))
+    page.line(text)

@@ -1,0 +1,195 @@
+"""The report for people: in the style of a compiler, target by target, then the summary."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from gradlint.report import _wording as wording
+from gradlint.report._finding import add_finding
+from gradlint.report._model import Finding, Report, SampleReport, TargetReport
+from gradlint.report._summary import add_summary
+from gradlint.report._table import table
+from gradlint.report._text import Page, lines_of
+
+#: Samples of a target that are listed without ``-v``.
+SAMPLES = 4
+
+
+def add_report(page: Page, report: Report) -> None:
+    """Add the whole of ``report`` to ``page``."""
+    for target in report.targets:
+        if _one_line(target) and not page.verbose:
+            _passing(page, target)
+        else:
+            page.blank()
+            _target(page, target)
+            page.blank()
+    page.blank()
+    add_summary(page, report)
+
+
+def _one_line(target: TargetReport) -> bool:
+    return target.verdict == "pass" and all(f.severity == "info" for f in target.findings)
+
+
+def _verdict_line(page: Page, target: TargetReport, *parts: str) -> None:
+    text = Text().append(f"{target.verdict:<5}", wording.STYLES.get(target.verdict, "bold"))
+    text.append("  ").append(page.clean(target.target), "bold")
+    for part in parts:
+        if part:
+            text.append("  ").append(page.clean(part))
+    page.paragraph(text, hanging=7)
+
+
+def _passing(page: Page, target: TargetReport) -> None:
+    """Verdict, inputs and resolving power in one line; then what a reader must not miss."""
+    shown = ""
+    if target.samples:
+        first = target.samples[0]
+        shown = f"{wording.arguments(first, dtype=False)} ({wording.origin(first)})"
+        more = len(target.samples) - 1
+        if more:
+            shown += f" and {wording.plural(more, 'more sample')}"
+    counts = wording.verdict_counts(target.checks, [])
+    _verdict_line(page, target, shown, counts)
+    for name, verdict in (("gradcheck", target.gradcheck), ("gradgradcheck", target.gradgradcheck)):
+        if verdict is not None and verdict.verdict == "fail":
+            page.row(name, wording.torch_verdict(verdict, False), column=13)
+    for finding in target.findings:
+        add_finding(page, finding, target)
+
+
+def _target(page: Page, target: TargetReport) -> None:
+    counts = wording.verdict_counts(target.checks, target.findings)
+    kind = "" if target.kind == "unknown" else f"({target.kind})"
+    time = wording.seconds(target.duration_s) if target.duration_s else ""
+    _verdict_line(page, target, kind, "; ".join(part for part in (counts, time) if part))
+    _samples(page, target)
+    for note in target.notes:
+        page.row("note", lines_of(note, page.ascii))
+    for finding in target.findings:
+        page.blank()
+        add_finding(page, finding, target)
+    if target.findings:
+        page.blank()
+    _inconclusive(page, target)
+    _torch(page, target)
+    if page.verbose:
+        _anatomy(page, target)
+        _checks(page, target)
+
+
+def _samples(page: Page, target: TargetReport) -> None:
+    named = {finding.sample for finding in target.findings}
+    shown = [
+        sample
+        for index, sample in enumerate(target.samples)
+        if page.verbose or index < SAMPLES or sample.label in named
+    ]
+    for sample in shown:
+        lines = [_sample_line(sample, several=len(target.samples) > 1)]
+        lines += [line for note in sample.notes for line in lines_of(note, page.ascii)]
+        page.row("inputs", lines)
+    if len(shown) < len(target.samples):
+        left = wording.plural(len(target.samples) - len(shown), "more sample")
+        page.row("", [f"and {left} (-v shows them)"])
+
+
+def _sample_line(sample: SampleReport, several: bool) -> str:
+    head = wording.origin(sample)
+    if several and sample.label != sample.origin:
+        head = f"{head}, {sample.label}"
+    return f"{head}: {wording.arguments(sample)}"
+
+
+def _inconclusive(page: Page, target: TargetReport) -> None:
+    unsure: dict[tuple[str, str], list[str]] = {}
+    for check in target.checks:
+        if check.verdict == "inconclusive":
+            where = [part for part in (check.sample, check.dtype, check.device) if part]
+            unsure.setdefault((check.code, check.note), []).append(", ".join(where))
+    for (code, note), places in unsure.items():
+        words = f"{code} {wording.INCONCLUSIVE}"
+        distinct = [place for place in dict.fromkeys(places) if place]
+        if distinct:
+            words += f" ({'; '.join(distinct)})"
+        page.row("inconclusive", [words + (f": {note}" if note else "")], column=12)
+
+
+def _torch(page: Page, target: TargetReport) -> None:
+    """torch's verdicts, unless a finding of their order has shown them already."""
+    for family, name, verdict in (
+        ("GL4", "gradcheck", target.gradcheck),
+        ("GL5", "gradgradcheck", target.gradgradcheck),
+    ):
+        told = any(_shows_torch(finding, family, page.verbose) for finding in target.findings)
+        if verdict is not None and not told:
+            failed = target.verdict == "fail" and any(
+                finding.code.startswith(family) and finding.severity != "info"
+                for finding in target.findings
+            )
+            page.row(name, wording.torch_verdict(verdict, failed), column=13)
+
+
+def _shows_torch(finding: Finding, family: str, verbose: int) -> bool:
+    return finding.code.startswith(family) and (finding.severity != "info" or verbose > 0)
+
+
+def _anatomy(page: Page, target: TargetReport) -> None:
+    if not target.anatomy:
+        return
+    page.blank()
+    page.line("  anatomy", "bold")
+    rows = []
+    for fact in target.anatomy:
+        numbers = [
+            "" if value is None else f"{value:.4g}" for value in (fact.min, fact.max, fact.norm)
+        ]
+        rows.append(
+            [
+                fact.name or fact.role,
+                fact.role,
+                "" if fact.shape is None else str(fact.shape),
+                fact.dtype or "",
+                "" if fact.stride is None else str(fact.stride),
+                *("" if fact.shape is None else str(count) for count in (fact.nan, fact.inf)),
+                *numbers,
+                str(fact.nbytes) if fact.shape is not None else "",
+                fact.text,
+            ]
+        )
+    numeric = ("NaN", "Inf", "min", "max", "norm", "bytes")
+    headers = ("name", "role", "shape", "dtype", "stride", *numeric, "note")
+    table(page, headers, rows, right=numeric, wrapped=True)
+    saved = [fact for fact in target.anatomy if fact.role == "saved"]
+    total = wording.size(sum(fact.nbytes for fact in saved))
+    page.paragraph(
+        f"saved for backward: {wording.plural(len(saved), 'tensor')}, {total}"
+        if saved
+        else "saved for backward: nothing",
+        indent=2,
+        hanging=2,
+    )
+
+
+def _checks(page: Page, target: TargetReport) -> None:
+    if not target.checks:
+        return
+    page.blank()
+    page.line("  checks", "bold")
+    rows = [
+        [
+            check.code,
+            check.verdict,
+            check.sample or "",
+            check.dtype or "",
+            check.device or "",
+            "" if check.resolution is None else wording.power(check.resolution),
+            f"{check.forward_calls}/{check.backward_calls}",
+            wording.seconds(check.duration_s),
+            check.note,
+        ]
+        for check in target.checks
+    ]
+    headers = ("code", "verdict", "sample", "dtype", "device", "resolves", "calls", "time", "note")
+    table(page, headers, rows, right=("resolves", "calls", "time"), wrapped=True)

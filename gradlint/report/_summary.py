@@ -1,0 +1,139 @@
+"""The end of a report: what failed, what was checked and how sharply, what was left out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gradlint.report import _wording as wording
+from gradlint.report._model import Check, Report, TargetReport, failing
+from gradlint.report._text import Page
+
+#: Reasons for skipping that are listed without ``-v``.
+REASONS = 6
+
+#: Codes or targets named with one reason.
+NAMES = 8
+
+
+def add_summary(page: Page, report: Report) -> None:
+    """Add the summary of ``report`` to ``page``."""
+    if report.interrupted:
+        page.paragraph(wording.INTERRUPTED)
+    page.paragraph(_verdict(report))
+    _lenient(page, report)
+    _inconclusive(page, report)
+    _skipped(page, report)
+    tail = [f"seed {report.seed}"]
+    if report.duration_s:
+        tail.append(wording.seconds(report.duration_s))
+    page.paragraph(", ".join(tail))
+
+
+def _verdict(report: Report) -> str:
+    counts = report.summary()
+    if not report.targets:
+        return wording.NOTHING_CHECKED
+    text = wording.operators(counts)
+    passed = [
+        (target, check)
+        for target in report.targets
+        for check in target.checks
+        if check.verdict == "pass"
+    ]
+    if passed:
+        text += f" {wording.plural(len(passed), 'check')} passed"
+        known = resolving_powers(passed)
+        if known:
+            text += ", resolving power " + "; ".join(
+                f"{wording.powers(values)} ({', '.join(place)})" for place, values in known.items()
+            )
+        text += "."
+    elif report.exit_code == 5:
+        text += " " + wording.NOTHING_CHECKED
+    return text
+
+
+def resolving_powers(
+    checks: list[tuple[TargetReport, Check]],
+) -> dict[tuple[str, ...], list[float]]:
+    """Resolutions of ``checks`` by (dtype, device), in the order in which they first appear."""
+    known: dict[tuple[str, ...], list[float]] = {}
+    for target, check in checks:
+        if check.resolution is not None:
+            known.setdefault(_place(target, check), []).append(check.resolution)
+    return known
+
+
+def _place(target: TargetReport, check: Check) -> tuple[str, ...]:
+    """Dtype and device of a check: its own, or those of its sample's tensors."""
+    dtype, device = check.dtype, check.device
+    for sample in target.samples:
+        if sample.label == check.sample or check.sample is None:
+            for arg in sample.args:
+                if arg.shape is not None and (arg.dtype or "").startswith(
+                    ("float", "bfloat", "complex")
+                ):
+                    dtype, device = dtype or arg.dtype, device or arg.device
+    return tuple(part for part in (dtype or "float64", device or "cpu") if part)
+
+
+def _lenient(page: Page, report: Report) -> None:
+    """Findings that do not fail the run are not passed over in silence."""
+    counts: Counter[str] = Counter(
+        finding.severity for finding in report.findings if not failing(finding, report.fail_on)
+    )
+    if counts:
+        words = wording.severities(counts)
+        do = "does" if counts.total() == 1 else "do"
+        page.paragraph(f"{words} below --fail-on {report.fail_on} {do} not fail the run.")
+
+
+def _inconclusive(page: Page, report: Report) -> None:
+    unsure = [
+        (target.target, check.code)
+        for target in report.targets
+        for check in target.checks
+        if check.verdict == "inconclusive"
+    ]
+    if unsure:
+        count = wording.plural(len(unsure), "check")
+        places = len({target for target, _ in unsure})
+        page.paragraph(
+            f"Inconclusive: {count} ({wording.codes(code for _, code in unsure)}) of "
+            f"{wording.plural(places, 'operator')} {wording.INCONCLUSIVE}.",
+            hanging=2,
+        )
+
+
+def _skipped(page: Page, report: Report) -> None:
+    groups: dict[str, Counter[str]] = {}
+    for target in report.targets:
+        for check in target.checks:
+            if check.verdict == "skipped":
+                reason = check.note or "no reason given"
+                groups.setdefault(reason, Counter())[check.code] += 1
+    lines = [
+        f"{wording.plural(sum(found.values()), 'check')} ({_some(sorted(found))}): {reason}"
+        for reason, found in sorted(groups.items(), key=lambda item: -sum(item[1].values()))
+    ]
+    named: dict[str, list[str]] = {}
+    for what, why in report.skipped.items():
+        named.setdefault(why, []).append(what)
+    lines += [f"{_some(names)}: {why}" for why, names in named.items()]
+    if not lines:
+        return
+    if len(lines) == 1:
+        page.paragraph(f"Skipped: {lines[0]}", hanging=2)
+        return
+    page.line("Skipped:")
+    limit = len(lines) if page.verbose else REASONS
+    for line in lines[:limit]:
+        page.paragraph(line, indent=2, hanging=2)
+    if len(lines) > limit:
+        left = wording.plural(len(lines) - limit, "more reason")
+        page.paragraph(f"and {left} (-v shows them)", indent=2)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:NAMES])
+    return shown if len(names) <= NAMES else f"{shown} and {len(names) - NAMES} more"

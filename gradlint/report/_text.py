@@ -1,0 +1,225 @@
+"""Text for terminals: user text made harmless, words wrapped, rows under labels.
+
+Nothing here interprets text. What an op printed, a tensor's repr or a path goes through
+:func:`clean`, so control characters and escape sequences are shown instead of obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+#: Below this width labels stand on a line of their own.
+NARROW = 60
+
+#: Layouts are computed for at least this many columns; less only overflows.
+MINIMUM_WIDTH = 16
+
+#: Prose is not set wider than this, however wide the terminal is.
+MAXIMUM_WIDTH = 120
+
+TAB = 4
+
+#: Characters of one preformatted line that are shown.
+LINE_LIMIT = 2000
+
+# Control characters, invisible formatting (bidirectional overrides among them), lone surrogates
+# and exotic line ends: obeyed by a terminal they could hide or forge parts of a report.
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+_WORD = re.compile(r"\s*(?:\[[\d, ]*\]|\S)+")
+
+_ASCII = {
+    "…": "...",
+    "×": "x",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "·": "*",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "≈": "~",
+    "→": "->",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+}
+
+
+def clean(text: str, ascii: bool = False) -> str:
+    """``text`` on one line with hidden characters escaped; under ``ascii`` all others too."""
+    text = re.sub(r"[ \t]*(\r\n|\r|\n)[ \t]*", " ", str(text).strip("\r\n"))
+    return escape(text.expandtabs(TAB), ascii)
+
+
+def escape(text: str, ascii: bool = False) -> str:
+    """``text`` with every hidden character (line ends and tabs too) as a Python escape."""
+    if text.isascii() and text.isprintable():
+        return text
+    if ascii:
+        text = "".join(_ASCII.get(char, char) for char in text)
+    return "".join(
+        char.encode("unicode_escape").decode()
+        if unicodedata.category(char) in _HIDDEN or (ascii and not char.isascii())
+        else char
+        for char in text
+    )
+
+
+def lines_of(text: str, ascii: bool = False) -> list[str]:
+    """The lines of ``text`` as they are, hidden characters escaped, endless ones cut."""
+    lines = []
+    for line in re.split(r"\r\n|\n", str(text).rstrip("\r\n")):
+        shown = escape(line.expandtabs(TAB), ascii)
+        if len(shown) > LINE_LIMIT:
+            more = f"… ({len(shown) - LINE_LIMIT} more characters)"
+            shown = shown[:LINE_LIMIT] + escape(more, ascii)
+        lines.append(shown)
+    return lines
+
+
+def wrap(text: Text, width: int) -> list[Text]:
+    """``text`` on lines of at most ``width`` cells, broken between words only.
+
+    A word longer than ``width`` stays whole: paths and names can then be copied. So do shapes
+    and indices such as ``[4, 3]``.
+    """
+    offsets, used = [], 0
+    for match in _WORD.finditer(text.plain):
+        size = cell_len(match.group())
+        if used and used + size > width:
+            offsets.append(match.end() - len(match.group().lstrip()))
+            size = cell_len(match.group().lstrip())
+            used = 0
+        used += size
+    lines = list(text.divide(offsets)) if offsets else [text.copy()]
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+class Page:
+    """Lines of a report under way.
+
+    Args:
+        width: columns to fill, at least :data:`MINIMUM_WIDTH`.
+        ascii: whether only ASCII may be printed.
+        verbose: 0, or more for more.
+    """
+
+    def __init__(self, width: int = 80, *, ascii: bool = False, verbose: int = 0) -> None:
+        self.width = max(MINIMUM_WIDTH, min(width, MAXIMUM_WIDTH))
+        self.ascii = ascii
+        self.verbose = verbose
+        self.lines: list[Text] = []
+
+    @property
+    def narrow(self) -> bool:
+        """Whether labels stand on lines of their own."""
+        return self.width < NARROW
+
+    def clean(self, text: str) -> str:
+        """:func:`clean` under this page's character set."""
+        return clean(text, self.ascii)
+
+    def blank(self) -> None:
+        """One empty line, unless the page is empty or ends in one."""
+        if self.lines and self.lines[-1].plain:
+            self.lines.append(Text())
+
+    def line(self, text: Text | str, style: str = "") -> None:
+        """One line exactly as it is, never wrapped."""
+        self.lines.append(Text(self.clean(text), style) if isinstance(text, str) else text)
+
+    def paragraph(self, text: Text | str, *, indent: int = 0, hanging: int = 0) -> None:
+        """Wrapped words; ``hanging`` is the further indentation of all lines but the first."""
+        content = Text(self.clean(text)) if isinstance(text, str) else text
+        first, *rest = wrap(content, self.width - indent)
+        self.lines.append(_indented(first, indent))
+        if rest:
+            tail = content[len(first.plain) :]
+            tail = tail[len(tail.plain) - len(tail.plain.lstrip()) :]
+            for line in wrap(tail, self.width - indent - hanging):
+                self.lines.append(_indented(line, indent + hanging))
+
+    def row(
+        self,
+        label: str,
+        value: Text | str | Iterable[Text | str],
+        *,
+        column: int = 9,
+        style: str = "dim",
+        whole: bool = False,
+    ) -> None:
+        """``label  value``; the value's lines are wrapped unless ``whole``, and stand below it.
+
+        Args:
+            label: the words in the left column.
+            value: one text, or one a line.
+            column: width of the left column.
+            style: the label's style.
+            whole: keep every line of the value in one piece.
+        """
+        parts = [value] if isinstance(value, (str, Text)) else list(value)
+        texts = [Text(self.clean(part)) if isinstance(part, str) else part for part in parts]
+        name = Text(self.clean(label), style)
+        indent = self.value_indent(column)
+        if self.narrow or name.cell_len > column:
+            self.lines.append(_indented(name, 2))
+        else:
+            name.append(" " * (column - name.cell_len + 2))
+            name = _indented(name, 2)
+            if texts:
+                lines = [texts[0]] if whole else wrap(texts[0], self.width - indent)
+                self.lines.append(name + lines[0] if lines[0].plain else name)
+                self.lines.extend(_indented(line, indent) for line in lines[1:])
+                texts = texts[1:]
+            else:
+                self.lines.append(name)
+        for text in texts:
+            lines = [text] if whole else wrap(text, self.width - indent)
+            self.lines.extend(_indented(line, indent) for line in lines)
+
+    def value_indent(self, column: int = 9) -> int:
+        """The column where values of :meth:`row` begin."""
+        return 4 if self.narrow else column + 4
+
+    def text(self, *, color: bool = False) -> str:
+        """The page as a string that ends in a line end; with ANSI colours if ``color``."""
+        if not color:
+            return "".join(line.plain.rstrip() + "\n" for line in self.lines)
+        console = styled_console()
+        console.print(Text("\n").join(self.lines), soft_wrap=True)
+        return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def styled_console(*, record: bool = False) -> Console:
+    """A console that writes colours to a string, whatever the environment says.
+
+    It never wraps: lines come to it laid out.
+    """
+    return Console(
+        file=StringIO(),
+        record=record,
+        width=100_000,
+        force_terminal=True,
+        color_system="standard",
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        no_color=False,
+        _environ={},
+    )
+
+
+def _indented(text: Text, indent: int) -> Text:
+    return Text(" " * indent) + text if indent and text.plain else text
