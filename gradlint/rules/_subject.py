@@ -10,9 +10,14 @@ from gradlint.report import Excerpt, Finding, Location
 from gradlint.trace._problem import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradlint.config import Settings
     from gradlint.inputs import Sample
+    from gradlint.numerics._decide import Decision
+    from gradlint.numerics._judge import Map
     from gradlint.rules._rule import Rule
+    from gradlint.rules.order._shared import Twice
     from gradlint.targets import Op
     from gradlint.trace._record import RunRecord
 
@@ -34,6 +39,34 @@ class Subject:
         from gradlint.trace._record import record
 
         return record(self.problem)
+
+    @cached_property
+    def first_order_map(self) -> Map:
+        """x ↦ f(x) over the differentiable outputs."""
+        from gradlint.rules._maps import first_order
+
+        return first_order(self.problem)
+
+    def first_order_decision(self, inputs: Sequence[int]) -> Decision:
+        """The confirmed judgement of the gradients of ``inputs`` (positions)."""
+        from gradlint.numerics._decide import decide
+
+        return decide(self.first_order_map, seed=self.seed, inputs=inputs)
+
+    @cached_property
+    def twice(self) -> Twice:
+        """One attempt to differentiate twice, judged."""
+        from gradlint.rules.order._shared import differentiate_twice
+
+        return differentiate_twice(self)
+
+    def faulty_output(self, position: int) -> str | None:
+        """The one output whose gradient towards input ``position`` is wrong; None where there is
+        a single output or where it is not one alone."""
+        from gradlint.rules._maps import faulty_outputs
+
+        names = faulty_outputs(self.problem, self.first_order_map, position, seed=self.seed)
+        return names[0] if len(names) == 1 else None
 
     def finding(
         self,

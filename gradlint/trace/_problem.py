@@ -112,6 +112,11 @@ class Problem:
         with torch.enable_grad():
             return leaves, self._call(leaves)
 
+    def connect(self, leaves: Sequence[torch.Tensor]) -> list[Output]:
+        """Outputs connected to the caller's own ``leaves`` by a graph."""
+        with torch.enable_grad():
+            return self._call(list(leaves))
+
     def pull(
         self,
         cotangents: dict[str, torch.Tensor],
@@ -249,7 +254,9 @@ class Problem:
 @contextmanager
 def common_random_numbers(seed: int) -> Iterator[None]:
     """Every generator (torch, ``random``, numpy where loaded) starts from ``seed`` in the body."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:

@@ -1,0 +1,1 @@
+"""From what was measured, or raised, to its cause."""

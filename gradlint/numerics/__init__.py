@@ -1,0 +1,1 @@
+"""Pure functions: steps, noise, differences, directions, verdicts. No rules, no reports."""

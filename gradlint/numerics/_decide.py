@@ -1,0 +1,146 @@
+"""From one judgement to a decision: confirm on a fresh seed, then rule out kinks.
+
+A disagreement becomes a fault only if it is there again under fresh cotangents and directions,
+and if the function is smooth where it was measured. At a kink a central difference averages the
+two sides and proves nothing: the kinked outputs are masked, and where none is left the sample is
+nudged off the kink and judged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from gradlint.numerics._directions import KINDS, direction, move_scale, signs
+from gradlint.numerics._judge import (
+    DIFFERS,
+    UNSURE,
+    InputJudgement,
+    Judgement,
+    Map,
+    along,
+    judge,
+)
+from gradlint.numerics._kinks import kinked_outputs
+from gradlint.numerics._products import widened
+
+#: Steps at which kinks are looked for: that of a coarse difference and of a fine one.
+KINK_STEPS = (2.0**-10, 2.0**-17)
+
+#: A sample is nudged by this share of each element's scale (heuristic: far beyond the finest
+#: steps, small enough to stay in the domain).
+NUDGE = 0.03
+
+
+@dataclass
+class Decision:
+    """What is known of every input after confirmation.
+
+    Args:
+        judgement: the first judgement.
+        verdicts: one an input, after confirmation and the kink test.
+        notes: input position → what happened on the way (masked outputs, nudged sample).
+        kinked: number of output elements found to have a kink at the sample.
+        confirmed: the second judgement of the inputs that differ, with its own pairs.
+    """
+
+    judgement: Judgement
+    verdicts: list[str] = field(default_factory=list)
+    notes: dict[int, str] = field(default_factory=dict)
+    kinked: int = 0
+    confirmed: dict[int, InputJudgement] = field(default_factory=dict)
+
+    @property
+    def resolution(self) -> float:
+        """The worst resolving power among the inputs that could be judged."""
+        return self.judgement.resolution
+
+
+def decide(
+    function: Map,
+    *,
+    seed: int,
+    kinds: Sequence[str] = KINDS,
+    inputs: Sequence[int] | None = None,
+) -> Decision:
+    """Judge ``function`` and confirm whatever disagrees.
+
+    Args:
+        seed: of the first judgement; the confirmation uses ``seed + 1``, the nudge ``seed + 2``.
+        kinds: kinds of direction.
+        inputs: positions to judge; default all.
+    """
+    first = judge(function, seed=seed, kinds=kinds, inputs=inputs)
+    decision = Decision(first, [item.verdict for item in first.inputs])
+    suspects = [(place, item) for place, item in enumerate(first.inputs) if item.verdict == DIFFERS]
+    if not suspects:
+        return decision
+    second = judge(function, seed=seed + 1, kinds=kinds, inputs=[i.index for _, i in suspects])
+    for (place, item), again in zip(suspects, second.inputs, strict=True):
+        decision.confirmed[item.index] = again
+        masks = _smooth_masks(function, item, first, kinds, seed)
+        flagged = sum(int((~mask).sum()) for mask in masks)
+        if flagged == 0:
+            if again.verdict != DIFFERS:
+                decision.verdicts[place] = UNSURE
+                decision.notes[item.index] = "disagreed once and not again under fresh directions"
+            continue
+        decision.kinked = max(decision.kinked, flagged)
+        verdict, note = _beside_the_kink(function, item.index, masks, kinds, seed)
+        decision.verdicts[place] = verdict
+        decision.notes[item.index] = note
+    return decision
+
+
+def _smooth_masks(
+    function: Map, item: InputJudgement, first: Judgement, kinds: Sequence[str], seed: int
+) -> list[torch.Tensor]:
+    """For each output, True where no kink was seen along any direction that disagreed."""
+    generator = torch.Generator().manual_seed(seed + 3)
+    x = function.values[item.index]
+    smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
+    for kind, gradients in zip(kinds, first.gradients, strict=True):
+        u = direction(kind, x, gradients[item.index], generator)
+        for h in KINK_STEPS:
+            kinked = kinked_outputs(along(function, item.index), x, u, function.outputs, h)
+            smooth = [good & ~bad for good, bad in zip(smooth, kinked, strict=True)]
+    return smooth
+
+
+def _beside_the_kink(
+    function: Map, index: int, masks: list[torch.Tensor], kinds: Sequence[str], seed: int
+) -> tuple[str, str]:
+    total = sum(mask.numel() for mask in masks)
+    left = sum(int(mask.sum()) for mask in masks)
+    if left:
+        masked = judge(function, seed=seed, kinds=kinds, inputs=[index], masks=masks).inputs[0]
+        if masked.verdict == DIFFERS:
+            return DIFFERS, ""
+    nudged = nudge(function, seed + 2)
+    if nudged is None:
+        return UNSURE, f"{total - left} of {total} outputs have a kink at this sample"
+    beside = judge(nudged, seed=seed, kinds=kinds, inputs=[index]).inputs[0]
+    if beside.verdict == DIFFERS:
+        again = judge(nudged, seed=seed + 1, kinds=kinds, inputs=[index]).inputs[0]
+        return (DIFFERS, "") if again.verdict == DIFFERS else (UNSURE, "kinks all around")
+    note = f"{total - left} of {total} outputs have a kink at this sample; judged beside it"
+    return beside.verdict, note
+
+
+def nudge(function: Map, seed: int) -> Map | None:
+    """``function`` at a point a little beside its own; None where it can't be evaluated there."""
+    generator = torch.Generator().manual_seed(seed)
+    values = []
+    for x in function.values:
+        draws = torch.rand(tuple(x.shape), generator=generator, dtype=torch.float64)
+        share = (0.5 + 0.5 * draws).to(x.device)
+        step = NUDGE * share * move_scale(x) * signs(x, generator)
+        values.append((widened(x) + step).to(x.dtype))
+    outputs = function.evaluate(values)
+    if outputs is None or any(
+        a.shape != b.shape for a, b in zip(outputs, function.outputs, strict=True)
+    ):
+        return None
+    return Map(values, list(outputs), function.evaluate, function.pull_at)

@@ -1,0 +1,163 @@
+"""Central differences over a ladder of steps, with realised displacements and error bars.
+
+φ(t) = Re⟨v, f(x + t·u)⟩. For each step h:
+
+    x± = fl(x ± h·u)            what the op really gets, rounded to its dtype
+    dx = x₊ − x₋ in float64     the realised displacement, never the nominal 2h·u
+    c  = Re⟨v, f(x₊) − f(x₋)⟩   differences taken element by element, summed in float64
+    r  = (c − Re⟨g, dx⟩) / 2h   the slope that the claimed gradient g leaves unexplained
+
+Two neighbouring steps extrapolate to R = r_k + (r_k − r_{k−1}) / (ρ² − 1), ρ = h_{k−1}/h_k
+(Richardson), whose truncation error is at most |R_k − R_{k−1}| where the ladder converges.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.numerics._products import norm, real_dot, unit_roundoff, widened
+
+#: Exponents of the steps 2^−e tried first, by bits of the significand. Ratio 8 in float64, 4
+#: below. Around ε^⅓, where truncation and roundoff of a central difference meet
+#: (Dennis & Schnabel 1983, §5.6).
+LADDER = {53: (10, 13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3, 4)}
+
+#: Further exponents where the first ones do not settle the matter: coarser for noisy functions,
+#: finer for functions that bend or have kinks near by.
+LADDER_MORE = {53: (4, 7, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
+
+#: Standard deviations that roundoff may reach: two-sided Gaussian probability 1e-10.
+CRITICAL = 6.5
+
+#: The last change of the extrapolation counts this many times as its truncation error. Where f
+#: jumps at x, slopes grow like 1/h and successive extrapolations differ by 7/8 of their size; where
+#: it has a vertical tangent, by 2/3: three times that covers either, so neither is ever taken for
+#: a measurement (heuristic).
+TRUNCATION_SAFETY = 3.0
+
+#: A uniform rounding error of one ulp has variance ulp²/12.
+UNIFORM = math.sqrt(1.0 / 12.0)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One central difference.
+
+    Args:
+        h: nominal step.
+        slope: c / 2h, the measured slope.
+        residual: the slope that the claimed gradient leaves unexplained.
+        noise: standard deviation of ``slope`` if outputs are rounded once (the ulp model).
+    """
+
+    h: float
+    slope: float
+    residual: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The unexplained slope with its error bar, or none where no step was usable.
+
+    Args:
+        residual: what the claimed gradient misses along u, per unit step.
+        bar: error bar of ``residual``: truncation plus :data:`CRITICAL` deviations of noise.
+        slope: the measured derivative along u.
+        sigma: one standard deviation of the noise in ``residual``.
+        h: the finer of the two steps used.
+    """
+
+    residual: float
+    bar: float
+    slope: float
+    sigma: float
+    h: float
+
+
+def significand_bits(dtype: torch.dtype) -> int:
+    """Bits of the significand: 53, 24, 11 or 8."""
+    return 1 - round(math.log2(unit_roundoff(dtype)))
+
+
+def difference(
+    evaluate: Callable[[torch.Tensor], Sequence[torch.Tensor] | None],
+    x: torch.Tensor,
+    u: torch.Tensor,
+    cotangents: Sequence[torch.Tensor],
+    claimed: torch.Tensor,
+    h: float,
+) -> Step | None:
+    """One central difference, or None where the function is not finite at x ± h·u.
+
+    Args:
+        evaluate: outputs at a value of the input, or None where it can't be evaluated.
+        x: the input; u: direction, same shape, float64 or complex128.
+        cotangents: one an output.
+        claimed: the gradient under test, shape of ``x``.
+        h: nominal step.
+    """
+    wide = widened(x)
+    plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
+    after, before = evaluate(plus), evaluate(minus)
+    if after is None or before is None:
+        return None
+    change = 0.0
+    variance = 0.0
+    for v, high, low in zip(cotangents, after, before, strict=True):
+        if high.shape != v.shape or low.shape != v.shape:
+            return None
+        wide_v, wide_high, wide_low = widened(v), widened(high), widened(low)
+        change += real_dot(wide_v, wide_high - wide_low)
+        if high.is_floating_point() or high.is_complex():
+            ulp = unit_roundoff(high.dtype) * UNIFORM
+            variance += (ulp * norm(wide_v.abs() * (wide_high.abs() + wide_low.abs()) / 2)) ** 2 * 2
+    if not math.isfinite(change) or not math.isfinite(variance):
+        return None
+    predicted = real_dot(claimed, widened(plus) - widened(minus))
+    width = 2.0 * h
+    return Step(h, change / width, (change - predicted) / width, math.sqrt(variance) / width)
+
+
+def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
+    """κ ≥ 1, by which the measured noise exceeds the ulp model.
+
+    At the two finest steps truncation is negligible, so the scatter of neighbouring slopes is
+    noise: the median over all directions of |D_k − D_{k−1}| / σ_k estimates κ. An op that claims
+    float64 and computes in float32 inside shows here.
+    """
+    ratios = []
+    for steps in ladders:
+        for coarse, fine in list(zip(steps, steps[1:], strict=False))[-2:]:
+            sigma = math.hypot(coarse.noise, fine.noise)
+            if sigma > 0.0:
+                ratios.append(abs(fine.slope - coarse.slope) / sigma)
+    if not ratios:
+        return 1.0
+    return max(1.0, statistics.median(ratios) / 0.6745)
+
+
+def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
+    """The extrapolated residual with the smallest error bar over the ladder ``steps``.
+
+    Needs three usable steps: two to extrapolate, one more to see that it converges.
+    """
+    best: Estimate | None = None
+    ordered = sorted(steps, key=lambda step: -step.h)
+    previous: float | None = None
+    for coarse, fine in zip(ordered, ordered[1:], strict=False):
+        weight = 1.0 / ((coarse.h / fine.h) ** 2 - 1.0)
+        residual = fine.residual + weight * (fine.residual - coarse.residual)
+        slope = fine.slope + weight * (fine.slope - coarse.slope)
+        sigma = kappa * math.hypot((1.0 + weight) * fine.noise, weight * coarse.noise)
+        if previous is not None:
+            bar = TRUNCATION_SAFETY * abs(residual - previous) + CRITICAL * sigma
+            if best is None or bar < best.bar:
+                best = Estimate(residual, bar, slope, sigma, fine.h)
+        previous = residual
+    return best

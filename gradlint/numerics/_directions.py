@@ -1,0 +1,101 @@
+"""Directions u in which inputs are moved, and cotangents v with which outputs are weighed.
+
+All are signed and drawn from a seeded generator: a checker whose directions are non-negative or
+the same in every run is blind to the errors that cancel along them.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gradlint.numerics._products import norm, rms, widened
+
+#: Elements smaller than this share of the tensor's RMS move as if they were this large
+#: (heuristic: without a floor, exact zeros would never move and their gradient never be judged).
+SMALLEST_RELATIVE_MOVE = 0.1
+
+#: Cotangent elements have magnitudes in [1 − SPREAD, 1 + SPREAD]: distinct, and never so small
+#: that an output hides (chainer floors direction entries for the same reason).
+COTANGENT_SPREAD = 0.5
+
+#: Kinds of direction, see :func:`direction`.
+KINDS = ("aligned", "signs", "equalised", "gaussian")
+
+
+def move_scale(x: torch.Tensor) -> torch.Tensor:
+    """How far each element may move per unit step: its own magnitude, floored; float64."""
+    magnitude = widened(x).abs()
+    typical = rms(x)
+    if typical == 0.0:
+        return torch.ones_like(magnitude)
+    return magnitude.clamp_min(SMALLEST_RELATIVE_MOVE * typical)
+
+
+def signs(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Random signs (unit phases for complex tensors) in the shape of ``like``, float64."""
+    shape = tuple(like.shape)
+    if like.is_complex():
+        angle = torch.rand(shape, generator=generator, dtype=torch.float64) * (2 * torch.pi)
+        return torch.polar(torch.ones_like(angle), angle).to(like.device)
+    drawn = torch.randint(0, 2, shape, generator=generator, dtype=torch.int64)
+    return (2 * drawn - 1).to(device=like.device, dtype=torch.float64)
+
+
+def direction(
+    kind: str, x: torch.Tensor, claimed: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    """A direction u for input ``x`` with |uᵢ| ≤ sᵢ, s = :func:`move_scale`; float64.
+
+    Args:
+        kind: "aligned" follows the claimed gradient, so that its signal is about √n larger;
+            "signs" is ±sᵢ, so that one wrong element stays visible and can be located;
+            "equalised" moves elements of large gradient less, so that small ones count;
+            "gaussian" is random in magnitude too, so that no pair of elements cancels exactly.
+        x: the input, any shape.
+        claimed: the gradient backward returned for it, same shape.
+        generator: source of the random numbers, on the CPU.
+    """
+    scale = move_scale(x)
+    sign = signs(x, generator)
+    weight = (widened(claimed).abs() * scale).to(torch.float64)
+    weight = torch.where(torch.isfinite(weight), weight, torch.zeros_like(weight))
+    top = float(weight.max()) if weight.numel() else 0.0
+    if kind == "aligned" and top > 0.0:
+        phase = torch.sgn(torch.nan_to_num(widened(claimed)))
+        return phase * scale * (weight / top)
+    if kind == "equalised" and top > 0.0:
+        nonzero = weight[weight > 0]
+        small = float(torch.quantile(_thinned(nonzero), 0.1))
+        return sign * scale * (small / weight.clamp_min(small)).clamp(max=1.0)
+    if kind == "gaussian":
+        draws = torch.randn(tuple(x.shape), generator=generator, dtype=torch.float64).to(x.device)
+        largest = draws.abs().max() if draws.numel() else 1.0
+        return sign * scale * draws.abs() / largest
+    return sign * scale
+
+
+def cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """A signed cotangent for ``output``, of magnitude about 1/RMS(output), in its dtype.
+
+    The scaling lets outputs of very different size weigh alike in one sum.
+    """
+    shape = tuple(output.shape)
+    spread = 1.0 + COTANGENT_SPREAD * (
+        2.0 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1.0
+    )
+    typical = rms(output)
+    if not 1e-3 < typical < 1e3:  # leave ordinary sizes alone: cotangents of order 1 read best
+        spread = spread / typical if 0.0 < typical < float("inf") else spread
+    drawn = signs(output, generator) * spread.to(output.device)
+    return drawn.to(output.dtype)
+
+
+def product_norm(claimed: torch.Tensor, u: torch.Tensor) -> float:
+    """‖g∘u‖₂: what the claimed gradient is worth along u when its terms do not cancel."""
+    return norm(widened(claimed).abs() * widened(u).abs())
+
+
+def _thinned(values: torch.Tensor, limit: int = 4096) -> torch.Tensor:
+    """At most ``limit`` of ``values`` (``torch.quantile`` refuses very large inputs)."""
+    stride = max(1, values.numel() // limit)
+    return values.flatten()[::stride]

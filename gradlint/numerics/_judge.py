@@ -1,0 +1,299 @@
+"""Does the claimed gradient predict what the function really does?
+
+A :class:`Map` is the function under judgment together with its claimed VJP. :func:`judge` draws
+pairs (v, u), measures the slope along u that the claimed gradient leaves unexplained, with an
+error bar, and decides for each input: agrees, differs, or can't tell. The same code judges first
+derivatives (x ↦ f(x)) and second ones ((x, v) ↦ VJP(v)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from gradlint.numerics._differences import (
+    LADDER,
+    LADDER_MORE,
+    Estimate,
+    Step,
+    difference,
+    estimate,
+    noise_factor,
+    significand_bits,
+)
+from gradlint.numerics._directions import KINDS, cotangent, direction, product_norm
+from gradlint.numerics._products import norm, widened
+
+#: Relative to ‖g∘u‖: disagreement below this is no wrong gradient but a constant written with
+#: few digits, an ε left out of backward, or rounding inside backward (heuristic; by significand
+#: bits). It is reported as information where the error bar resolves it.
+TOLERATED = {53: 1e-6, 24: 1e-3, 11: 2e-2, 8: 1e-1}
+
+#: A pass needs this relative resolving power at least; otherwise "can't tell".
+HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
+
+#: Disagreement reported as information must exceed the error bar this many times (heuristic).
+CLEARLY = 10.0
+
+#: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
+SHARE_OF_OUTPUT = 1e-3
+
+AGREES, DIFFERS, UNSURE, ROUNDED = "agrees", "differs", "unsure", "rounded"
+
+
+@dataclass
+class Map:
+    """A function of several tensors and its claimed VJP.
+
+    Args:
+        values: the point, one tensor an input.
+        outputs: the outputs there.
+        evaluate: outputs at other values; None where the function can't be evaluated.
+        pull_at: one gradient an input at given values for given cotangents; None means "no
+            dependence" (zero).
+    """
+
+    values: list[torch.Tensor]
+    outputs: list[torch.Tensor]
+    evaluate: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor] | None]
+    pull_at: Callable[
+        [Sequence[torch.Tensor], Sequence[torch.Tensor]], Sequence[torch.Tensor | None]
+    ]
+
+    def pull(self, cotangents: Sequence[torch.Tensor]) -> Sequence[torch.Tensor | None]:
+        """The claimed VJP at the point itself."""
+        return self.pull_at(self.values, cotangents)
+
+
+@dataclass
+class Pair:
+    """One pair (v, u) judged.
+
+    Args:
+        kind: kind of direction.
+        claimed: ⟨g, u⟩, the slope that the claimed gradient predicts.
+        measured: the slope measured.
+        bar: error bar of the difference between the two.
+        sigma: one standard deviation of the measurement.
+        scale: ‖g∘u‖₂, floored where the gradient is zero.
+        h: step used; 0 where no step was usable.
+    """
+
+    kind: str
+    claimed: float = 0.0
+    measured: float = 0.0
+    bar: float = float("inf")
+    sigma: float = 0.0
+    scale: float = 0.0
+    h: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """|measured − claimed|."""
+        return abs(self.measured - self.claimed)
+
+    @property
+    def resolution(self) -> float:
+        """Smallest relative error of the gradient that this pair would have seen."""
+        if self.scale > 0.0:
+            return self.bar / self.scale
+        return 0.0 if self.h > 0.0 and self.bar == 0.0 else float("inf")
+
+    def differs(self, tolerated: float) -> bool:
+        """Whether the disagreement is beyond the error bar and what is tolerated."""
+        return self.h > 0.0 and self.error > self.bar + tolerated * self.scale
+
+
+@dataclass
+class InputJudgement:
+    """The verdict on one input: :data:`AGREES`, :data:`DIFFERS`, :data:`UNSURE` or
+    :data:`ROUNDED` (agrees, but only to fewer digits than this run resolves)."""
+
+    index: int
+    verdict: str = AGREES
+    pairs: list[Pair] = field(default_factory=list)
+
+    @property
+    def resolution(self) -> float:
+        """Median resolving power of the usable pairs; inf where none was usable."""
+        usable = sorted(pair.resolution for pair in self.pairs if pair.h > 0.0)
+        return usable[len(usable) // 2] if usable else float("inf")
+
+    @property
+    def worst(self) -> Pair:
+        """The pair with the largest disagreement in units of its error bar."""
+        return max(self.pairs, key=lambda pair: pair.error / pair.bar if pair.bar else pair.error)
+
+
+@dataclass
+class Judgement:
+    """Verdicts on every input of a map, and what they rest on."""
+
+    inputs: list[InputJudgement]
+    cotangents: list[list[torch.Tensor]]
+    gradients: list[list[torch.Tensor]]
+
+    @property
+    def resolution(self) -> float:
+        """The worst resolving power among the inputs."""
+        return max((item.resolution for item in self.inputs), default=float("inf"))
+
+
+def judge(
+    function: Map,
+    *,
+    seed: int,
+    kinds: Sequence[str] = KINDS,
+    inputs: Sequence[int] | None = None,
+    masks: Sequence[torch.Tensor | None] | None = None,
+) -> Judgement:
+    """Judge the claimed VJP of ``function`` at its point.
+
+    Args:
+        seed: of cotangents and directions.
+        kinds: kinds of direction, one pair (v, u) each.
+        inputs: positions of the inputs to judge; default all.
+        masks: for each output, True where its elements may be used (kinks masked out), or None.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    wanted = range(len(function.values)) if inputs is None else inputs
+    cotangents, gradients = [], []
+    for _ in kinds:
+        vs = [cotangent(output, generator) for output in function.outputs]
+        for position, mask in enumerate(masks or ()):
+            if mask is not None:
+                vs[position] = vs[position] * mask
+        claimed = function.pull(vs)
+        cotangents.append(vs)
+        gradients.append(
+            [
+                torch.zeros_like(value) if grad is None else grad
+                for value, grad in zip(function.values, claimed, strict=True)
+            ]
+        )
+    results = [
+        _judge_input(function, index, kinds, cotangents, gradients, generator) for index in wanted
+    ]
+    return Judgement(results, cotangents, gradients)
+
+
+def _judge_input(
+    function: Map,
+    index: int,
+    kinds: Sequence[str],
+    cotangents: list[list[torch.Tensor]],
+    gradients: list[list[torch.Tensor]],
+    generator: torch.Generator,
+) -> InputJudgement:
+    x = function.values[index]
+    bits = working_bits(function, x)
+    result = InputJudgement(index)
+    if x.numel() == 0:
+        return result
+    if not all(bool(torch.isfinite(widened(grads[index])).all()) for grads in gradients):
+        return InputJudgement(index, UNSURE)
+    evaluate = along(function, index)
+    moves = [
+        direction(kind, x, grads[index], generator)
+        for kind, grads in zip(kinds, gradients, strict=True)
+    ]
+
+    def climb(exponents: Sequence[int], k: int) -> list[Step]:
+        taken = []
+        for exponent in exponents:
+            step = difference(
+                evaluate, x, moves[k], cotangents[k], gradients[k][index], 2.0**-exponent
+            )
+            if step is not None:
+                taken.append(step)
+        return taken
+
+    ladders = [climb(LADDER[bits], k) for k in range(len(kinds))]
+    result.pairs = _pairs(function, index, kinds, cotangents, gradients, moves, ladders)
+    if _unsettled(result.pairs, bits):
+        more = [climb(LADDER_MORE[bits], k) for k in range(len(kinds))]
+        ladders = [
+            sorted(first + second, key=lambda step: -step.h)
+            for first, second in zip(ladders, more, strict=True)
+        ]
+        result.pairs = _pairs(function, index, kinds, cotangents, gradients, moves, ladders)
+    result.verdict = _verdict(result, bits)
+    return result
+
+
+def _pairs(
+    function: Map,
+    index: int,
+    kinds: Sequence[str],
+    cotangents: list[list[torch.Tensor]],
+    gradients: list[list[torch.Tensor]],
+    moves: list[torch.Tensor],
+    ladders: list[list[Step]],
+) -> list[Pair]:
+    kappa = noise_factor(ladders)
+    pairs = []
+    for k, kind in enumerate(kinds):
+        found: Estimate | None = estimate(ladders[k], kappa)
+        if found is None:
+            pairs.append(Pair(kind))
+            continue
+        weighed = sum(
+            norm(widened(v).abs() * torch.nan_to_num(widened(y)).abs())
+            for v, y in zip(cotangents[k], function.outputs, strict=True)
+        )
+        scale = max(
+            product_norm(gradients[k][index], moves[k]),
+            abs(found.slope),
+            SHARE_OF_OUTPUT * weighed,
+        )
+        pairs.append(
+            Pair(
+                kind,
+                claimed=found.slope - found.residual,
+                measured=found.slope,
+                bar=found.bar,
+                sigma=found.sigma,
+                scale=scale,
+                h=found.h,
+            )
+        )
+    return pairs
+
+
+def _unsettled(pairs: Sequence[Pair], bits: int) -> bool:
+    return any(
+        pair.differs(TOLERATED[bits]) or not pair.resolution <= TOLERATED[bits] for pair in pairs
+    )
+
+
+def _verdict(result: InputJudgement, bits: int) -> str:
+    tolerated = TOLERATED[bits]
+    if any(pair.differs(tolerated) for pair in result.pairs):
+        return DIFFERS
+    if not result.resolution <= HONEST[bits]:
+        return UNSURE
+    if any(pair.h > 0.0 and pair.error > CLEARLY * pair.bar for pair in result.pairs):
+        return ROUNDED
+    return AGREES
+
+
+def along(function: Map, index: int) -> Callable[[torch.Tensor], Sequence[torch.Tensor] | None]:
+    """``function`` as a function of its input number ``index`` alone."""
+
+    def evaluate(value: torch.Tensor) -> Sequence[torch.Tensor] | None:
+        values = list(function.values)
+        values[index] = value
+        return function.evaluate(values)
+
+    return evaluate
+
+
+def working_bits(function: Map, x: torch.Tensor) -> int:
+    """The fewest significand bits among the input and the outputs."""
+    dtypes = [x.dtype] + [
+        y.dtype for y in function.outputs if y.is_floating_point() or y.is_complex()
+    ]
+    bits = min(significand_bits(dtype) for dtype in dtypes)
+    return max(known for known in LADDER if known <= max(bits, min(LADDER)))

@@ -1,0 +1,43 @@
+"""Inner products and norms in float64, whatever the dtype of the operands."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor`` dense, in float64 or complex128: the precision all sums are taken in."""
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.is_complex():
+        return tensor.detach().to(torch.complex128)
+    return tensor.detach().to(torch.float64)
+
+
+def real_dot(a: torch.Tensor, b: torch.Tensor) -> float:
+    """Re Σ conj(aᵢ)·bᵢ in float64.
+
+    For complex tensors this is PyTorch's convention: a gradient g predicts the change
+    Re⟨g, dx⟩ of a real loss (conjugate Wirtinger derivative).
+    """
+    a, b = widened(a), widened(b)
+    if a.is_complex() or b.is_complex():
+        return float((a.conj() * b).real.sum())
+    return float((a * b).sum())
+
+
+def norm(tensor: torch.Tensor) -> float:
+    """Euclidean norm in float64; 0 for an empty tensor."""
+    return float(torch.linalg.vector_norm(widened(tensor))) if tensor.numel() else 0.0
+
+
+def rms(tensor: torch.Tensor) -> float:
+    """Root of the mean square in float64; 0 for an empty tensor."""
+    return norm(tensor) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
+
+
+def unit_roundoff(dtype: torch.dtype) -> float:
+    """Spacing of ``dtype`` at 1 (``torch.finfo.eps``), of the real part for complex dtypes."""
+    return torch.finfo(dtype).eps

@@ -1,0 +1,22 @@
+"""Why later rules can't run on a subject, if they can't."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+
+def blocked(subject: Subject) -> str:
+    """A reason in words where forward or backward raised, or forward is not finite; else ""."""
+    import torch
+
+    run = subject.run
+    if run.error is not None:
+        return f"{run.error.phase} raised"
+    for output in run.outputs:
+        value = output.value
+        if output.differentiable and not bool(torch.isfinite(value.detach()).all()):
+            return f"`{output.name}` is not finite"
+    return ""

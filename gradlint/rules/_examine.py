@@ -1,0 +1,192 @@
+"""All rules over all samples of one op: what a worker runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from gradlint.rules._table import TABLE, select_rules
+
+from gradlint.report import Check
+from gradlint.rules._rule import Outcome, Rule
+from gradlint.rules._subject import Subject
+from gradlint.trace import phase
+from gradlint.trace._problem import OpRaised
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+    from gradlint.inputs import Sample
+    from gradlint.targets import Op
+
+Emit = Callable[[str, Any], None]
+
+
+def examine(
+    op: Op,
+    samples: Sequence[Sample],
+    settings: Settings,
+    emit: Emit,
+    done: frozenset[tuple[str, str]] = frozenset(),
+) -> None:
+    """Run every selected rule on every sample, dtype and device, emitting events as they come.
+
+    Args:
+        op: the loaded operator.
+        samples: its samples, in float64 unless the op takes less.
+        settings: what was asked for.
+        emit: called with ("samples", …), ("begin", (code, label)), ("check", Check),
+            ("finding", Finding), ("anatomy", …), ("gradcheck" | "gradgradcheck", TorchVerdict),
+            ("skip", (code, reason)), ("note", text).
+        done: (code, sample label) pairs not to be run again, after a crash.
+    """
+    rules = [
+        rule
+        for rule in select_rules(settings, TABLE)
+        if rule.probe is not None and rule.order <= min(settings.order, op.order or 2)
+    ]
+    ignored = {rule.code: op.ignores[rule.code] for rule in rules if rule.code in op.ignores}
+    for code, reason in ignored.items():
+        emit("skip", (code, f"ignored by the op: {reason}"))
+    rules = [rule for rule in rules if rule.code not in ignored]
+    variants, notes = expand_samples(op, samples, settings)
+    for note in notes:
+        emit("note", note)
+    emit("samples", [sample.report(op.signature) for sample in variants])
+    for number, sample in enumerate(variants):
+        _examine_sample(op, sample, settings, rules, emit, done, first=number == 0)
+
+
+def expand_samples(
+    op: Op, samples: Sequence[Sample], settings: Settings
+) -> tuple[list[Sample], list[str]]:
+    """The samples in every dtype and on every device asked for, labelled; and notes on what was
+    left out. Without a dtype asked for, float64, or what the op accepts."""
+    notes = []
+    devices = [d for d in (op.devices or settings.devices) if d in settings.devices] or ["cpu"]
+    names = settings.dtypes or op.dtypes
+    found: list[Sample] = []
+    for device in devices:
+        if device == "cuda" and not torch.cuda.is_available():
+            notes.append("checks on cuda are skipped: not available here")
+            continue
+        for sample in samples:
+            if names is None:
+                converted = sample if device == "cpu" else _moved(sample, device)
+                accepted, note = _accepted(op, converted, settings)
+                if note and note not in notes:
+                    notes.append(note)
+                found.append(_labelled(accepted, sample.label, "", device))
+                continue
+            for name in names:
+                converted = sample.converted(getattr(torch, name), device)
+                suffix = name if len(names) > 1 or name != "float64" else ""
+                found.append(_labelled(converted, sample.label, suffix, device))
+    return found, notes
+
+
+def _moved(sample: Sample, device: str) -> Sample:
+    floating = [
+        t.dtype for _, t in sample.named_tensors(None) if t.is_floating_point() or t.is_complex()
+    ]
+    lowest = torch.float32 if torch.float32 in floating else torch.float64
+    return sample.converted(lowest, device)
+
+
+def _accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
+    """``sample``, or its float32 version where the op takes that and refuses float64."""
+    has_double = any(t.dtype == torch.float64 for _, t in sample.named_tensors(op.signature))
+    if not has_double or op.module is not None:
+        return sample, ""
+    device = next(str(t.device) for _, t in sample.named_tensors(op.signature))
+    try:
+        Subject(op, sample, settings).problem.forward()
+        return sample, ""
+    except OpRaised:
+        single = sample.converted(torch.float32, device)
+        try:
+            Subject(op, single, settings).problem.forward()
+        except OpRaised:
+            return sample, ""
+        return single, "the op refuses float64; judged in float32"
+
+
+def _labelled(sample: Sample, label: str, dtype: str, device: str) -> Sample:
+    parts = [part for part in (dtype, device if device != "cpu" else "") if part]
+    sample.label = f"{label} [{', '.join(parts)}]" if parts else label
+    return sample
+
+
+def _examine_sample(
+    op: Op,
+    sample: Sample,
+    settings: Settings,
+    rules: Sequence[Rule],
+    emit: Emit,
+    done: frozenset[tuple[str, str]],
+    *,
+    first: bool,
+) -> None:
+    subject = Subject(op, sample, settings)
+    verdicts: dict[str, str] = {}
+    for rule in rules:
+        if (rule.code, sample.label) in done:
+            continue
+        emit("begin", (rule.code, sample.label))
+        outcome = _run(subject, rule, emit)
+        verdicts[rule.code] = outcome.verdict
+    if not first:
+        return
+    if ("anatomy", sample.label) not in done:
+        emit("begin", ("anatomy", sample.label))
+        from gradlint.trace._anatomy import anatomy
+
+        emit("anatomy", anatomy(subject.run, subject.problem))
+    for name, code in (("gradcheck", "GL401"), ("gradgradcheck", "GL501")):
+        if code not in verdicts or (name, sample.label) in done:
+            continue
+        if subject.run.error is not None:
+            continue
+        from gradlint.rules._torch_verdict import torch_verdict
+
+        emit("begin", (name, sample.label))
+        family = [
+            v for c, v in verdicts.items() if c[:3] == code[:3] or (code == "GL401" and c < "GL401")
+        ]
+        ours = "fail" if "fail" in family else verdicts[code]
+        with phase("rule"):
+            emit(name, torch_verdict(subject, name, ours))
+
+
+def _run(subject: Subject, rule: Rule, emit: Emit) -> Outcome:
+    """Run one rule, with its calls counted; what the op raises outside the shared run is said."""
+    assert rule.probe is not None
+    problem = subject.problem
+    forward, backward = problem.forward_calls, problem.backward_calls
+    started = time.perf_counter()
+    with phase("rule"):
+        try:
+            outcome = rule.probe(subject)
+        except OpRaised as raised:
+            name = type(raised.error).__name__
+            outcome = Outcome(
+                "inconclusive",
+                note=f"{raised.phase} raised {name} away from the sample's first call",
+            )
+    emit(
+        "check",
+        Check(
+            rule.code,
+            outcome.verdict,
+            subject.sample.label,
+            outcome.resolution,
+            problem.forward_calls - forward,
+            problem.backward_calls - backward,
+            time.perf_counter() - started,
+            outcome.note,
+        ),
+    )
+    for finding in outcome.findings:
+        emit("finding", finding)
+    return outcome

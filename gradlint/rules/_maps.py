@@ -1,0 +1,163 @@
+"""A problem as the maps that ``numerics`` judges: first order, and second order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.numerics._directions import cotangent
+from gradlint.numerics._judge import DIFFERS, Map, judge
+from gradlint.trace._problem import OpRaised, Problem
+
+
+def first_order(problem: Problem) -> Map:
+    """x ↦ f(x), over the outputs that are differentiable at the sample.
+
+    Raises:
+        OpRaised: when forward raises at the sample itself.
+    """
+    _, at_sample = problem.linearize()
+    names = [item.name for item in at_sample if item.differentiable]
+    outputs = [item.value.detach() for item in at_sample if item.differentiable]
+    wanted = set(names)
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            found = problem.forward(values)
+        except OpRaised:
+            return None
+        chosen = [item.value for item in found if item.name in wanted]
+        return chosen if len(chosen) == len(names) else None
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        return problem.pull(dict(zip(names, cotangents, strict=True)), values)
+
+    return Map(problem.values(), outputs, evaluate, pull_at)
+
+
+def differentiable_names(problem: Problem) -> list[str]:
+    """Names of the outputs that :func:`first_order` judges, in its order."""
+    _, outputs = problem.linearize()
+    return [item.name for item in outputs if item.differentiable]
+
+
+def faulty_outputs(problem: Problem, function: Map, position: int, *, seed: int) -> list[str]:
+    """Names of the outputs whose share of the gradient of input ``position`` is wrong.
+
+    Each output is judged alone: the others are masked. With one output there is nothing to tell
+    apart and the list is empty.
+    """
+    names = differentiable_names(problem)
+    if len(names) < 2:
+        return []
+    wrong = []
+    for chosen, name in enumerate(names):
+        masks = [
+            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
+            for place, y in enumerate(function.outputs)
+        ]
+        judged = judge(
+            function, seed=seed, kinds=("aligned", "signs"), inputs=[position], masks=masks
+        )
+        if judged.inputs[0].verdict == DIFFERS:
+            wrong.append(name)
+    return wrong
+
+
+@dataclass
+class SecondOrder:
+    """(x, v) ↦ VJP(v) with its claimed derivative by double backward.
+
+    Args:
+        map: values are the inputs, then the cotangents; outputs are the gradients of ``targets``.
+        names: of the values: input names, then ``grad_output`` names.
+        targets: positions of the inputs that have a gradient.
+        detached: positions (into ``targets``) of gradients that carry no graph.
+        connected: for every value, whether some gradient is connected to it by the graph.
+    """
+
+    map: Map
+    names: list[str]
+    targets: list[int]
+    detached: list[int]
+    connected: list[bool]
+
+
+def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
+    """The second-order map of ``problem``; None where no input has a gradient.
+
+    Raises:
+        OpRaised: when forward, backward or the backward of backward raises.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    _, at_sample = problem.linearize()
+    outputs = [item for item in at_sample if item.differentiable]
+    chosen = [item.name for item in outputs]
+    vs = [cotangent(item.value.detach(), generator) for item in outputs]
+    count = len(problem.inputs)
+    if not outputs or not count:
+        return None
+
+    def gradients(
+        values: Sequence[torch.Tensor], *, graph: bool
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
+        leaves, found = problem.linearize(values[:count])
+        by_name = {item.name: item for item in found}
+        cotangents = [v.detach().clone().requires_grad_(graph) for v in values[count:]]
+        grads = problem.backward(
+            [by_name[name] for name in chosen], leaves, cotangents, create_graph=graph
+        )
+        return [*leaves, *cotangents], grads
+
+    point = [*problem.values(), *vs]
+    sources, grads = gradients(point, graph=True)
+    targets = [position for position, grad in enumerate(grads) if grad is not None]
+    if not targets:
+        return None
+    firsts = [grad for grad in grads if grad is not None]
+    detached = [place for place, grad in enumerate(firsts) if not grad.requires_grad]
+    attached = [grad for grad in firsts if grad.requires_grad]
+    connected = [False] * len(sources)
+    if attached:
+        seconds = problem.backward(attached, sources, [torch.ones_like(grad) for grad in attached])
+        connected = [grad is not None for grad in seconds]
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            _, found = gradients(values, graph=False)
+        except OpRaised:
+            return None
+        picked = [found[position] for position in targets]
+        if any(grad is None for grad in picked):
+            return None
+        return [grad.detach() for grad in picked if grad is not None]
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        leaves, found = gradients(values, graph=True)
+        pairs = [
+            (found[position], w)
+            for position, w in zip(targets, cotangents, strict=True)
+            if found[position] is not None
+        ]
+        pairs = [(grad, w) for grad, w in pairs if grad is not None and grad.requires_grad]
+        if not pairs:
+            return [None] * len(leaves)
+        return problem.backward(
+            [grad for grad, _ in pairs if grad is not None], leaves, [w for _, w in pairs]
+        )
+
+    names = [item.name for item in problem.inputs]
+    names += ["grad_output" if len(chosen) == 1 else f"grad_{name}" for name in chosen]
+    return SecondOrder(
+        Map(point, [grad.detach() for grad in firsts], evaluate, pull_at),
+        names,
+        targets,
+        detached,
+        connected,
+    )

@@ -1,0 +1,121 @@
+"""torch's own gradcheck and gradgradcheck, beside ours: never crash, affordable, dtype-aware."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradlint.report import TorchVerdict
+from gradlint.trace._problem import OpRaised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradlint.rules._subject import Subject
+
+#: Slow mode is run where its predicted time stays below this many seconds (heuristic: it keeps
+#: torch's verdict a fraction of the whole check).
+AFFORDABLE_S = 0.15
+
+#: Slow mode holds 7 to 9 float64 Jacobians of N×M; beyond this many elements fast mode is used.
+LARGEST_JACOBIAN = 2**20
+
+#: Beyond this many input and output elements torch is not asked at all.
+LARGEST = 2**22
+
+#: Arguments that suit a dtype. float64: torch's own defaults. Below: steps and tolerances at which
+#: correct softmax, square and layer norm pass while a gradient of the wrong size does not.
+ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
+    torch.float64: {},
+    torch.float32: {"eps": 1e-2, "atol": 1e-2, "rtol": 1e-2},
+    torch.float16: {"eps": 1e-1, "atol": 5e-2, "rtol": 5e-2},
+    torch.bfloat16: {"eps": 2e-1, "atol": 1.5e-1, "rtol": 1.5e-1},
+}
+
+
+def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
+    """What ``torch.autograd.<name>`` says, and who is right where it disagrees with us.
+
+    Args:
+        name: "gradcheck" or "gradgradcheck".
+        ours: our verdict on the same order: "pass", "fail" or another.
+    """
+    problem = subject.problem
+    if not problem.inputs:
+        return TorchVerdict("slow", "skipped", "no input requires grad")
+    try:
+        started = time.perf_counter()
+        leaves, outputs = problem.linearize()
+        chosen = [item for item in outputs if item.differentiable]
+        forward_s = time.perf_counter() - started
+        if chosen:
+            problem.backward(chosen, leaves, [torch.ones_like(item.value) for item in chosen])
+        call_s = time.perf_counter() - started
+    except OpRaised as raised:
+        return TorchVerdict("slow", "skipped", f"{raised.phase} raises")
+    if not chosen:
+        return TorchVerdict("slow", "skipped", "no output is differentiable")
+    n = sum(leaf.numel() for leaf in leaves)
+    m = sum(item.value.numel() for item in chosen)
+    if n + m > LARGEST:
+        return TorchVerdict("fast", "skipped", f"{n + m} elements are more than it can judge")
+    calls_s = 2 * n * forward_s + 2 * m * call_s
+    if name == "gradgradcheck":
+        calls_s = (2 * (n + m) + 2 * n) * 2 * call_s
+    slow = calls_s <= AFFORDABLE_S and n * m <= LARGEST_JACOBIAN
+    mode = "slow" if slow else "fast"
+    names = [item.name for item in chosen]
+
+    def function(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        found = problem.connect(values)
+        return tuple(item.value for item in found if item.name in names)
+
+    inputs = tuple(leaf.detach().clone().requires_grad_() for leaf in leaves)
+    check: Callable[..., bool] = getattr(torch.autograd, name)
+    arguments: dict[str, Any] = dict(ARGUMENTS.get(_real(inputs), {}))
+    arguments["fast_mode"] = not slow
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            check(function, inputs, **arguments)
+            verdict = TorchVerdict(mode, "pass")
+        except Exception as error:
+            verdict = TorchVerdict(mode, "fail", _first_line(error))
+    verdict.agreement = _agreement(name, mode, verdict.verdict, ours)
+    return verdict
+
+
+def _agreement(name: str, mode: str, theirs: str, ours: str) -> str:
+    if {theirs, ours} == {"pass"} or {theirs, ours} == {"fail"}:
+        return "agrees"
+    if theirs == "pass" and ours == "fail":
+        if name == "gradgradcheck":
+            return "gradlint is right: a finding above shows numbers that torch did not look at"
+        return (
+            "gradlint is right: fast mode scales its tolerance with the size of the tensors"
+            if mode == "fast"
+            else "gradlint is right: the finding is outside what gradcheck looks at or tolerates"
+        )
+    if theirs == "fail" and ours == "pass":
+        return (
+            "gradlint is right: it confirmed the gradient with measured error bars; gradcheck's "
+            "fixed step and tolerance do not suit this op"
+        )
+    return ""
+
+
+def _real(inputs: tuple[torch.Tensor, ...]) -> torch.dtype:
+    kinds = {torch.complex128: torch.float64, torch.complex64: torch.float32}
+    found = [kinds.get(value.dtype, value.dtype) for value in inputs]
+    return min(found, key=lambda dtype: -torch.finfo(dtype).eps)
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    except BaseException:
+        return type(error).__name__
+    return lines[0] if lines else type(error).__name__

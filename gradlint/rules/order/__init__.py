@@ -1,0 +1,1 @@
+"""GL5: higher order."""

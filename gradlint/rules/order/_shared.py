@@ -1,0 +1,96 @@
+"""What the three second-order rules share: one attempt to differentiate twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradlint.numerics._decide import Decision
+    from gradlint.rules._maps import SecondOrder
+    from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import OpRaised
+
+#: Texts by which an op, or PyTorch in its name, refuses to be differentiated twice.
+REFUSALS = (
+    "once_differentiable",
+    "derivative for",
+    "double backward",
+    "double-backward",
+    "second derivative",
+    "does not support automatic differentiation for outputs with",
+    "is not currently supported with create_graph",
+    "create_graph=true",
+    "not differentiable twice",
+    "twice",
+    "has no autograd formula",
+    "autograd was not registered",
+)
+
+
+@dataclass
+class Twice:
+    """One attempt to differentiate twice.
+
+    Args:
+        reason: why there is nothing to judge, if so.
+        map: the second-order map, or None.
+        error: what raised, if anything.
+        refused: whether ``error`` says openly that second derivatives are not supported.
+        decision: verdicts on the map's values.
+    """
+
+    reason: str = ""
+    map: SecondOrder | None = None
+    error: OpRaised | None = None
+    refused: bool = False
+    decision: Decision | None = None
+
+
+def differentiate_twice(subject: Subject) -> Twice:
+    """Build and judge the second-order map of ``subject``, once for all three rules."""
+    from gradlint.numerics._decide import decide
+    from gradlint.rules._blocked import blocked
+    from gradlint.rules._maps import second_order
+    from gradlint.trace._problem import OpRaised
+
+    reason = blocked(subject)
+    if reason:
+        return Twice(reason)
+    if not any(output.differentiable for output in subject.run.outputs):
+        return Twice("no output is differentiable")
+    try:
+        found = second_order(subject.problem, seed=subject.seed)
+    except OpRaised as raised:
+        text = safe_text(raised.error).lower()
+        once = subject.op.intent.once_differentiable
+        return Twice(
+            "differentiating twice raises",
+            error=raised,
+            refused=once
+            or isinstance(raised.error, NotImplementedError)
+            or any(phrase in text for phrase in REFUSALS),
+        )
+    if found is None:
+        return Twice("no input has a gradient")
+    try:
+        decision = decide(found.map, seed=subject.seed, kinds=("aligned", "signs", "equalised"))
+    except OpRaised as raised:
+        return Twice("differentiating twice raises", error=raised)
+    return Twice(map=found, decision=decision)
+
+
+def safe_text(error: BaseException) -> str:
+    """The message of ``error``; a placeholder where its ``__str__`` raises."""
+    try:
+        return str(error)
+    except BaseException:
+        return f"<{type(error).__name__}, whose text can't be read>"
+
+
+def is_lost(twice: Twice, place: int) -> bool:
+    """Whether the claimed second derivative of value ``place`` is nothing at all."""
+    assert twice.map is not None and twice.decision is not None
+    return all(
+        bool((gradients[place] == 0).all()) for gradients in twice.decision.judgement.gradients
+    )

@@ -1,0 +1,57 @@
+"""Second derivative silently lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """See whether a gradient that depends on something carries a graph to it."""
+    from gradlint.numerics._judge import DIFFERS
+    from gradlint.rules.order._shared import is_lost
+    from gradlint.targets import source
+
+    twice = subject.twice
+    if twice.map is None or twice.decision is None:
+        return Outcome("skipped", note=twice.reason)
+    judgement = twice.decision.judgement
+    lost = [
+        item
+        for place, item in enumerate(judgement.inputs)
+        if twice.decision.verdicts[place] == DIFFERS and is_lost(twice, item.index)
+    ]
+    if not lost:
+        return Outcome("pass")
+    names = ", ".join(f"`{twice.map.names[item.index]}`" for item in lost)
+    worst = max(lost, key=lambda item: item.worst.error).worst
+    function = subject.op.function
+    finding = subject.finding(
+        RULE,
+        f"second derivative with respect to {names} is silently zero",
+        cause="zero",
+        cause_text="zero: the gradients that backward returns depend on it, but carry no graph "
+        "to it",
+        input=twice.map.names[lost[0].index],
+        place=source.method(function, "backward") if function else None,
+        evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
+        help="compute in backward from ctx.saved_tensors without no_grad, .detach() or .data, so "
+        "that it can be differentiated; or mark it with @once_differentiable, which raises "
+        "instead of returning zeros",
+    )
+    return Outcome("fail", [finding])
+
+
+RULE = Rule(
+    code="GL502",
+    name="second_derivative_lost",
+    severity="error",
+    summary="second derivatives are silently zero",
+    module=__name__,
+    order=2,
+    probe=probe,
+)

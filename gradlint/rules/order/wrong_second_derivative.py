@@ -1,0 +1,104 @@
+"""Wrong second derivative."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare double backward with finite differences of backward."""
+    from gradlint.numerics._judge import DIFFERS, UNSURE
+    from gradlint.rules.order._shared import is_lost
+
+    twice = subject.twice
+    if twice.error is not None and not twice.refused:
+        return Outcome("fail", [_raised(subject)])
+    if twice.map is None or twice.decision is None:
+        return Outcome("skipped", note=twice.reason)
+    findings: list[Finding] = []
+    resolutions = []
+    unsure = []
+    notes = []
+    for place, item in enumerate(twice.decision.judgement.inputs):
+        verdict = twice.decision.verdicts[place]
+        name = twice.map.names[item.index]
+        if item.index in twice.decision.notes:
+            notes.append(f"{name}: {twice.decision.notes[item.index]}")
+        if verdict == DIFFERS:
+            if not is_lost(twice, item.index):
+                findings.append(_wrong(subject, place))
+        elif verdict == UNSURE:
+            unsure.append(name)
+        else:
+            resolutions.append(item.resolution)
+    if findings:
+        return Outcome("fail", findings, max(resolutions, default=None), "; ".join(notes))
+    if unsure:
+        notes.append(f"could not tell for {', '.join(unsure)}: too noisy or not smooth there")
+        return Outcome("inconclusive", [], max(resolutions, default=None), "; ".join(notes))
+    return Outcome("pass", [], max(resolutions, default=None), "; ".join(notes))
+
+
+def _wrong(subject: Subject, place: int) -> Finding:
+    from gradlint.rules._evidence import mismatch
+    from gradlint.targets import source
+
+    twice = subject.twice
+    assert twice.map is not None and twice.decision is not None
+    index = twice.decision.judgement.inputs[place].index
+    name = twice.map.names[index]
+    found = mismatch(twice.map.map, twice.decision, place, twice.map.names, seed=subject.seed)
+    function = subject.op.function
+    return subject.finding(
+        RULE,
+        f"wrong second derivative with respect to `{name}`",
+        cause=found.cause.slug if found.cause else None,
+        cause_text=found.cause.text if found.cause else "",
+        input=name,
+        index=found.worst,
+        place=source.method(function, "backward") if function else None,
+        evidence=found.numbers,
+        help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
+        "operations; a saved intermediate, .detach(), .data or a value kept on ctx cuts the graph. "
+        "If second derivatives are not meant to work, mark backward with @once_differentiable",
+    )
+
+
+def _raised(subject: Subject) -> Finding:
+    from gradlint.diagnosis._engine_errors import explain
+    from gradlint.rules.order._shared import safe_text
+    from gradlint.targets import source
+
+    error = subject.twice.error
+    assert error is not None
+    explanation = explain(error.error)
+    function = subject.op.function
+    return subject.finding(
+        RULE,
+        f"differentiating twice raises {type(error.error).__name__}",
+        severity="warning",
+        cause_text=explanation.meaning if explanation else "",
+        place=source.method(function, "backward") if function else None,
+        evidence={"original": f"{type(error.error).__name__}: {safe_text(error.error)}"},
+        help=explanation.fix
+        if explanation
+        else "make backward differentiable, or mark it with @once_differentiable so that it "
+        "refuses openly",
+    )
+
+
+RULE = Rule(
+    code="GL501",
+    name="wrong_second_derivative",
+    severity="error",
+    summary="double backward differs from the derivative of backward",
+    module=__name__,
+    order=2,
+    probe=probe,
+)

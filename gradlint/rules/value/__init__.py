@@ -1,0 +1,1 @@
+"""GL4: first-order values."""

@@ -1,0 +1,198 @@
+"""Wrong gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare what backward returns with what the function really does."""
+    from gradlint.rules._blocked import blocked
+
+    reason = blocked(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    if not subject.problem.inputs:
+        return Outcome("skipped", note="no input requires grad")
+    if not any(output.differentiable for output in subject.run.outputs):
+        return _disconnected(subject)
+    from gradlint.rules.value._surrogate import judge_surrogates
+
+    findings, declared = judge_surrogates(subject)
+    measured = _measured(subject, declared)
+    measured.findings = findings + measured.findings
+    if any(finding.severity != "info" for finding in findings):
+        measured.verdict = "fail"
+    return measured
+
+
+def _measured(subject: Subject, declared: set[str]) -> Outcome:
+    from gradlint.numerics._judge import DIFFERS, ROUNDED, UNSURE
+
+    inputs = subject.problem.inputs
+    judged = [
+        position
+        for position, item in enumerate(inputs)
+        if item.name not in declared and not _left_to_other_rules(subject, position)
+    ]
+    if not judged:
+        return Outcome(
+            "pass" if declared else "skipped", note="" if declared else "nothing to judge"
+        )
+    decision = subject.first_order_decision(judged)
+    findings: list[Finding] = []
+    notes = []
+    unsure = []
+    for place, item in enumerate(decision.judgement.inputs):
+        verdict = decision.verdicts[place]
+        name = inputs[item.index].name
+        note = decision.notes.get(item.index)
+        if note:
+            notes.append(f"{name}: {note}")
+        if verdict == DIFFERS:
+            findings.append(_wrong(subject, place, decision))
+        elif verdict == ROUNDED:
+            findings.append(_rounded(subject, place, decision))
+        elif verdict == UNSURE:
+            unsure.append(name)
+    if any(finding.severity != "info" for finding in findings):
+        verdict = "fail"
+    elif unsure:
+        verdict = "inconclusive"
+        notes.append(f"could not tell for {', '.join(unsure)}: too noisy or not smooth there")
+    else:
+        verdict = "pass"
+    resolutions = [
+        item.resolution
+        for place, item in enumerate(decision.judgement.inputs)
+        if decision.verdicts[place] not in (DIFFERS, UNSURE)
+    ]
+    return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
+
+
+def _left_to_other_rules(subject: Subject, position: int) -> bool:
+    """Inputs whose gradient is None by the op's own backward (GL103) or not finite (GL302)."""
+    import torch
+
+    gradients = subject.run.gradients
+    if gradients is None:
+        return False
+    gradient = gradients[position]
+    if gradient is None:
+        return subject.run.own is not None
+    return not bool(torch.isfinite(gradient).all())
+
+
+def _wrong(subject: Subject, place: int, decision: object) -> Finding:
+    from gradlint.numerics._decide import Decision
+    from gradlint.rules._evidence import mismatch
+    from gradlint.rules._place import gradient_place, returned_expression
+
+    assert isinstance(decision, Decision)
+    problem = subject.problem
+    index = decision.judgement.inputs[place].index
+    item = problem.inputs[index]
+    found = mismatch(
+        subject.first_order_map,
+        decision,
+        place,
+        [i.name for i in problem.inputs],
+        seed=subject.seed,
+    )
+    span = gradient_place(subject, item)
+    cause = found.cause
+    help_text = (
+        cause.help
+        if cause
+        else (
+            f"compare backward's formula for `{item.name}` with the derivative of forward; the table "
+            "shows where they differ"
+        )
+    )
+    severity = "error"
+    if cause is not None and cause.slug == "straight-through" and "piecewise" in cause.text:
+        severity = "warning"
+    return subject.finding(
+        RULE,
+        f"wrong gradient for `{item.name}`",
+        severity=severity,
+        cause=cause.slug if cause else None,
+        cause_text=cause.text if cause else "",
+        input=item.name,
+        output=subject.faulty_output(index),
+        index=found.worst,
+        place=span,
+        evidence=found.numbers,
+        help=help_text.replace("{expression}", returned_expression(span) or "…"),
+    )
+
+
+def _rounded(subject: Subject, place: int, decision: object) -> Finding:
+    from gradlint.numerics._decide import Decision
+    from gradlint.rules._place import gradient_place
+
+    assert isinstance(decision, Decision)
+    judged = decision.judgement.inputs[place]
+    item = subject.problem.inputs[judged.index]
+    worst = judged.worst
+    error = worst.error / worst.scale
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` is right to {error:.0e} only",
+        severity="info",
+        input=item.name,
+        place=gradient_place(subject, item),
+        evidence={"relative_error": error, "resolution": worst.resolution},
+        help="a constant written with few digits, an epsilon left out of backward, or rounding "
+        "inside backward would look like this",
+    )
+
+
+def _disconnected(subject: Subject) -> Outcome:
+    """No output is connected to the inputs: a finding only if the function depends on them."""
+    from gradlint.rules._detached import dependence
+
+    outputs = [
+        item
+        for item in subject.run.outputs
+        if item.value.is_floating_point() or item.value.is_complex()
+    ]
+    if not outputs:
+        return Outcome("skipped", note="no output is floating or complex")
+    found = dependence(subject.problem)
+    if found is None:
+        return Outcome(
+            "skipped", note="no output is differentiable, and none depends smoothly on an input"
+        )
+    name, output, slope = found
+    declared = subject.run.own is None and subject.op.kind == "function"
+    finding = subject.finding(
+        RULE,
+        f"no gradient reaches `{name}`: no output is connected to it",
+        severity="warning" if declared else "error",
+        cause="zero",
+        cause_text=f"zero: `{output}` depends on `{name}` (slope {slope:.3g} along one direction), "
+        "but carries no graph",
+        input=name,
+        output=output,
+        evidence={"measured_slope": slope},
+        help="remove .detach(), .data, no_grad or mark_non_differentiable from the path between "
+        "them, or pass inputs without requires_grad if this is intended",
+    )
+    return Outcome("fail", [finding])
+
+
+RULE = Rule(
+    code="GL401",
+    name="wrong_gradient",
+    severity="error",
+    summary="the gradient differs from the derivative of forward",
+    module=__name__,
+    probe=probe,
+)
