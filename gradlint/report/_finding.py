@@ -19,7 +19,7 @@ TRACEBACK_LINES = 12
 OUTPUT_LINES = 10
 ORIGINAL_LINES = 30
 
-_SPECIAL = ("measured", "elements", "original", "traceback", "output_tail")
+_SPECIAL = (*wording.MEASUREMENT, "elements", "original", "traceback", "output_tail")
 _SIGNED = ("returned", "measured", "expected", "analytic", "numeric", "correct")
 
 
@@ -99,10 +99,9 @@ def _evidence(rows: _Rows, finding: Finding) -> None:
     evidence, page = finding.evidence, rows.page
     limit = None if page.verbose else 1
     elements = evidence.get("elements") or []
-    measured = evidence.get("measured")
-    if measured is not None or elements:
-        text = "worst elements" if measured is None else wording.plain(measured)
-        rows.add("measured", lines_of(text, page.ascii))
+    measured = wording.measurement(evidence)
+    if measured or elements:
+        rows.add("measured", measured or ["worst elements"])
         _elements(rows, elements)
     for key, value in evidence.items():
         if key in _SPECIAL or value is None:

@@ -35,6 +35,19 @@ STYLES = {
     "skipped": "dim",
 }
 
+#: Keys of a finding's evidence that :func:`measurement` puts into words.
+MEASUREMENT = (
+    "measured",
+    "directions",
+    "worst_z",
+    "critical_z",
+    "differing",
+    "measured_elements",
+    "numel",
+    "relative_error",
+    "resolution",
+)
+
 NOTHING_CHECKED = "Nothing was checked."
 INTERRUPTED = "Interrupted: this is what was known by then."
 INCONCLUSIVE = "could not tell, which is no pass"
@@ -130,6 +143,39 @@ def origin(sample: SampleReport) -> str:
     )
 
 
+def measurement(evidence: Mapping[str, Any]) -> list[str]:
+    """How a difference was measured, out of the numbers in :data:`MEASUREMENT` that are there.
+
+    ``16 directions, worst z 4.1e+07 (critical 6.5); 16 of 16 elements differ``
+    """
+    lines = []
+    if evidence.get("measured") is not None:
+        lines.append(plain(evidence["measured"]))
+    words = []
+    if evidence.get("directions") is not None:
+        words.append(plural(evidence["directions"], "direction"))
+    if evidence.get("worst_z") is not None:
+        critical = evidence.get("critical_z")
+        than = f" (critical {plain(critical)})" if critical is not None else ""
+        words.append(f"worst z {small(evidence['worst_z'])}{than}")
+    text = ", ".join(words)
+    if evidence.get("differing") is not None:
+        of = evidence.get("measured_elements")
+        total = evidence.get("numel")
+        text += "; " if text else ""
+        text += str(evidence["differing"]) + (f" of {of}" if of is not None else "")
+        text += " elements differ"
+        if total is not None and of is not None and of < total:
+            text += f" (measured of {total})"
+    if text:
+        lines.append(text)
+    error, resolution = evidence.get("relative_error"), evidence.get("resolution")
+    if error is not None:
+        told = f", this run would have seen {small(resolution)}" if resolution is not None else ""
+        lines.append(f"relative error {small(error)}{told}")
+    return lines
+
+
 def computed_label(underlined: str) -> str:
     """The label of a related place: a returned name was computed there, or it is of interest."""
     return "computed here" if underlined.isidentifier() else "see here"
@@ -137,7 +183,7 @@ def computed_label(underlined: str) -> str:
 
 def where(finding: Finding) -> str:
     """Output and index of a finding, where it has them."""
-    words = []
+    words: list[str] = []
     if finding.output:
         words.append(f"output `{finding.output}`")
     if finding.index is not None:
@@ -156,7 +202,7 @@ def torch_verdict(verdict: TorchVerdict, failed: bool) -> list[str]:
         verdict.verdict, verdict.verdict
     )
     lines = [f"{verdict.mode}: {says}"]
-    if verdict.agreement:
+    if verdict.agreement and verdict.agreement != "agrees":
         lines[0] += f"; {verdict.agreement}"
     elif failed and verdict.verdict == "fail":
         lines[0] += " too"
@@ -209,7 +255,7 @@ def operators(counts: dict[str, int]) -> str:
         return NOTHING_CHECKED
     if counts["pass"] == total:
         return "The operator passes." if total == 1 else f"All {total} operators pass."
-    words = []
+    words: list[str] = []
     for key, one, many in (
         ("fail", "fails", "fail"),
         ("error", "could not be judged", "could not be judged"),
