@@ -1,0 +1,171 @@
+"""What operators and calls of an expression do: bounded first, then handed to torch."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gradlint.expressions import _bounds as bounds
+from gradlint.expressions import _limits as limits
+from gradlint.expressions import _sizes as sizes
+from gradlint.expressions import _vocabulary as words
+from gradlint.expressions._factories import Factory
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_CUTTING = ("chunk", "split", "unbind")
+_MATRIX = ("matmul", "mm", "bmm", "mv")
+
+
+class Operations:
+    """The operators and functions of one evaluation, which counts what it makes.
+
+    Args:
+        factory: gives the maker of tensors when one is first needed.
+    """
+
+    def __init__(self, factory: Callable[[], Factory]) -> None:
+        self.factory = factory
+        self.total = 0
+
+    def binary(self, kind: type, left: Any, right: Any) -> Any:
+        if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
+            if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+                check = bounds.check_matmul if kind is ast.MatMult else None
+                check(left, right) if check else bounds.check_broadcast((left, right))
+            return self.made(_BINARY[kind](left, right))
+        if isinstance(left, str) and kind is ast.Mod:
+            raise TypeError("formatting a string is not allowed in an expression")
+        if kind is ast.Mult:
+            for sequence, times in ((left, right), (right, left)):
+                if isinstance(sequence, (str, list, tuple)) and isinstance(times, int):
+                    sizes.check_repeat(sequence, times)
+        if kind is ast.Pow:
+            sizes.check_power(left, right)
+        if kind is ast.LShift and isinstance(left, int) and isinstance(right, int):
+            sizes.check_bits(left.bit_length() + right)
+        return plain(_BINARY[kind](left, right))
+
+    def function(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if name in words.FACTORIES:
+            for value in (args, *kwargs.values()):
+                sizes.check_items(value)
+            return self.made(self.factory().make(name, args, kwargs))
+        if name in words.BUILTINS:
+            return plain(_builtin(name, args))
+        numbers = not any(True for _ in bounds.tensors((args, tuple(kwargs.values()))))
+        if numbers and name == "pow" and len(args) == 2:
+            return self.binary(ast.Pow, *args)
+        if numbers and name in words.MATH and not kwargs:
+            return plain(words.MATH[name](*args))
+        if name == "sum" and args and isinstance(args[0], (list, tuple)) and not kwargs:
+            return functools.reduce(lambda a, b: self.binary(ast.Add, a, b), args[0])
+        if name in words.PAIRS or (numbers and args and isinstance(args[0], (int, float))):
+            args = tuple(self.lifted(value) for value in args[:2]) + args[2:]
+        growing = name in words.GROWING
+        home = words.GROWING[name] if growing else words.SAME[name]
+        return self.apply(name, _found(home, name), args, kwargs, growing)
+
+    def apply(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        growing: bool,
+    ) -> Any:
+        operands = [*args, *kwargs.values()]
+        if (
+            name in _MATRIX
+            and len(operands) == 2
+            and all(isinstance(value, torch.Tensor) for value in operands)
+        ):
+            bounds.check_matmul(*operands)
+        elif growing:
+            bounds.check_predicted(function, args, kwargs)
+        elif name in _CUTTING and args and isinstance(args[0], torch.Tensor):
+            position = 1 if name == "unbind" else 2
+            dim = kwargs.get("dim", args[position] if len(args) > position else 0)
+            bounds.check_pieces(args[0], name, args[1:], dim)
+        else:
+            bounds.check_broadcast(operands)
+        return self.made(function(*args, **kwargs), view=name in words.VIEWS)
+
+    def lifted(self, value: Any) -> Any:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            made = self.factory()
+            return torch.tensor(value, dtype=made.dtype, device=made.device)
+        return value
+
+    def made(self, value: Any, *, view: bool = False) -> Any:
+        """``value``, with its elements counted."""
+        for tensor in bounds.tensors(value):
+            sizes.check_elements(tensor.numel())
+            if not view:
+                self.total += tensor.numel()
+        if self.total > limits.MAX_TOTAL:
+            raise sizes.TooLarge(
+                f"all tensors together have {self.total:,} elements; at most "
+                f"{limits.MAX_TOTAL:,} are allowed"
+            )
+        return value
+
+
+@functools.cache
+def _found(home: str, name: str) -> Callable[..., Any]:
+    return getattr(importlib.import_module(home), name)
+
+
+def to_dtype(value: Any) -> torch.dtype:
+    if isinstance(value, torch.dtype):
+        return value
+    if isinstance(value, str) and value.removeprefix("torch.") in words.DTYPES:
+        return getattr(torch, value.removeprefix("torch."))
+    raise TypeError(f"{value!r} is no dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
+
+
+def _builtin(name: str, args: tuple[Any, ...]) -> Any:
+    if name == "range":
+        made = range(*args)
+        if len(made) > limits.MAX_ITEMS:
+            raise sizes.TooLarge(f"range of {len(made):,}; at most {limits.MAX_ITEMS:,}")
+        return list(made)
+    (value,) = args
+    if name in ("list", "tuple"):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"{name}(…) takes a list or tuple, not {kind_of(value)}")
+        return list(value) if name == "list" else tuple(value)
+    if name == "len":
+        return len(value)
+    if isinstance(value, str):
+        raise TypeError(f"{name}(…) takes a number, not a string")
+    return {"bool": bool, "float": float, "int": int}[name](value)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, int):
+        sizes.check_bits(value.bit_length())
+    return sizes.check_items(value)
+
+
+def kind_of(value: Any) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
