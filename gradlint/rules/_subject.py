@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gradlint.report import Excerpt, Finding, Location
+from gradlint.rules._reproduce import reproduce
 from gradlint.trace._problem import Problem
 
 if TYPE_CHECKING:
@@ -111,17 +111,3 @@ class Subject:
             seed=self.seed,
             reproduce=reproduce(self.op.target, rule.code, self.settings, self.sample),
         )
-
-
-def reproduce(target: str, code: str, settings: Settings, sample: Sample | None = None) -> str:
-    """The one command that shows a finding again, quoted for a POSIX shell."""
-    words = ["gradlint", "check", target, "--select", code, "--seed", str(settings.seed)]
-    if settings.inputs is not None:
-        words += ["--inputs", settings.inputs]
-    for name in settings.imports:
-        words += ["--import", name]
-    if settings.dtypes is not None:
-        words += ["--dtype", ",".join(settings.dtypes)]
-    if settings.devices != ("cpu",):
-        words += ["--device", ",".join(settings.devices)]
-    return shlex.join(words)
