@@ -26,8 +26,9 @@ from gradlint.numerics._judge import (
 from gradlint.numerics._kinks import kinked_outputs
 from gradlint.numerics._products import widened
 
-#: Steps at which kinks are looked for: that of a coarse difference and of a fine one.
-KINK_STEPS = (2.0**-10, 2.0**-17)
+#: Kinks are looked for at these multiples of the step that a measurement used: a kink farther off
+#: would have kept it from converging.
+KINK_STEPS = (1.0, 8.0)
 
 #: A sample is nudged by this share of each element's scale (heuristic: far beyond the finest
 #: steps, small enough to stay in the domain).
@@ -80,7 +81,7 @@ def decide(
     second = judge(function, seed=seed + 1, kinds=kinds, inputs=[i.index for _, i in suspects])
     for (place, item), again in zip(suspects, second.inputs, strict=True):
         decision.confirmed[item.index] = again
-        masks = _smooth_masks(function, item, first, kinds, seed)
+        masks = _smooth_masks(function, item, first, seed)
         flagged = sum(int((~mask).sum()) for mask in masks)
         if flagged == 0:
             if again.verdict != DIFFERS:
@@ -95,15 +96,18 @@ def decide(
 
 
 def _smooth_masks(
-    function: Map, item: InputJudgement, first: Judgement, kinds: Sequence[str], seed: int
+    function: Map, item: InputJudgement, first: Judgement, seed: int
 ) -> list[torch.Tensor]:
     """For each output, True where no kink was seen along any direction that disagreed."""
     generator = torch.Generator().manual_seed(seed + 3)
     x = function.values[item.index]
     smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
-    for kind, gradients in zip(kinds, first.gradients, strict=True):
-        u = direction(kind, x, gradients[item.index], generator)
-        for h in KINK_STEPS:
+    for pair, gradients in zip(item.pairs, first.gradients, strict=True):
+        if pair.h == 0.0:
+            continue
+        u = direction(pair.kind, x, gradients[item.index], generator)
+        for multiple in KINK_STEPS:
+            h = multiple * pair.h
             kinked = kinked_outputs(along(function, item.index), x, u, function.outputs, h)
             smooth = [good & ~bad for good, bad in zip(smooth, kinked, strict=True)]
     return smooth

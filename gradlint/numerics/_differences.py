@@ -13,6 +13,7 @@ Two neighbouring steps extrapolate to R = r_k + (r_k − r_{k−1}) / (ρ² − 
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Sequence
@@ -133,7 +134,7 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
     """
     ratios = []
     for steps in ladders:
-        for coarse, fine in list(zip(steps, steps[1:], strict=False))[-2:]:
+        for coarse, fine in list(itertools.pairwise(steps))[-2:]:
             sigma = math.hypot(coarse.noise, fine.noise)
             if sigma > 0.0:
                 ratios.append(abs(fine.slope - coarse.slope) / sigma)
@@ -150,7 +151,7 @@ def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
     best: Estimate | None = None
     ordered = sorted(steps, key=lambda step: -step.h)
     previous: float | None = None
-    for coarse, fine in zip(ordered, ordered[1:], strict=False):
+    for coarse, fine in itertools.pairwise(ordered):
         weight = 1.0 / ((coarse.h / fine.h) ** 2 - 1.0)
         residual = fine.residual + weight * (fine.residual - coarse.residual)
         slope = fine.slope + weight * (fine.slope - coarse.slope)

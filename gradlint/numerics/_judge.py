@@ -109,11 +109,13 @@ class Pair:
 @dataclass
 class InputJudgement:
     """The verdict on one input: :data:`AGREES`, :data:`DIFFERS`, :data:`UNSURE` or
-    :data:`ROUNDED` (agrees, but only to fewer digits than this run resolves)."""
+    :data:`ROUNDED` (agrees, but only to fewer digits than this run resolves). ``kappa`` is the
+    factor by which the measured noise exceeds one rounding of the outputs."""
 
     index: int
     verdict: str = AGREES
     pairs: list[Pair] = field(default_factory=list)
+    kappa: float = 1.0
 
     @property
     def resolution(self) -> float:
@@ -124,7 +126,11 @@ class InputJudgement:
     @property
     def worst(self) -> Pair:
         """The pair with the largest disagreement in units of its error bar."""
-        return max(self.pairs, key=lambda pair: pair.error / pair.bar if pair.bar else pair.error)
+        return max(
+            self.pairs,
+            key=lambda pair: pair.error / pair.bar if pair.bar else pair.error,
+            default=Pair("none"),
+        )
 
 
 @dataclass
@@ -211,14 +217,20 @@ def _judge_input(
         return taken
 
     ladders = [climb(LADDER[bits], k) for k in range(len(kinds))]
-    result.pairs = _pairs(function, index, kinds, cotangents, gradients, moves, ladders)
+    result.kappa = noise_factor(ladders)
+    result.pairs = _pairs(
+        function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
+    )
     if _unsettled(result.pairs, bits):
         more = [climb(LADDER_MORE[bits], k) for k in range(len(kinds))]
         ladders = [
             sorted(first + second, key=lambda step: -step.h)
             for first, second in zip(ladders, more, strict=True)
         ]
-        result.pairs = _pairs(function, index, kinds, cotangents, gradients, moves, ladders)
+        result.kappa = noise_factor(ladders)
+    result.pairs = _pairs(
+        function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
+    )
     result.verdict = _verdict(result, bits)
     return result
 
@@ -231,8 +243,8 @@ def _pairs(
     gradients: list[list[torch.Tensor]],
     moves: list[torch.Tensor],
     ladders: list[list[Step]],
+    kappa: float,
 ) -> list[Pair]:
-    kappa = noise_factor(ladders)
     pairs = []
     for k, kind in enumerate(kinds):
         found: Estimate | None = estimate(ladders[k], kappa)

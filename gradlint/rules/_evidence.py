@@ -93,8 +93,8 @@ def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] 
     numbers["elements"] = [
         {
             "index": list(unravel(int(evidence.elements[k]), shape)),
-            "returned": _number(own[k]),
-            "measured": _number(evidence.measured[k]),
+            "returned": plain_number(own[k]),
+            "measured": plain_number(evidence.measured[k]),
             "error": float(error[k]),
         }
         for k in order
@@ -103,6 +103,7 @@ def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] 
     return list(unravel(int(evidence.elements[order[0]]), shape))
 
 
-def _number(value: torch.Tensor) -> float | str:
+def plain_number(value: torch.Tensor) -> float | str:
+    """A scalar tensor as a float, or as text where it is complex."""
     found = value.item()
     return f"{found:.6g}" if isinstance(found, complex) else float(found)

@@ -13,7 +13,7 @@ from gradlint.report import Check
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
 from gradlint.trace import phase
-from gradlint.trace._problem import OpRaised
+from gradlint.trace._problem import OpRaised, draws_random_numbers
 
 if TYPE_CHECKING:
     from gradlint.config import Settings
@@ -138,6 +138,8 @@ def _examine_sample(
         verdicts[rule.code] = outcome.verdict
     if not first:
         return
+    if subject.run.error is None and draws_random_numbers(subject.problem):
+        emit("note", "forward draws random numbers: every call starts from the same seed")
     if ("anatomy", sample.label) not in done:
         emit("begin", ("anatomy", sample.label))
         from gradlint.trace._anatomy import anatomy

@@ -13,7 +13,7 @@ Place = tuple["Location | None", "Excerpt | None", "list[Location]"]
 
 
 def gradient_place(subject: Subject, item: Input) -> Place:
-    """The expression returned by backward for ``item``, else where backward or the op is defined."""
+    """The expression returned for ``item``, else where backward or the op is defined."""
     from gradlint.targets import source
 
     function = subject.op.function

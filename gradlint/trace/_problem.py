@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -161,6 +161,21 @@ class Problem:
             except Exception as error:
                 raise OpRaised("backward", error) from error
 
+    def outputs_of(self, function: Callable[..., Any]) -> list[Output]:
+        """Outputs of another function (a reference) on copies of the sample's arguments.
+
+        Raises:
+            OpRaised: when it raises.
+        """
+        args, kwargs = map_tensors(
+            (self.sample.args, self.sample.kwargs), lambda tensor: tensor.detach().clone()
+        )
+        with torch.no_grad(), common_random_numbers(self.seed):
+            try:
+                return list(self._outputs("output", function(*args, **kwargs)))
+            except Exception as error:
+                raise OpRaised("reference", error) from error
+
     # -- inner workings ------------------------------------------------------------------------
 
     def _collect_inputs(self) -> None:
@@ -269,3 +284,25 @@ def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
         return tensor
     wanted = like.dtype if tensor.is_floating_point() else tensor.dtype
     return tensor.to(device=like.device, dtype=wanted)
+
+
+def draws_random_numbers(problem: Problem) -> bool:
+    """Whether forward draws from a random generator; it is then judged under one fixed seed."""
+    with common_random_numbers(problem.seed):
+        before = _generator_states()
+    problem.forward()
+    return any(
+        not torch.equal(a, b) if isinstance(a, torch.Tensor) else a != b
+        for a, b in zip(before, _generator_states(), strict=True)
+    )
+
+
+def _generator_states() -> list[Any]:
+    states: list[Any] = [torch.default_generator.get_state(), random.getstate()]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        states.append(numpy.random.get_state()[1].tolist())
+        states.append(numpy.random.get_state()[2])
+    if torch.cuda.is_initialized():
+        states.append(torch.cuda.get_rng_state())
+    return states

@@ -90,7 +90,8 @@ def safe_text(error: BaseException) -> str:
 
 def is_lost(twice: Twice, place: int) -> bool:
     """Whether the claimed second derivative of value ``place`` is nothing at all."""
-    assert twice.map is not None and twice.decision is not None
+    assert twice.map is not None
+    assert twice.decision is not None
     return all(
         bool((gradients[place] == 0).all()) for gradients in twice.decision.judgement.gradients
     )

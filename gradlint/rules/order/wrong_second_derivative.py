@@ -50,7 +50,8 @@ def _wrong(subject: Subject, place: int) -> Finding:
     from gradlint.targets import source
 
     twice = subject.twice
-    assert twice.map is not None and twice.decision is not None
+    assert twice.map is not None
+    assert twice.decision is not None
     index = twice.decision.judgement.inputs[place].index
     name = twice.map.names[index]
     found = mismatch(twice.map.map, twice.decision, place, twice.map.names, seed=subject.seed)

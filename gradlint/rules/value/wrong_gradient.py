@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
 
 
+#: Noise of a float64 op, in units of one rounding of its outputs, beyond which float32 must be at
+#: work inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for averaging.
+SINGLE_PRECISION_NOISE = 2.0**29 / 10.0
+
+
 def probe(subject: Subject) -> Outcome:
     """Compare what backward returns with what the function really does."""
     from gradlint.rules._blocked import blocked
@@ -33,6 +38,8 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _measured(subject: Subject, declared: set[str]) -> Outcome:
+    import torch
+
     from gradlint.numerics._judge import DIFFERS, ROUNDED, UNSURE
 
     inputs = subject.problem.inputs
@@ -61,6 +68,8 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
             findings.append(_rounded(subject, place, decision))
         elif verdict == UNSURE:
             unsure.append(name)
+        if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
+            notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
     if any(finding.severity != "info" for finding in findings):
         verdict = "fail"
     elif unsure:
@@ -111,8 +120,8 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         cause.help
         if cause
         else (
-            f"compare backward's formula for `{item.name}` with the derivative of forward; the table "
-            "shows where they differ"
+            f"compare backward's formula for `{item.name}` with the derivative of forward; the "
+            "table shows where they differ"
         )
     )
     severity = "error"

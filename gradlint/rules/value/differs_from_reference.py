@@ -1,0 +1,181 @@
+"""Output differs from the reference.
+
+What it finds
+-------------
+An op whose outputs are not those of the reference declared for it (``reference:`` in a spec).
+
+Why it matters
+--------------
+The gradient may be the right derivative of the wrong function. Finite differences can't see that,
+because they take forward at its word; the reference can.
+
+Bad
+---
+A mean that divides by the wrong axis, beside a reference that says what was meant:
+
+```python
+import torch
+
+
+class Op(torch.autograd.Function):
+    reference = "x.mean(-1)"
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.sum(-1) / x.shape[0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (grad_output[:, None] / ctx.shape[0]).expand(ctx.shape)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.randn(3, 5, dtype=torch.float64),)
+```
+
+Good
+----
+The same with the axis that the reference names:
+
+```python
+import torch
+
+
+class Op(torch.autograd.Function):
+    reference = "x.mean(-1)"
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.sum(-1) / x.shape[-1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (grad_output[:, None] / ctx.shape[-1]).expand(ctx.shape)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.randn(3, 5, dtype=torch.float64),)
+```
+
+How it looks
+------------
+``op.yaml:3:12  GL404  `output` differs from the reference``, with the worst elements: index, what
+forward returned, what the reference gives.
+
+References
+----------
+flash-attention and FlagGems test their kernels against a plain eager implementation in the same
+way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.rules._subject import Subject
+
+#: Relative to the largest element of the reference, by dtype: forward may order its operations
+#: differently (heuristic, about √eps).
+ALLOWED = {"float64": 1e-8, "float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
+
+
+def probe(subject: Subject) -> Outcome:
+    """Call the reference on the sample and compare every output."""
+    reference = subject.op.reference
+    if reference is None:
+        return Outcome("skipped", note="no reference is declared")
+    if subject.run.error is not None and subject.run.error.phase == "forward":
+        return Outcome("skipped", note="forward raised")
+    outputs = subject.problem.forward()
+    expected = subject.problem.outputs_of(reference)
+    if len(expected) != len(outputs):
+        finding = subject.finding(
+            RULE,
+            f"forward returns {len(outputs)} tensors, the reference {len(expected)}",
+            help="make the reference return the same outputs in the same order",
+        )
+        return Outcome("fail", [finding])
+    findings = []
+    for ours, theirs in zip(outputs, expected, strict=True):
+        value, truth = ours.value.detach(), theirs.value.detach()
+        if value.shape != truth.shape:
+            message = (
+                f"`{ours.name}` has shape {tuple(value.shape)}, the reference {tuple(truth.shape)}"
+            )
+            findings.append(subject.finding(RULE, message, output=ours.name))
+            continue
+        numbers = _compare(value, truth)
+        if numbers is not None:
+            findings.append(
+                subject.finding(
+                    RULE,
+                    f"`{ours.name}` differs from the reference",
+                    output=ours.name,
+                    index=numbers["elements"][0]["index"],
+                    evidence=numbers,
+                    help="the op or its reference is wrong: compare the two at the index shown",
+                )
+            )
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _compare(value: torch.Tensor, truth: torch.Tensor) -> dict[str, Any] | None:
+    import torch
+
+    from gradlint.numerics._products import widened
+
+    name = str(value.dtype).removeprefix("torch.")
+    if name not in ALLOWED and not value.is_complex():
+        return None if torch.equal(value, truth.to(value.dtype)) else _worst(value, truth)
+    wide, wide_truth = widened(value), widened(truth)
+    error = (wide - wide_truth).abs()
+    both = torch.isnan(wide.abs()) & torch.isnan(wide_truth.abs()) | (wide == wide_truth)
+    error = torch.where(both, torch.zeros_like(error), error)
+    finite = wide_truth.abs()[torch.isfinite(wide_truth.abs())]
+    top = float(finite.max()) if finite.numel() else 1.0
+    if not bool((~(error <= ALLOWED.get(name, 1e-3) * max(top, 1e-300))).any()):
+        return None
+    return _worst(value, truth)
+
+
+def _worst(value: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
+    import torch
+
+    from gradlint.diagnosis._causes import unravel
+    from gradlint.numerics._products import widened
+    from gradlint.rules._evidence import plain_number
+
+    wide, wide_truth = widened(value).reshape(-1), widened(truth).reshape(-1)
+    error = torch.nan_to_num((wide - wide_truth).abs(), nan=float("inf"))
+    order = torch.argsort(error, descending=True)[:3].tolist()
+    shape = tuple(value.shape)
+    return {
+        "differing": int((error > 0).sum()),
+        "numel": value.numel(),
+        "elements": [
+            {
+                "index": list(unravel(k, shape)),
+                "returned": plain_number(wide[k]),
+                "measured": plain_number(wide_truth[k]),
+                "error": float(error[k]),
+            }
+            for k in order
+        ],
+    }
+
+
+RULE = Rule(
+    code="GL404",
+    name="differs_from_reference",
+    severity="error",
+    summary="an output differs from the declared reference",
+    module=__name__,
+    probe=probe,
+)
