@@ -22,8 +22,9 @@ from gradlint.numerics._differences import (
     estimate,
     noise_factor,
 )
-from gradlint.numerics._directions import cotangent, direction, product_norm
+from gradlint.numerics._directions import cotangent, move_scale, product_norm, signs
 from gradlint.numerics._judge import (
+    AGREES,
     CLEARLY,
     DIFFERS,
     HONEST,
@@ -58,6 +59,9 @@ FITTED_STEPS = 4
 
 #: States of a step.
 OK, NOT_FINITE, RAISED, UNCHANGED = "ok", "not finite", "raised", "no change"
+
+#: Notes on a sweep.
+KINKS, UNCONFIRMED, CLAIM_NOT_FINITE = "kinks", "not confirmed", "claim not finite"
 
 
 @dataclass(frozen=True)
@@ -95,13 +99,13 @@ class Sweep:
         curvature: C of the truncation error C·h²; 0 where none was seen.
         unit: spacing at 1 of the coarsest dtype among input and outputs.
         kinked: output elements left out because they have a kink at the point.
-        note: what happened on the way: "kinks", "not confirmed", "not finite", or "".
+        note: :data:`KINKS`, :data:`UNCONFIRMED`, :data:`CLAIM_NOT_FINITE`, or empty.
     """
 
     index: int
     verdict: str = UNSURE
     points: list[Point] = field(default_factory=list)
-    pair: Pair = field(default_factory=lambda: Pair("signs"))
+    pair: Pair = field(default_factory=lambda: Pair("aligned"))
     kappa: float = 1.0
     curvature: float = 0.0
     unit: float = 0.0
@@ -125,19 +129,19 @@ def sweep_input(function: Map, index: int, *, seed: int, steps: int | None = Non
     first, u = _sweep_once(function, index, seed, steps, None)
     if first.verdict != DIFFERS:
         return first
-    smooth = _smooth(function, index, u)
+    smooth = _smooth(function, index, u, first.pair.h)
     kinked = sum(int((~mask).sum()) for mask in smooth)
     if kinked:
         if not any(bool(mask.any()) for mask in smooth):
-            first.verdict, first.kinked, first.note = UNSURE, kinked, "kinks"
+            first.verdict, first.kinked, first.note = UNSURE, kinked, KINKS
             return first
         first, _ = _sweep_once(function, index, seed, steps, smooth)
-        first.kinked, first.note = kinked, "kinks"
+        first.kinked, first.note = kinked, KINKS
         if first.verdict != DIFFERS:
             return first
     again, _ = _sweep_once(function, index, seed + 1, steps, smooth if kinked else None)
     if again.verdict != DIFFERS:
-        first.verdict, first.note = UNSURE, "not confirmed"
+        first.verdict, first.note = UNSURE, UNCONFIRMED
     return first
 
 
@@ -163,12 +167,12 @@ def _sweep_once(
         vs = [v * mask for v, mask in zip(vs, masks, strict=True)]
     claimed = function.pull(vs)[index]
     g = torch.zeros_like(x) if claimed is None else claimed
-    u = _direction(x, g, generator)
     bits = working_bits(function, x)
     sweep = Sweep(index, unit=2.0 ** (1 - bits))
     if not bool(torch.isfinite(widened(g)).all()):
-        sweep.note = "not finite"
-        return sweep, u
+        sweep.note = CLAIM_NOT_FINITE
+        return sweep, torch.zeros_like(widened(x))
+    u = _direction(x, g, generator)
     taken = _take(along(function, index), x, u, vs, g, step_sizes(bits, count))
     states = _states(taken, bits)
     usable = [step for (step, _), state in zip(taken, states, strict=True) if state == OK and step]
@@ -181,12 +185,12 @@ def _sweep_once(
             for v, y in zip(vs, function.outputs, strict=True)
         )
         sweep.pair = Pair(
-            "signs",
+            "aligned",
             claimed=predicted,
             measured=predicted + found.residual,
             bar=found.bar,
             sigma=found.sigma,
-            scale=max(product_norm(g, u), abs(found.slope), SHARE_OF_OUTPUT * weighed),
+            scale=max(product_norm(g, u), SHARE_OF_OUTPUT * weighed) or abs(found.slope),
             h=found.h,
         )
         sweep.curvature = _curvature(usable, found, sweep.kappa)
@@ -199,11 +203,14 @@ def _sweep_once(
 
 
 def _direction(x: torch.Tensor, g: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Random signs, so that one wrong element shows; magnitudes that differ, so that no two
-    errors of equal size cancel."""
-    u = direction("signs", x, g, generator)
+    """Signs that follow the claimed gradient, random where it is zero: the slope never cancels, so
+    an error in it can be stated relative to it. Every element moves by half its size or more, so
+    that one wrong element shows; the shares differ, so that no two equal errors cancel."""
+    scale = move_scale(x)
     share = torch.rand(tuple(x.shape), generator=generator, dtype=torch.float64)
-    return u * (0.5 + 0.5 * share).to(u.device)
+    phase = torch.sgn(widened(g))
+    phase = torch.where(phase.abs() > 0.0, phase, signs(x, generator))
+    return phase * scale * (0.5 + 0.5 * share).to(x.device)
 
 
 def _take(
@@ -238,28 +245,20 @@ def _take(
 
 
 def _states(taken: Sequence[tuple[Step | None, str]], bits: int) -> list[str]:
-    """``UNCHANGED`` only for the finest steps of a function that changes at coarser ones, and
-    only below 2^(−bits/3): a function that is constant further out has derivative zero."""
+    """``UNCHANGED`` only for an unbroken run of the finest steps, below one that changes, and only
+    where it begins below 2^(−bits/3): a function that is constant farther out has slope zero."""
     states = [state for _, state in taken]
-    changes = any(state == OK for state in states)
-    finest = True
-    for place in reversed(range(len(states))):
-        step, state = taken[place]
+    run = 0
+    for state in reversed(states):
         if state != UNCHANGED:
-            finest = finest and state != OK
-            continue
-        assert step is not None
-        if not (finest and changes and step.h <= 2.0 ** (-bits / 3)):
-            states[place] = OK
-    if changes and _constant_beyond(taken, states):
-        return [OK if state == UNCHANGED else state for state in states]
-    return states
-
-
-def _constant_beyond(taken: Sequence[tuple[Step | None, str]], states: Sequence[str]) -> bool:
-    """Whether a step just above the finest run was constant already, by its own state."""
-    run = [place for place, state in enumerate(states) if state == UNCHANGED]
-    return bool(run) and run[0] > 0 and taken[run[0] - 1][1] == UNCHANGED
+            break
+        run += 1
+    first = len(states) - run
+    step = taken[first][0] if run else None
+    if step is None or first == 0 or step.h > 2.0 ** (-bits / 3):
+        run = 0
+    kept = len(states) - run
+    return [OK if state == UNCHANGED else state for state in states[:kept]] + states[kept:]
 
 
 def _noise(usable: Sequence[Step]) -> float:
@@ -286,7 +285,7 @@ def _verdict(pair: Pair, bits: int) -> str:
         return DIFFERS
     if not pair.resolution <= HONEST[bits]:
         return UNSURE
-    return ROUNDED if pair.error > CLEARLY * pair.bar else "agrees"
+    return ROUNDED if pair.error > CLEARLY * pair.bar else AGREES
 
 
 def _point(h: float, step: Step | None, state: str, predicted: float, sweep: Sweep) -> Point:
@@ -302,11 +301,11 @@ def _point(h: float, step: Step | None, state: str, predicted: float, sweep: Swe
     )
 
 
-def _smooth(function: Map, index: int, u: torch.Tensor) -> list[torch.Tensor]:
-    """For each output, True where no kink was seen along u."""
+def _smooth(function: Map, index: int, u: torch.Tensor, chosen: float) -> list[torch.Tensor]:
+    """For each output, True where no kink was seen along u within some times the chosen step."""
     x = function.values[index]
     smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
-    for h in KINK_STEPS:
-        kinked = kinked_outputs(along(function, index), x, u, function.outputs, h)
+    for multiple in KINK_STEPS:
+        kinked = kinked_outputs(along(function, index), x, u, function.outputs, multiple * chosen)
         smooth = [good & ~bad for good, bad in zip(smooth, kinked, strict=True)]
     return smooth
