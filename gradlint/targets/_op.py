@@ -29,6 +29,8 @@ class OpRef:
         attribute: dotted attribute inside the module, empty for specs and library ops.
         kind: one of :data:`KINDS` where known before loading, else "unknown".
         location: where it is defined, where known before loading.
+        explicit: False when a listing found it (the user named a module, file or folder), so
+            that an op that turns out to be absent here is no mistake of the user.
     """
 
     target: str
@@ -37,6 +39,7 @@ class OpRef:
     attribute: str = ""
     kind: str = "unknown"
     location: Location | None = None
+    explicit: bool = True
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ class Op:
         location: where the op is defined.
         defining: the object whose source is shown (class or function), if any.
         ignores: rule code → reason, declared with the op.
+        order: highest order of gradient it has, where a spec says so; None for unsaid.
+        dtypes: dtypes it takes, by name, where a spec says so; None for unsaid.
+        devices: device types it runs on, where a spec says so; None for unsaid.
+        constructor: for modules that gradlint constructed, argument name → value it chose.
+        notes: what was found or assumed while loading, in words.
     """
 
     name: str
@@ -90,3 +98,8 @@ class Op:
     location: Location | None = None
     defining: Any = None
     ignores: dict[str, str] = field(default_factory=dict)
+    order: int | None = None
+    dtypes: tuple[str, ...] | None = None
+    devices: tuple[str, ...] | None = None
+    constructor: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)

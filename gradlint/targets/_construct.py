@@ -1,0 +1,227 @@
+"""Constructing an ``nn.Module`` class whose arguments nobody gave."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from gradlint.targets._calls import call_hints
+from gradlint.targets._load_error import LoadError, attempt, described, short_repr
+from gradlint.targets._signature import signature_of
+
+if TYPE_CHECKING:
+    import torch
+
+#: Sizes handed to size-like arguments, in order of trial: distinct ones first, so that a
+#: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
+_SIZES: tuple[tuple[int, ...], ...] = ((4, 3, 6, 5, 7), (4,), (8,), (6, 2, 3), (16,), (2,), (1,))
+
+_AXIS = ("axis", "dim", "dims")
+
+#: Parts of names and the value they suggest; the first that matches is taken (heuristic).
+_BY_NAME: tuple[tuple[str, Any], ...] = (
+    (r"^(n_?|num_?)?(heads?|groups?|experts?)$|^nhead$", 2),
+    (r"kernel|^k(size|_size)?$|window", 3),
+    (r"^(padding|pad)$", 1),
+    (r"stride|dilation|^(n_|num_)?(layers?|blocks?|repeats?)$|^depth$|^order$|^iters?$", 1),
+    (r"scale_factor|upscale|ratio|expansion|multiplier", 2),
+    (r"^p$|prob|drop|_rate$", 0.25),
+    (r"^eps|epsilon$", 1e-5),
+    (r"momentum", 0.1),
+    (r"^min|_min$|min_val|^low", -1.0),
+    (r"^max_?(val|value)?$|_max$|^high", 1.0),
+    (r"^(alpha|beta|gamma|slope|lambd?a?|threshold|thresh|temperature|temp|tau|scale|margin"
+     r"|sigma|smoothing|weight_decay|negative_slope|delta|init_value|value|power|vth|v_th)$", 0.5),
+    (r"^(bias|affine|training|inplace|batch_first|causal|elementwise_affine)$|^(use|with|is|has)_",
+     True),
+    (r"max_?(len|length)|seq_?len|context|block_size", 16),
+    (r"vocab|num_embeddings|n_tokens", 10),
+    (r"classes|n_?class", 5),
+    (r"^bits?$|n_?bits|bit_?width", 8),
+    (r"reduction|reduce", "mean"),
+    (r"mode", "nearest"),
+    (r"^device$", "cpu"),
+)  # fmt: skip
+
+
+def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, Any]]:
+    """An instance of a module class, and the constructor arguments that were chosen for it.
+
+    Without required arguments none are given. Else values are taken from calls of the class in
+    its own package, then guessed from annotations and names. Random initial values are the same
+    at every call.
+
+    Raises:
+        LoadError: the constructor raised whatever was tried.
+    """
+    import torch
+
+    required = _required(cls)
+    state = torch.get_rng_state()
+    try:
+        if not required:
+            torch.manual_seed(0)
+            return attempt(f"constructing `{cls.__name__}()`", cls), {}
+        tried: list[dict[str, Any]] = []
+        failure: BaseException | None = None
+        for values in _candidates(cls, required):
+            if any(_alike(values, other) for other in tried):
+                continue
+            tried.append(values)
+            torch.manual_seed(0)
+            try:
+                module = cls(**values)
+            except BaseException as error:
+                failure = error
+                continue
+            if not _axis_is_size(module, values):
+                return module, values
+        raise _not_constructible(cls, required, tried, failure)
+    finally:
+        torch.set_rng_state(state)
+
+
+def shown_call(cls: type, values: dict[str, Any]) -> str:
+    """``Name(a=1, b=2)``."""
+    inner = ", ".join(f"{name}={short_repr(value)}" for name, value in values.items())
+    return f"{cls.__name__}({inner})"
+
+
+def _required(cls: type) -> list[Parameter]:
+    signature = signature_of(cls)
+    return [
+        parameter
+        for parameter in (signature.parameters.values() if signature else ())
+        if parameter.default is Parameter.empty
+        and parameter.kind
+        in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_ONLY)
+    ]
+
+
+def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]]:
+    names = [parameter.name for parameter in required]
+    for call in call_hints(cls):
+        known = {name: call[name].value for name in names if name in call and call[name].known}
+        if len(known) == len(names):
+            yield known
+    for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
+        for sizes in _SIZES:
+            values = {}
+            used = 0
+            for parameter in required:
+                if axis is not None and parameter.name in _AXIS:
+                    values[parameter.name] = axis
+                    continue
+                value = _guess(parameter, sizes[used % len(sizes)])
+                used += value is sizes[used % len(sizes)]
+                values[parameter.name] = value
+            yield values
+
+
+def _guess(parameter: Parameter, size: int) -> Any:
+    annotation = parameter.annotation
+    name = parameter.name.casefold()
+    by_type = _by_annotation(annotation, size, name)
+    if by_type is not NotImplemented:
+        return by_type
+    named = _named(name)
+    wanted = annotation if annotation in (int, float, bool, str) else None
+    if wanted is not None and not (
+        isinstance(named, wanted) or (wanted is float and isinstance(named, int))
+    ):
+        return {int: size, float: 0.5, bool: True, str: "mean"}[wanted]
+    if wanted is bool or named is not NotImplemented:
+        return named
+    return _object(name, size)
+
+
+def _named(name: str) -> Any:
+    return next((value for pattern, value in _BY_NAME if re.search(pattern, name)), NotImplemented)
+
+
+def _by_annotation(annotation: Any, size: int, name: str) -> Any:
+    """A value of the annotated type where the type says more than the name would."""
+    import torch
+
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, str):
+        short = annotation.replace("typing.", "").replace(" ", "")
+        known = {"int": int, "float": float, "bool": bool, "str": str}
+        if short in known:
+            return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=known[short]), size)
+        return NotImplemented
+    if origin is Literal:
+        return inner[0]
+    if origin in (tuple, list) or annotation in (tuple, list):
+        return (list if origin is list or annotation is list else tuple)([size, size])
+    if origin is not None and type(None) in inner:
+        others = [item for item in inner if item is not type(None)]
+        return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=others[0]), size)
+    if isinstance(annotation, type):
+        if issubclass(annotation, enum.Enum):
+            return next(iter(annotation), NotImplemented)
+        if issubclass(annotation, torch.Tensor):
+            return torch.randn(size, dtype=torch.float64)
+        if issubclass(annotation, torch.nn.Module):
+            return torch.nn.Linear(size, size) if annotation is torch.nn.Module else annotation()
+        if annotation is torch.dtype:
+            return torch.float32
+        if annotation is torch.device:
+            return torch.device("cpu")
+    return NotImplemented
+
+
+def _object(name: str, size: int) -> Any:
+    import torch
+
+    if re.search(r"act(ivation)?(_layer|_fn|_func)?$|nonlin", name):
+        return torch.nn.Tanh if name.endswith("layer") else torch.nn.Tanh()
+    if re.search(r"norm_layer$", name):
+        return torch.nn.LayerNorm
+    if re.search(r"module|layer$|net$|model|block$|encoder$|decoder$|backbone", name):
+        return torch.nn.Linear(size, size)
+    if re.search(r"^(fn|func|function|f)$|_fn$|_func$", name):
+        return torch.tanh
+    if re.search(r"shape", name):
+        return (size,)
+    if re.search(r"^(weight|tensor|mean|std|init|target)s?$", name):
+        return torch.rand(size, dtype=torch.float64) + 0.5
+    return size
+
+
+def _axis_is_size(module: torch.nn.Module, values: dict[str, Any]) -> bool:
+    # `dim` names an axis in softmax-like modules and a width in layers; widths make parameters.
+    guessed = any(name in _AXIS and value == -1 for name, value in values.items() if _plain(value))
+    return guessed and any(True for _ in module.parameters())
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, (int, float, str, bool))
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(
+        _plain(value) and _plain(other[name]) and value == other[name]
+        for name, value in one.items()
+    )
+
+
+def _not_constructible(
+    cls: type,
+    required: list[Parameter],
+    tried: list[dict[str, Any]],
+    failure: BaseException | None,
+) -> LoadError:
+    names = ", ".join(f"`{parameter.name}`" for parameter in required)
+    last = f"; {shown_call(cls, tried[-1])} raised {described(failure)}" if failure else ""
+    return LoadError(
+        f"`{cls.__name__}` needs {names} to be constructed, and none of {len(tried)} guesses "
+        f"worked{last}",
+        failure,
+        kind="constructor",
+        hint=f"Make an instance in the module, `instance = {cls.__name__}(…)`, "
+        "and check `module:instance`.",
+    )

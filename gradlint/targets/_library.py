@@ -1,0 +1,159 @@
+"""Operators registered with torch: ``torch.ops.ns.name`` and ``torch.library.custom_op``."""
+
+from __future__ import annotations
+
+import inspect
+from inspect import Parameter, Signature
+from typing import Any, Optional
+
+from gradlint._errors import TargetError
+from gradlint.targets._load_error import attempt
+from gradlint.targets._locate import nearest
+from gradlint.targets._missing import suggest
+from gradlint.targets._op import Op, OpRef
+
+_IMPORT = "If a module registers it, name that module with --import."
+
+
+def load_library(path: str) -> Op:
+    """The op ``torch.ops.ns.name`` (or one overload of it).
+
+    Raises:
+        TargetError: nothing of that name is registered.
+    """
+    import torch
+
+    _, _, namespace, name, *overload = path.split(".")
+    packet = _get(getattr(torch.ops, namespace), name)
+    if packet is None:
+        near = [f"torch.ops.{op}" for op in _like(namespace, name)]
+        raise TargetError(f"no op `{path}` is registered", hint=suggest(near, _IMPORT) or _IMPORT)
+    found = packet
+    if overload:
+        names = packet.overloads()
+        if overload[0] not in names:
+            near = nearest(overload[0], names) or names[:3]
+            raise TargetError(
+                f"`torch.ops.{namespace}.{name}` has no overload `{overload[0]}`",
+                hint=suggest(f"torch.ops.{namespace}.{name}.{other}" for other in near),
+            )
+        found = getattr(packet, overload[0])
+    op = library_op(found)
+    op.target = path
+    return op
+
+
+def is_library_op(thing: Any) -> bool:
+    """Whether ``thing`` is a registered op, an overload of one, or made by ``custom_op``."""
+    import torch
+
+    if isinstance(thing, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return True
+    return type(thing).__name__ == "CustomOpDef" and hasattr(thing, "_opoverload")
+
+
+def library_op(thing: Any, name: str | None = None) -> Op:
+    """The operator behind an OpOverload, an OpOverloadPacket or a ``custom_op``."""
+    import torch
+
+    written = getattr(thing, "_init_fn", None)
+    schema_of = getattr(thing, "_opoverload", thing)
+    if isinstance(schema_of, torch._ops.OpOverloadPacket):
+        names = schema_of.overloads()
+        schema_of = getattr(schema_of, "default" if "default" in names else names[0])
+    schema = schema_of._schema
+    space, _, plain = schema.name.partition("::")
+    target = f"torch.ops.{space}.{plain}"
+    if isinstance(thing, torch._ops.OpOverload) and schema.overload_name:
+        target += f".{schema.overload_name}"
+    return Op(
+        name or plain, target, "library", thing, signature_of_schema(schema), defining=written
+    )
+
+
+def signature_of_schema(schema: Any) -> Signature:
+    """Parameters of a function schema, types as Python annotations where there are such."""
+    parameters = []
+    optional = False
+    for argument in schema.arguments:
+        kind = Parameter.KEYWORD_ONLY if argument.kwarg_only else Parameter.POSITIONAL_OR_KEYWORD
+        default = argument.default_value if argument.has_default_value() else Parameter.empty
+        if kind is Parameter.POSITIONAL_OR_KEYWORD:
+            if default is Parameter.empty and optional:
+                # Schemas allow a required argument behind an optional one, Python does not.
+                kind = Parameter.KEYWORD_ONLY
+            optional = optional or default is not Parameter.empty
+        parameters.append(
+            Parameter(
+                argument.name if argument.name.isidentifier() else f"{argument.name}_",
+                kind,
+                default=default,
+                annotation=_annotation(str(argument.type)),
+            )
+        )
+    parameters.sort(key=lambda parameter: parameter.kind)
+    try:
+        return Signature(parameters)
+    except ValueError:
+        return inspect.signature(lambda *args, **kwargs: None)
+
+
+def expand_namespace(ref: OpRef) -> list[OpRef]:
+    """Every op registered under ``torch.ops.ns``."""
+    namespace = ref.path.split(".")[2]
+    names = sorted(op for op in _registered() if op.startswith(f"{namespace}."))
+    if not names:
+        near = nearest(namespace, {op.partition(".")[0] for op in _registered()})
+        raise TargetError(
+            f"no ops are registered under `{ref.path}`",
+            hint=suggest((f"torch.ops.{other}" for other in near), _IMPORT),
+        )
+    return [
+        OpRef(f"torch.ops.{name}", "library", f"torch.ops.{name}", "", "library", explicit=False)
+        for name in names
+    ]
+
+
+def _get(namespace: Any, name: str) -> Any:
+    try:
+        return attempt(f"looking up `{name}`", lambda: getattr(namespace, name))
+    except Exception:
+        return None
+
+
+def _registered() -> set[str]:
+    """Every registered op as ``ns.name``, without overloads."""
+    import torch
+
+    names = torch._C._dispatch_get_all_op_names()
+    return {name.partition(".")[0].replace("::", ".") for name in names}
+
+
+def _like(namespace: str, name: str) -> list[str]:
+    registered = _registered()
+    same = {op.partition(".")[2]: op for op in registered if op.startswith(f"{namespace}.")}
+    found = [same[other] for other in nearest(name, same)]
+    elsewhere = [op for op in registered if op.partition(".")[2] == name]
+    return (found or sorted(elsewhere) or nearest(f"{namespace}.{name}", registered))[:3]
+
+
+def _annotation(text: str) -> Any:
+    """The Python type of a schema type such as ``Optional[List[int]]``; the text where none is."""
+    import torch
+
+    plain: dict[str, Any] = {
+        "Tensor": torch.Tensor,
+        "int": int,
+        "SymInt": int,
+        "float": float,
+        "bool": bool,
+        "str": str,
+        "number": float,
+        "complex": complex,
+    }
+    for opening in ("Optional[", "List["):
+        if text.startswith(opening) and text.endswith("]"):
+            inner = _annotation(text[len(opening) : -1])
+            generic: Any = Optional if opening == "Optional[" else list
+            return text if isinstance(inner, str) else generic[inner]
+    return plain.get(text, text)

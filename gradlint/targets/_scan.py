@@ -1,0 +1,199 @@
+"""Which operators a file defines, told from its syntax tree without executing it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradlint.report import Location
+from gradlint.targets._source_file import bindings, dotted, header, shown_path
+from gradlint.targets._static import StaticModule, find_class, lineage, members
+
+#: Text without any of these holds no operator that a listing would name; not worth parsing.
+_HINTS = re.compile(
+    r"Function\b|sample_inputs|custom_op|triton_op|def\s+(backward|vjp|setup_context)\b"
+)
+
+_CUSTOM_OP = ("custom_op", "triton_op")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An operator found in a file: its qualified name, kind (as in ``KINDS``) and place."""
+
+    name: str
+    kind: str
+    location: Location
+
+
+def may_hold_operators(text: str) -> bool:
+    """Whether ``text`` mentions anything that could make one of its names an operator."""
+    return _HINTS.search(text) is not None
+
+
+def operators(module: StaticModule) -> list[Listed]:
+    """The operators that ``module`` defines, in the order of their lines.
+
+    These are subclasses of ``torch.autograd.Function`` that have a forward; modules, functions
+    and callable classes that declare ``sample_inputs``; modules that call ``.apply`` of a
+    Function of the same file; and functions registered as custom ops.
+    """
+    kinds: dict[str, str] = {}
+    functions = {name for name in module.classes if _is_function(module, module.classes[name])}
+    for name, node in module.classes.items():
+        if name in functions:
+            if _has_forward(module, node):
+                kinds[name] = "function"
+        elif _lists_itself(module, node, functions):
+            kinds[name] = "module" if _is_module(module, node) else "callable"
+    for name in _declared(module):
+        if name in module.functions:
+            kinds.setdefault(name, "callable")
+    kinds.update(dict.fromkeys(_custom_ops(module), "library"))
+    found = [Listed(name, kind, place_of(module, name)) for name, kind in kinds.items()]
+    return sorted(found, key=lambda item: (item.location.line, item.name))
+
+
+def kind_of(module: StaticModule, name: str) -> str:
+    """Kind of the operator called ``name`` where the text tells it, else "unknown"."""
+    if name in module.classes:
+        node = module.classes[name]
+        if _is_function(module, node):
+            return "function"
+        return "module" if _is_module(module, node) else "unknown"
+    if name in _custom_ops(module):
+        return "library"
+    return "callable" if name in module.functions and "." not in name else "unknown"
+
+
+def place_of(module: StaticModule, name: str) -> Location:
+    """Where ``name`` is bound; the top of the file where the text does not tell."""
+    node = module.classes.get(name) or module.functions.get(name)
+    if node is not None:
+        return header(module.source, node)
+    value = module.assigned.get(name)
+    return module.source.span(value) if value else Location(shown_path(module.source.path), 1)
+
+
+def _is_function(module: StaticModule, node: ast.ClassDef) -> bool:
+    known, ends = lineage(module, node)
+    if any(_names_function(end) for end in ends):
+        return True
+    # A base that source doesn't lead to: judged by what the class looks like.
+    unknown = [end for end in ends if not end.startswith(("torch.", "abc.", "typing.", "enum."))]
+    unknown = [end for end in unknown if "." in end or end not in _BUILTIN_BASES]
+    return bool(unknown) and _function_style(node) and not _names_module(known, ends)
+
+
+_BUILTIN_BASES = {"object", "Exception", "dict", "list", "tuple", "int", "float", "str", "type"}
+
+
+def _names_function(end: str) -> bool:
+    last = end.rpartition(".")[2]
+    if end.startswith("torch."):
+        return end.startswith("torch.autograd") and last.endswith("Function")
+    return last.endswith("Function")
+
+
+def _names_module(known: list[tuple[StaticModule, ast.ClassDef]], ends: list[str]) -> bool:
+    return any(
+        end.startswith("torch.nn.") or end.rpartition(".")[2].endswith("Module") for end in ends
+    )
+
+
+def _is_module(module: StaticModule, node: ast.ClassDef) -> bool:
+    return _names_module(*lineage(module, node))
+
+
+def _function_style(node: ast.ClassDef) -> bool:
+    bound = members(node)
+    forward = bound.get("forward")
+    if not isinstance(forward, ast.FunctionDef) or not {"backward", "vjp", "setup_context"} & set(
+        bound
+    ):
+        return False
+    first = (forward.args.posonlyargs + forward.args.args)[:1]
+    static = any(dotted(decorator) == "staticmethod" for decorator in forward.decorator_list)
+    return static or bool(first and first[0].arg in ("ctx", "context"))
+
+
+def _has_forward(module: StaticModule, node: ast.ClassDef) -> bool:
+    known, ends = lineage(module, node)
+    for _, ancestor in known:
+        forward = members(ancestor).get("forward")
+        if forward is not None:
+            return not _abstract(forward)
+    return any(not end.startswith("torch.") for end in ends) and "backward" in members(node)
+
+
+def _abstract(method: ast.stmt) -> bool:
+    if not isinstance(method, ast.FunctionDef):
+        return False
+    body = [
+        statement
+        for statement in method.body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+    ]
+    if any(dotted(item).endswith("abstractmethod") for item in method.decorator_list):
+        return True
+    if not body or all(isinstance(statement, ast.Pass) for statement in body):
+        return True
+    raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    raised = raised.func if isinstance(raised, ast.Call) else raised
+    return dotted(raised) == "NotImplementedError"
+
+
+def _lists_itself(module: StaticModule, node: ast.ClassDef, functions: set[str]) -> bool:
+    known, _ = lineage(module, node)
+    bound = {name for _, ancestor in known for name in members(ancestor)}
+    if "sample_inputs" in bound:
+        return bool(bound & {"forward", "__call__"}) or _is_module(module, node)
+    if not (_is_module(module, node) and "forward" in bound):
+        return False
+    return any(_applies(module, part, functions) for _, part in known[:1])
+
+
+def _applies(module: StaticModule, node: ast.ClassDef, functions: set[str]) -> bool:
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Call):
+            continue
+        called = dotted(part.func)
+        if called in module.assigned:
+            called = dotted(module.assigned[called])
+        owner, _, last = called.rpartition(".")
+        if last == "apply" and _local_name(module, owner) in functions:
+            return True
+    return False
+
+
+def _local_name(module: StaticModule, name: str) -> str:
+    found = find_class(module, name) if name else name
+    return found[1] if not isinstance(found, str) and found[0] is module else ""
+
+
+def _declared(module: StaticModule) -> Iterator[str]:
+    """Names that ``name.sample_inputs = …`` at module level gives samples."""
+    for statement in bindings(module.source.tree.body if module.source.tree else []):
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Attribute) and target.attr == "sample_inputs":
+                yield dotted(target.value)
+
+
+def _custom_ops(module: StaticModule) -> Iterator[str]:
+    for name, function in module.functions.items():
+        if any(_makes_custom_op(module, decorator) for decorator in function.decorator_list):
+            yield name
+    for name, value in module.assigned.items():
+        if _makes_custom_op(module, value):
+            yield name
+
+
+def _makes_custom_op(module: StaticModule, expression: ast.expr) -> bool:
+    # custom_op("a::b", mutates_args=()) as a decorator, called on a function, or given one.
+    while isinstance(expression, ast.Call):
+        if module.absolute(dotted(expression.func)).rpartition(".")[2] in _CUSTOM_OP:
+            return True
+        expression = expression.func
+    return False
