@@ -10,7 +10,7 @@ from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from gradlint.report._model import Excerpt, Location
-from gradlint.report._text import TAB, escape, wrap
+from gradlint.report._text import TAB, clean, escape, wrap
 from gradlint.report._wording import computed_label
 
 #: A span over more lines than this is underlined at its first line only.
@@ -48,7 +48,8 @@ def excerpt_lines(
     if any(cell_len(text) > room for text in sources.values()):
         shift = min((len(t) - len(t.lstrip(" ")) for t in sources.values() if t.strip()), default=0)
     raw = dict(excerpt.lines)
-    marks = _marks(raw, location, related, excerpt.label, ascii)
+    label = clean(excerpt.label, ascii)
+    marks = _marks(raw, location, related, label, ascii)
 
     result: list[Text] = []
     before: int | None = None
@@ -62,9 +63,7 @@ def excerpt_lines(
             for m in marks.get(number, [])
         ]
         result.extend(_rows(number, shown, here, digits, room))
-    labelled = any(m.label == excerpt.label for found in marks.values() for m in found)
-    if excerpt.label and not labelled:
-        label = escape(excerpt.label, ascii)
+    if label and not any(mark.label == label for found in marks.values() for mark in found):
         result.extend(_gutter("", digits, line) for line in wrap(Text(label, "red"), room))
     return result
 
@@ -126,7 +125,7 @@ def _marks(
 ) -> dict[int, list[_Mark]]:
     marks: dict[int, list[_Mark]] = {}
     if location is not None:
-        _mark(marks, lines, location, "^", "bold red", escape(label, ascii), ascii)
+        _mark(marks, lines, location, "^", "bold red", label, ascii)
     for place in related:
         if location is not None and place.file == location.file:
             words = computed_label(_span(lines, location))

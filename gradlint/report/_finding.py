@@ -78,20 +78,21 @@ class _Rows:
 
 
 def _source(page: Page, finding: Finding) -> None:
-    if finding.excerpt is None or not finding.excerpt.lines:
-        if finding.excerpt is not None and finding.excerpt.label:
-            page.paragraph(finding.excerpt.label, indent=4)
-        return
-    page.blank()
-    for line in excerpt_lines(
-        finding.excerpt, finding.location, finding.related, width=page.width, ascii=page.ascii
-    ):
-        page.line(line)
-    page.blank()
-    shown = {number for number, _ in finding.excerpt.lines}
+    excerpt, location = finding.excerpt, finding.location
+    shown: set[int] = set()
+    if excerpt is not None and excerpt.lines:
+        page.blank()
+        for line in excerpt_lines(
+            excerpt, location, finding.related, width=page.width, ascii=page.ascii
+        ):
+            page.line(line)
+        page.blank()
+        shown = {number for number, _ in excerpt.lines}
+    elif excerpt is not None and excerpt.label:
+        page.paragraph(excerpt.label, indent=4)
     for place in finding.related:
-        inside = finding.location is not None and place.file == finding.location.file
-        if not (inside and place.line in shown):
+        inside = location is not None and place.file == location.file and place.line in shown
+        if not inside:
             page.row("see also", str(place), whole=True)
 
 
@@ -148,12 +149,14 @@ def _records(rows: _Rows, records: Sequence[dict[str, Any]]) -> None:
         row = []
         for key in headers:
             value = record.get(key)
-            if key == "error":
+            if value is None:
+                row.append("")
+            elif key == "error":
                 row.append(wording.small(value))
             elif key in _SIGNED:
                 row.append(wording.signed(value))
             else:
-                row.append("" if value is None else wording.plain(value))
+                row.append(wording.plain(value))
         cells.append(row)
     numeric = [key for key in headers if key in _SIGNED or key == "error"]
     table(rows.page, headers, cells, indent=rows.indent, right=numeric)

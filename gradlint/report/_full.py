@@ -92,7 +92,7 @@ def _samples(page: Page, target: TargetReport) -> None:
         page.row("inputs", lines)
     if len(shown) < len(target.samples):
         left = wording.plural(len(target.samples) - len(shown), "more sample")
-        page.row("", [f"and {left} (-v shows them)"])
+        page.paragraph(f"and {left} (-v shows them)", indent=page.value_indent())
 
 
 def _sample_line(sample: SampleReport, several: bool) -> str:

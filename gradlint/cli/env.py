@@ -1,0 +1,30 @@
+"""``gradlint env``: versions, devices, compilers, extras: what can run here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+
+def env(
+    output_format: Annotated[
+        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
+    ] = "text",
+) -> None:
+    """Show versions, devices, compilers and extras, and what can run here."""
+    from gradlint._environment import environment
+    from gradlint.report import stream_options
+    from gradlint.report._environment_page import add_environment
+    from gradlint.report._text import Page
+
+    facts = environment()
+    if output_format == "json":
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        return
+    options = stream_options(sys.stdout)
+    page = Page(options["width"], ascii=options["ascii"])
+    add_environment(page, facts)
+    sys.stdout.write(page.text(color=options["color"]))

@@ -1,0 +1,29 @@
+"""``gradlint rules``: the catalogue."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+
+def rules(
+    output_format: Annotated[
+        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
+    ] = "text",
+) -> None:
+    """List all rules: code, name, severity, order of derivative and what each finds."""
+    from gradlint.report import stream_options
+    from gradlint.report._explain import add_catalogue, rule_dict
+    from gradlint.report._text import Page
+    from gradlint.rules import TABLE
+
+    if output_format == "json":
+        sys.stdout.write(json.dumps([rule_dict(rule) for rule in TABLE], indent=2) + "\n")
+        return
+    options = stream_options(sys.stdout)
+    page = Page(options["width"], ascii=options["ascii"])
+    add_catalogue(page, TABLE)
+    sys.stdout.write(page.text(color=options["color"]))

@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from rich.cells import cell_len
+
+from gradlint.report import (
+    Argument,
+    Check,
+    Finding,
+    Location,
+    Report,
+    SampleReport,
+    TargetReport,
+    TorchVerdict,
+    render,
+)
+
+AT_80 = """\
+pass   examples/right/square.py:Square  x[4, 3] (inferred)  2 checks, resolving
+       1e-8 at worst, 2e-9 at best
+
+fail   examples/wrong/linear.py:SquareWeight  (function)  1 error; 2 of 3 checks
+       passed, resolving 3e-10; 0.3 s
+  inputs     inferred: x float64[4, 3], weight float64[4, 4], dim=-1
+             x: all reals
+
+examples/wrong/linear.py:31:41  GL401  wrong gradient for `weight`
+
+  29 |     def backward(ctx, grad_output):
+  30 |         x, weight = ctx.saved_tensors
+  31 |         return grad_output @ weight.mT, grad_output.mT @ x
+     |                                         ^^^^^^^^^^^^^^^^^^
+     |                                         returned for `weight`
+
+  cause      transposed: taken as .mT it agrees to 2e-10
+  measured   16 directions, worst z 4.1e+07 (critical 6.5); 16 of 16 elements
+             differ
+             index    returned   measured    error
+             [0, 3]  -0.812041  +1.334902  2.1e+00
+             [2, 1]  +0.442310  -0.998127  1.4e+00
+  gradcheck  slow: fails too
+             Jacobian mismatch for output 0
+  help       return x.mT @ grad_output for `weight`
+  reproduce  gradlint check examples/wrong/linear.py:SquareWeight --select GL401 --seed 8315
+
+  gradgradcheck  slow: passes
+
+1 of 2 operators fails, 1 passes. 4 checks passed, resolving power 1e-8 at
+worst, 3e-10 at best (float64, cpu).
+Skipped:
+  1 check (GL802): cuda is not available here
+  examples/empty.py: holds no operator
+seed 8315, 1.2 s
+"""
+
+AT_40 = """\
+pass   examples/right/square.py:Square
+       x[4, 3] (inferred)  2 checks,
+       resolving 1e-8 at worst, 2e-9 at
+       best
+
+fail
+       examples/wrong/linear.py:SquareWeight
+       (function)  1 error; 2 of 3
+       checks passed, resolving 3e-10;
+       0.3 s
+  inputs
+    inferred: x float64[4, 3], weight
+    float64[4, 4], dim=-1
+    x: all reals
+
+examples/wrong/linear.py:31:41  GL401
+    wrong gradient for `weight`
+
+  29 | def backward(ctx, grad_output):
+  30 |     x, weight = ctx.saved_tensors
+  31 |     return grad_output @
+     | weight.mT, grad_output.mT @ x
+     |            ^^^^^^^^^^^^^^^^^^
+     |            returned for `weight`
+
+  cause
+    transposed: taken as .mT it agrees
+    to 2e-10
+  measured
+    16 directions, worst z 4.1e+07
+    (critical 6.5); 16 of 16 elements
+    differ
+    [0, 3]
+      returned -0.812041
+      measured +1.334902
+      error 2.1e+00
+    [2, 1]
+      returned +0.442310
+      measured -0.998127
+      error 1.4e+00
+  gradcheck
+    slow: fails too
+    Jacobian mismatch for output 0
+  help
+    return x.mT @ grad_output for
+    `weight`
+  reproduce
+    gradlint check examples/wrong/linear.py:SquareWeight --select GL401 --seed 8315
+
+  gradgradcheck
+    slow: passes
+
+1 of 2 operators fails, 1 passes. 4
+checks passed, resolving power 1e-8 at
+worst, 3e-10 at best (float64, cpu).
+Skipped:
+  1 check (GL802): cuda is not available
+    here
+  examples/empty.py: holds no operator
+seed 8315, 1.2 s
+"""
+
+VERBOSE_END = """\
+  anatomy
+  name    role      shape   dtype    stride  NaN  Inf   min   max  norm  bytes
+  x       argument  [4, 3]  float64  [3, 1]    0    0  -1.5  2.25   4.5     96
+  x       gradient  [4, 3]  float64  [3, 1]    1    2  -0.5     1     2     96
+  weight  saved     [4, 4]  float64  [4, 1]    0    0    -1     1     3   4096
+  saved for backward: 1 tensor, 4096 bytes (4.0 KiB)
+
+  checks
+  code   verdict  sample    resolves  calls   time  note
+  GL101  pass     inferred              1/1   2 ms
+  GL401  fail     inferred     3e-10  14/15  0.2 s
+  GL501  pass     inferred     3e-10    4/8  20 ms
+  GL802  skipped  inferred              0/0   0 ms  cuda is not available here
+
+"""
+
+
+def test_at_80_columns(report: Report) -> None:
+    assert render(report, width=80) == AT_80
+
+
+def test_at_40_columns(report: Report) -> None:
+    assert render(report, width=40) == AT_40
+
+
+def test_at_40_columns_only_paths_and_the_command_are_wider(report: Report) -> None:
+    wide = [
+        line for line in render(report, width=40, verbose=1).splitlines() if cell_len(line) > 40
+    ]
+    assert {line.split()[0] for line in wide} == {
+        "examples/wrong/linear.py:SquareWeight",
+        "gradlint",
+    }
+
+
+def test_verbose_adds_anatomy_and_checks(failing_target: TargetReport) -> None:
+    text = render(Report([failing_target], seed=1), width=80, verbose=1)
+    assert text[text.index("  anatomy") : text.index("The operator fails")] == VERBOSE_END
+
+
+def test_the_command_is_one_line_at_any_width(report: Report) -> None:
+    command = report.findings[0].reproduce
+    for width in (1, 20, 40, 60, 80, 200):
+        lines = render(report, width=width).splitlines()
+        assert any(line.endswith(command) for line in lines), width
+
+
+@pytest.mark.parametrize("width", [1, 16, 20, 33, 40, 59, 60, 80, 300])
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_no_word_is_lost_at_any_width(report: Report, width: int, verbose: int) -> None:
+    text = "".join(render(report, width=width, verbose=verbose).split())
+    for word in ("`weight`", "-0.812041", "2.1e+00", "transposed:", "(GL802):", "8315", "3e-10"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[5]",
+        "[red]",
+        "[/]",
+        "[bold]x[/bold]",
+        ":smile:",
+        "{0} %s",
+        "<b>&amp;",
+        "`",
+        "\\[x]",
+        "a_b*c*",
+    ],
+)
+def test_users_texts_are_no_markup(hostile: Callable[[str], Report], text: str) -> None:
+    plain = render(hostile(text), width=300)
+    assert plain.count(text) > 20
+    for line in ("  cause      ", "  help       ", "  original   ", "  reproduce  "):
+        assert f"\n{line}{text}\n" in plain
+
+
+def test_control_characters_are_shown_not_obeyed(hostile: Callable[[str], Report]) -> None:
+    for color in (False, True):
+        text = render(
+            hostile("a\x1b[31mb\x07\u202e\r\u2028\ud800c"), width=300, verbose=1, color=color
+        )
+        shown = text if not color else text.replace("\x1b[0m", "")
+        assert "a\\x1b[31mb\\x07\\u202e" in shown
+        assert "\\ud800c" in shown
+        assert not set(text) & set("\x07\u202e\u2028\r\ud800")
+        assert color or "\x1b" not in text
+        assert text.encode()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "\n\n x \n", "\t", " " * 200, "x" * 5000, "é" * 50, "你" * 60]
+)
+@pytest.mark.parametrize("width", [1, 20, 40, 80])
+def test_odd_texts_do_not_crash(hostile: Callable[[str], Report], text: str, width: int) -> None:
+    for ascii in (False, True):
+        shown = render(hostile(text), width=width, ascii=ascii, verbose=1)
+        assert shown.endswith("seed 0\n")
+        assert shown.isascii() or not ascii
+
+
+def test_ascii_prints_nothing_else(report: Report) -> None:
+    report.targets[1].findings[0].help = "use x² – not “x”…"
+    text = render(report, width=80, ascii=True, verbose=1)
+    assert text.isascii()
+    assert 'help       use x\\xb2 - not "x"...' in text
+
+
+def test_colour_changes_no_letter(report: Report) -> None:
+    from rich.text import Text
+
+    colored = render(report, width=80, color=True)
+    assert "\x1b[1;31mGL401\x1b[0m" in colored
+    assert Text.from_ansi(colored).plain.rstrip() == AT_80.rstrip()
+
+
+def test_severity_is_said_unless_it_is_an_error() -> None:
+    warning = Finding("GL302", "x", "warning", "something odd", help="look")
+    info = Finding("GL503", "y", "info", "first order only", reproduce="gradlint check x")
+    report = Report([TargetReport("m:Op", "function", "fail", findings=[warning, info])])
+    text = render(report, width=80)
+    assert "m:Op  GL302 warning  something odd\n" in text
+    assert "m:Op  GL503 info  first order only\n" in text
+    assert "fail   m:Op  (function)  1 warning, 1 info finding\n" in text
+    assert "1 info finding below --fail-on warning does not fail the run." in text
+
+
+def test_an_info_is_brief_unless_verbose() -> None:
+    info = Finding("GL503", "y", "info", "first order only", reproduce="gradlint check x")
+    report = Report([TargetReport("m:Op", "function", "pass", findings=[info])])
+    assert "reproduce" not in render(report, width=80)
+    assert "  reproduce  gradlint check x\n" in render(report, width=80, verbose=1)
+
+
+def test_a_passing_target_is_one_line(passing_target: TargetReport) -> None:
+    assert render(Report([passing_target], seed=4), width=110) == (
+        "pass   examples/right/square.py:Square  x[4, 3] (inferred)  2 checks, resolving 1e-8 at "
+        "worst, 2e-9 at best\n"
+        "\n"
+        "The operator passes. 2 checks passed, resolving power 1e-8 at worst, 2e-9 at best "
+        "(float64, cpu).\n"
+        "seed 4\n"
+    )
+
+
+def test_disagreement_is_told_of_a_passing_target(passing_target: TargetReport) -> None:
+    passing_target.gradcheck = TorchVerdict("fast", "fail", "mismatch", "gradlint is right: noise")
+    text = render(Report([passing_target]), width=80)
+    assert "  gradcheck      fast: fails; gradlint is right: noise\n" in text
+    assert "                 mismatch\n" in text
+
+
+def test_inconclusive_is_said_plainly() -> None:
+    target = TargetReport(
+        "m:Op",
+        "function",
+        "inconclusive",
+        checks=[Check("GL401", "inconclusive", "spec", note="noise of some 1e-2", dtype="float32")],
+    )
+    assert render(Report([target], seed=2), width=80) == (
+        "inconclusive  m:Op  (function)  0 of 1 check passed\n"
+        "  inconclusive  GL401 could not tell, which is no pass (spec, float32): noise of\n"
+        "                some 1e-2\n"
+        "\n"
+        "The operator is inconclusive.\n"
+        "Inconclusive: 1 check (GL401) of 1 operator could not tell, which is no pass.\n"
+        "seed 2\n"
+    )
+
+
+def test_many_samples_are_cut_short_but_not_those_with_findings() -> None:
+    samples = [SampleReport(f"N={n}", "spec", [Argument("x", [n], "float32")]) for n in range(9)]
+    finding = Finding("GL401", "wrong_gradient", "error", "wrong", sample="N=7")
+    target = TargetReport("m:Op", "function", "fail", samples, [], [finding])
+    text = render(Report([target]), width=80)
+    assert "  inputs     from the spec, N=3: x float32[3]" in text
+    assert "N=4" not in text
+    assert "  inputs     from the spec, N=7: x float32[7]" in text
+    assert "             and 4 more samples (-v shows them)\n" in text
+    assert "  sample     N=7\n" in text
+    assert "N=4" in render(Report([target]), width=80, verbose=1)
+
+
+def test_inputs_that_do_not_require_grad_are_told() -> None:
+    args = [
+        Argument("x", [2], "float64", "cuda:0", requires_grad=True),
+        Argument("y", [2], "float64"),
+    ]
+    target = TargetReport("m:Op", "function", "fail", [SampleReport("a", "--inputs", args)])
+    text = render(Report([target]), width=80)
+    assert "  inputs     --inputs: x float64[2], y float64[2] on cuda:0; gradients of x\n" in text
+
+
+def test_an_exception_keeps_its_words_and_lines() -> None:
+    original = "RuntimeError: " + "very long words " * 10 + "\n  indented [second] line"
+    finding = Finding("GL003", "x", "error", "forward raised", evidence={"original": original})
+    text = render(Report([TargetReport("m:Op", findings=[finding], verdict="error")]), width=40)
+    assert original.split("\n")[0].rstrip() in text
+    assert "\n      indented [second] line\n" in text
+
+
+def test_long_output_is_cut_and_says_so() -> None:
+    finding = Finding(
+        "GL005",
+        "x",
+        "error",
+        "crashed",
+        evidence={"output_tail": [f"line {n}" for n in range(40)], "traceback": "a\nb"},
+    )
+    report = Report([TargetReport("m:Op", findings=[finding], verdict="error")])
+    text = render(report, width=80)
+    assert "  printed    … 30 more lines (-v shows them)\n             line 30\n" in text
+    assert "  traceback  a\n             b\n" in text
+    assert "line 0\n" in render(report, width=80, verbose=1)
+
+
+def test_places_outside_the_excerpt_are_listed() -> None:
+    finding = Finding(
+        "GL401",
+        "x",
+        "error",
+        "wrong",
+        location=Location("a.py", 3),
+        related=[Location("b.py", 7, 5)],
+    )
+    text = render(Report([TargetReport("m:Op", findings=[finding], verdict="fail")]), width=80)
+    assert "a.py:3:1  GL401  wrong\n  see also   b.py:7:5\n" in text
+
+
+def test_numbers_that_are_no_numbers() -> None:
+    elements = [
+        {"index": [0], "returned": float("nan"), "measured": 1e-9, "error": float("inf")},
+        {"index": [], "returned": "1+2j", "measured": None, "error": 3e20},
+    ]
+    finding = Finding(
+        "GL302", "x", "error", "NaN", evidence={"elements": elements, "worst_z": float("inf")}
+    )
+    text = render(Report([TargetReport("m:Op", findings=[finding], verdict="fail")]), width=80)
+    assert (
+        "  measured   worst z inf\n"
+        "             index  returned      measured    error\n"
+        "             [0]         nan  +1.00000e-09      inf\n"
+        "             []         1+2j                3.0e+20\n"
+    ) in text
+
+
+def test_nothing_and_interrupted() -> None:
+    assert render(Report(seed=3), width=80) == "Nothing was checked.\nseed 3\n"
+    text = render(Report([TargetReport("m:Op")], seed=3, interrupted=True), width=80)
+    assert text == (
+        "skipped  m:Op\n"
+        "\n"
+        "Interrupted: this is what was known by then.\n"
+        "The operator was skipped.\n"
+        "seed 3\n"
+    )
+
+
+def test_resolving_power_by_dtype_and_device() -> None:
+    checks = [
+        Check("GL401", "pass", resolution=2e-10, dtype="float64", device="cpu"),
+        Check("GL401", "pass", resolution=5e-4, dtype="float32", device="cuda"),
+        Check("GL501", "pass", resolution=1e-3, dtype="float32", device="cuda"),
+        Check("GL501", "fail", resolution=1.0, dtype="float32", device="cuda"),
+    ]
+    text = render(Report([TargetReport("m:Op", "function", "fail", checks=checks)]), width=120)
+    assert (
+        "3 checks passed, resolving power 2e-10 (float64, cpu); "
+        "1e-3 at worst, 5e-4 at best (float32, cuda)."
+    ) in text
+
+
+def test_skipped_reasons_are_grouped_and_cut_short() -> None:
+    checks = [Check(f"GL{n}", "skipped", note=f"reason {n % 8}") for n in range(100, 116)]
+    target = TargetReport("m:Op", "function", "pass", checks=checks)
+    text = render(Report([target]), width=80)
+    assert "  2 checks (GL100, GL108): reason 4\n" in text
+    assert "  and 2 more reasons (-v shows them)\n" in text
+    assert "more reasons" not in render(Report([target]), width=80, verbose=1)

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+from gradlint._errors import GradlintError
+from gradlint.report import (
+    FORMATS,
+    Check,
+    Finding,
+    Report,
+    TargetReport,
+    render,
+    stream_options,
+)
+from gradlint.report._schema import json_schema
+
+
+def test_unknown_format_offers_the_nearest() -> None:
+    with pytest.raises(GradlintError) as caught:
+        render(Report(), "concice")
+    assert str(caught.value) == (
+        "--output-format: unknown output format 'concice'\n"
+        "did you mean concise? choose from full, concise, json"
+    )
+    assert FORMATS == ("full", "concise", "json")
+
+
+def test_concise_is_one_line_a_finding(report: Report) -> None:
+    report.targets[0].findings = [Finding("GL202", "n", "info", "summed\nby the [engine]")]
+    report.targets[0].checks.append(Check("GL501", "inconclusive", note="noisy"))
+    expected = (
+        "examples/right/square.py:Square: GL202 summed by the [engine] (info)\n"
+        "examples/right/square.py:Square: GL501 could not tell, which is no pass: noisy "
+        "(inconclusive)\n"
+        "examples/wrong/linear.py:31:41: GL401 wrong gradient for `weight`\n"
+    )
+    for width in (20, 80):
+        assert render(report, "concise", width=width) == expected
+    assert "\x1b[1;31mGL401\x1b[0m" in render(report, "concise", color=True)
+
+
+def test_concise_of_nothing_is_nothing(passing_target: TargetReport) -> None:
+    assert render(Report([passing_target]), "concise") == ""
+
+
+def test_json_follows_its_schema(report: Report, hostile: Callable[[str], Report]) -> None:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for case in (report, Report(), hostile("\ud800\x1b[0m[red]")):
+        text = render(case, "json")
+        assert text.isascii()
+        validator.validate(json.loads(text))
+
+
+def test_json_schema_refuses_what_the_contract_does(report: Report) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for path, value in (
+        (("targets", 0, "verdict"), "ok"),
+        (("targets", 1, "findings", 0, "severity"), "fatal"),
+        (("targets", 1, "findings", 0, "location", "line"), "31"),
+        (("schema_version",), 2),
+        (("summary",), {}),
+    ):
+        entry = report.to_dict()
+        place = entry
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate(entry)
+
+
+def test_json_holds_the_contract(report: Report) -> None:
+    report.targets[1].findings[0].evidence["worst_z"] = float("inf")
+    text = render(report, "json")
+    entry = json.loads(text, parse_constant=lambda word: pytest.fail(word))
+    assert list(entry)[:5] == ["schema_version", "gradlint", "seed", "environment", "summary"]
+    assert text.startswith('{\n  "schema_version": 1,\n  "gradlint": "0.1.0",\n  "seed": 8315,\n')
+    assert entry["summary"] == {
+        "targets": 2,
+        "pass": 1,
+        "fail": 1,
+        "inconclusive": 0,
+        "error": 0,
+        "skipped": 0,
+        "findings": 1,
+        "duration_s": 1.25,
+    }
+    target = entry["targets"][1]
+    finding = target["findings"][0]
+    assert finding["location"] == {
+        "file": "examples/wrong/linear.py",
+        "line": 31,
+        "column": 41,
+        "end_line": 31,
+        "end_column": 59,
+    }
+    assert finding["evidence"]["worst_z"] == "inf"
+    assert finding["excerpt"]["lines"][0] == [29, "    def backward(ctx, grad_output):"]
+    assert target["gradcheck"]["slow"] == "fail"
+    assert target["checks"][1]["resolution"] == 3e-10
+
+
+def test_str_is_full_at_80_columns(report: Report) -> None:
+    assert str(report) + "\n" == render(report, "full", width=80)
+
+
+@pytest.mark.parametrize("width", [20, 40, 100])
+def test_on_a_rich_console(report: Report, width: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(report)
+    text = out.getvalue()
+    assert "[4, 3]" in text
+    assert report.findings[0].reproduce.replace(" ", "") in "".join(text.split())
+    assert "\x1b" not in text
+
+
+def test_html_is_escaped_and_self_contained(hostile: Callable[[str], Report]) -> None:
+    html = hostile("<script>alert('[red]')</script>")._repr_html_()
+    assert html.startswith("<pre style=")
+    assert html.endswith("</pre>")
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(&#x27;[red]&#x27;)&lt;/script&gt;" in html
+    assert "http" not in html
+
+
+class _Stream(io.StringIO):
+    def __init__(self, encoding: str, terminal: bool) -> None:
+        super().__init__()
+        self._encoding, self._terminal = encoding, terminal
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+@pytest.mark.parametrize(
+    ("stream", "variables", "expected"),
+    [
+        (_Stream("utf-8", False), {}, {"width": 80, "color": False, "ascii": False}),
+        (_Stream("utf-8", True), {"COLUMNS": "40"}, {"width": 40, "color": True, "ascii": False}),
+        (_Stream("ascii", True), {"COLUMNS": "90"}, {"width": 90, "color": True, "ascii": True}),
+        (_Stream("latin-1", False), {}, {"width": 80, "color": False, "ascii": True}),
+        (_Stream("utf-8", True), {"COLUMNS": "9", "NO_COLOR": "1"}, {"color": False}),
+        (_Stream("utf-8", True), {"TERM": "dumb"}, {"color": False}),
+        (
+            _Stream("utf-8", False),
+            {"FORCE_COLOR": "1", "COLUMNS": "55"},
+            {"color": True, "width": 55},
+        ),
+        (_Stream("utf-8", False), {"COLUMNS": "wide"}, {"width": 80}),
+    ],
+)
+def test_what_a_stream_can_show(
+    stream: _Stream,
+    variables: dict[str, str],
+    expected: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = stream_options(stream)
+    assert {key: found[key] for key in expected} == expected
