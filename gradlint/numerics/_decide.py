@@ -147,4 +147,4 @@ def nudge(function: Map, seed: int) -> Map | None:
         a.shape != b.shape for a, b in zip(outputs, function.outputs, strict=True)
     ):
         return None
-    return Map(values, list(outputs), function.evaluate, function.pull_at)
+    return Map(values, list(outputs), function.evaluate, function.pull_at, function.rounding)

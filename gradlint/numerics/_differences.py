@@ -93,6 +93,7 @@ def difference(
     cotangents: Sequence[torch.Tensor],
     claimed: torch.Tensor,
     h: float,
+    rounding: Sequence[float] | None = None,
 ) -> Step | None:
     """One central difference, or None where the function is not finite at x ± h·u.
 
@@ -102,6 +103,7 @@ def difference(
         cotangents: one an output.
         claimed: the gradient under test, shape of ``x``.
         h: nominal step.
+        rounding: further standard deviation of an element, one an output.
     """
     wide = widened(x)
     plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
@@ -110,7 +112,8 @@ def difference(
         return None
     change = 0.0
     variance = 0.0
-    for v, high, low in zip(cotangents, after, before, strict=True):
+    known = rounding or [0.0] * len(cotangents)
+    for v, high, low, sigma in zip(cotangents, after, before, known, strict=True):
         if high.shape != v.shape or low.shape != v.shape:
             return None
         wide_v, wide_high, wide_low = widened(v), widened(high), widened(low)
@@ -118,6 +121,8 @@ def difference(
         if high.is_floating_point() or high.is_complex():
             ulp = unit_roundoff(high.dtype) * UNIFORM
             variance += (ulp * norm(wide_v.abs() * (wide_high.abs() + wide_low.abs()) / 2)) ** 2 * 2
+        if sigma > 0.0:
+            variance += 2.0 * (sigma * norm(wide_v)) ** 2
     if not math.isfinite(change) or not math.isfinite(variance):
         return None
     predicted = real_dot(claimed, widened(plus) - widened(minus))

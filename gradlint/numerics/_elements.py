@@ -83,7 +83,10 @@ def measure_elements(
             steps = [
                 step
                 for e in exponents
-                if (step := difference(evaluate, x, u, cotangents, zero, 2.0**-e)) is not None
+                if (
+                    step := difference(evaluate, x, u, cotangents, zero, 2.0**-e, function.rounding)
+                )
+                is not None
             ]
             found = estimate(steps, kappa)
             if found is None:

@@ -24,7 +24,7 @@ from gradlint.numerics._differences import (
     significand_bits,
 )
 from gradlint.numerics._directions import KINDS, cotangent, direction, product_norm
-from gradlint.numerics._products import norm, widened
+from gradlint.numerics._products import norm, unit_roundoff, widened
 
 #: Relative to ‖g∘u‖: disagreement below this is no wrong gradient but a constant written with
 #: few digits, an ε left out of backward, or rounding inside backward (heuristic; by significand
@@ -53,6 +53,8 @@ class Map:
         evaluate: outputs at other values; None where the function can't be evaluated.
         pull_at: one gradient an input at given values for given cotangents; None means "no
             dependence" (zero).
+        rounding: standard deviation of the rounding error of an element of each output, where it
+            is known to exceed that of a single rounding (gradients are sums that may cancel).
     """
 
     values: list[torch.Tensor]
@@ -61,6 +63,7 @@ class Map:
     pull_at: Callable[
         [Sequence[torch.Tensor], Sequence[torch.Tensor]], Sequence[torch.Tensor | None]
     ]
+    rounding: Sequence[float] | None = None
 
     def pull(self, cotangents: Sequence[torch.Tensor]) -> Sequence[torch.Tensor | None]:
         """The claimed VJP at the point itself."""
@@ -99,7 +102,9 @@ class Pair:
         """Smallest relative error of the gradient that this pair would have seen."""
         if self.scale > 0.0:
             return self.bar / self.scale
-        return 0.0 if self.h > 0.0 and self.bar == 0.0 else float("inf")
+        # Nothing moves and nothing is claimed: cotangents and moves are of order one, and so the
+        # error bar is what an error would be compared with.
+        return self.bar if self.h > 0.0 else float("inf")
 
     def differs(self, tolerated: float) -> bool:
         """Whether the disagreement is beyond the error bar and what is tolerated."""
@@ -210,7 +215,13 @@ def _judge_input(
         taken = []
         for exponent in exponents:
             step = difference(
-                evaluate, x, moves[k], cotangents[k], gradients[k][index], 2.0**-exponent
+                evaluate,
+                x,
+                moves[k],
+                cotangents[k],
+                gradients[k][index],
+                2.0**-exponent,
+                function.rounding,
             )
             if step is not None:
                 taken.append(step)
@@ -251,9 +262,11 @@ def _pairs(
         if found is None:
             pairs.append(Pair(kind))
             continue
+        known = function.rounding or [0.0] * len(function.outputs)
         weighed = sum(
             norm(widened(v).abs() * torch.nan_to_num(widened(y)).abs())
-            for v, y in zip(cotangents[k], function.outputs, strict=True)
+            + norm(v) * sigma / unit_roundoff(y.dtype)
+            for v, y, sigma in zip(cotangents[k], function.outputs, known, strict=True)
         )
         scale = max(
             product_norm(gradients[k][index], moves[k]),

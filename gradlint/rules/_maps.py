@@ -9,6 +9,7 @@ import torch
 
 from gradlint.numerics._directions import cotangent
 from gradlint.numerics._judge import DIFFERS, Map, judge
+from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 from gradlint.trace._problem import OpRaised, Problem
 
 
@@ -152,10 +153,18 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
             [grad for grad, _ in pairs if grad is not None], leaves, [w for _, w in pairs]
         )
 
+    # A gradient is a sum over outputs: where its terms cancel, what is left carries their rounding.
+    weighed = sum(
+        norm(widened(v) * widened(item.value)) for v, item in zip(vs, outputs, strict=True)
+    )
+    rounding = [
+        unit_roundoff(firsts[place].dtype) * weighed / (rms(point[position]) or 1.0)
+        for place, position in enumerate(targets)
+    ]
     names = [item.name for item in problem.inputs]
     names += ["grad_output" if len(chosen) == 1 else f"grad_{name}" for name in chosen]
     return SecondOrder(
-        Map(point, [grad.detach() for grad in firsts], evaluate, pull_at),
+        Map(point, [grad.detach() for grad in firsts], evaluate, pull_at, rounding),
         names,
         targets,
         detached,
