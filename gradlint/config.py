@@ -31,8 +31,8 @@ PREFIX = "GRADLINT_"
 #: Words of other libraries for dtypes.
 _DTYPE_NAMES = {"double": "float64", "float": "float32", "half": "float16", "bf16": "bfloat16"}
 
-# Flags are called in the singular (``--device cpu,cuda``), fields in the plural.
-_SINGULAR = {"device": "devices", "dtype": "dtypes", "import": "imports"}
+# Flags (``--device cpu,cuda``) → fields.
+_ALIASES = {"device": "devices", "dtype": "dtypes", "import": "imports", "memory": "memory_mb"}
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def resolve_settings(
         environ: the environment; default the process's own.
 
     Returns:
-        The settings. Without a seed from anywhere a fresh one is drawn.
+        The settings. Without a seed from anywhere a fresh one is drawn; without a number of
+        jobs there are as many as this process may use cores.
 
     Raises:
         GradlintError: an unknown key, a value that can't be used, an unknown rule code, or a
@@ -115,24 +116,33 @@ def resolve_settings(
         if value is not None and value != [] and value != ():
             _set(values, key, value, lambda key, _: "--" + key.replace("_", "-"))
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
+    values.setdefault("jobs", _cores())
     return Settings(**values)
 
 
 def _set(values: dict[str, Any], key: str, value: Any, place: Callable[[str, str], str]) -> None:
     name = key.replace("-", "_")
-    name = _SINGULAR.get(name, name)
+    name = _ALIASES.get(name, name)
     if name not in _CONVERTERS:
         raise GradlintError(
             f"unknown setting {key!r}",
             place=place(key, ""),
-            hint=_nearest(name, [*_CONVERTERS, *_SINGULAR]),
+            hint=_nearest(name, [*_CONVERTERS, *_ALIASES]),
         )
     try:
         values[name] = _CONVERTERS[name](value)
     except _Wrong as wrong:
-        raise GradlintError(
-            f"{key}: {wrong.message}", place=place(key, wrong.item), hint=wrong.hint
-        ) from None
+        where = place(key, wrong.item)
+        # A flag and a variable of the environment name the key already, a line of a file does not.
+        message = f"{key}: {wrong.message}" if ".toml" in where else wrong.message
+        raise GradlintError(message, place=where, hint=wrong.hint) from None
+
+
+def _cores() -> int:
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:  # not on this platform
+        return os.cpu_count() or 1
 
 
 def _always(place: str) -> Callable[[str, str], str]:
@@ -223,8 +233,8 @@ def _codes(value: Any) -> tuple[str, ...]:
     for part in _words(value):
         code = by_name.get(part.lower().replace("-", "_"), part.upper())
         if not any(rule.startswith(code) for rule in known):
-            hint = _nearest(part, [*known, *by_name])
-            raise _Wrong(f"no rule is called {part!r}", f"{hint}; `gradlint rules` lists all", part)
+            near = _near(part, [*known, *by_name])
+            raise _Wrong(f"no rule is called {part!r}", f"{near}`gradlint rules` lists all", part)
         codes.append(code)
     return tuple(dict.fromkeys(codes))
 
@@ -248,9 +258,13 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 
 
 def _nearest(word: str, choices: Collection[str]) -> str:
+    return _near(word, choices).rstrip() or "known are " + ", ".join(choices)
+
+
+def _near(word: str, choices: Collection[str]) -> str:
     folded = {choice.lower(): choice for choice in choices}
     near = difflib.get_close_matches(word.lower(), folded, 1, 0.5)
-    return f"did you mean {folded[near[0]]}?" if near else "known are " + ", ".join(choices)
+    return f"did you mean {folded[near[0]]}? " if near else ""
 
 
 # -- pyproject.toml --------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ def _body(page: Page, body: str, color: bool) -> None:
     prose: list[str] = []
     code: list[str] = []
     fence = language = ""
+    start = len(page.lines)
     for line in [*body.splitlines(), ""]:
         found = _FENCE.match(line)
         if fence and found and line.startswith(fence):
@@ -123,7 +125,8 @@ def _body(page: Page, body: str, color: bool) -> None:
         elif found or not line.strip():
             _prose(page, prose)
             prose = []
-            page.blank()
+            if len(page.lines) > start:
+                page.blank()
             if found:
                 fence, language = found[1], found[2]
         elif _ITEM.match(line) and prose:
@@ -141,8 +144,12 @@ def _prose(page: Page, lines: list[str]) -> None:
     if not lines:
         return
     if lines[0].startswith("    ") and not _ITEM.match(lines[0]):
-        _code(page, lines, "", False)
+        _code(page, textwrap.dedent("\n".join(lines)).splitlines(), "", False)
         return
+    if lines[-1].rstrip().endswith("::"):  # reStructuredText's mark of a literal block
+        lines = [*lines[:-1], lines[-1].rstrip().removesuffix(":").removesuffix(" :")]
+        if lines == [":"]:
+            return
     item = _ITEM.match(lines[0])
     text = Text(page.clean(" ".join(line.strip() for line in lines)))
     text.highlight_regex(r"`+[^`]+`+", "cyan")

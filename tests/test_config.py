@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from gradlint._errors import GradlintError
+from gradlint.config import FRESH_SEEDS, Settings, resolve_settings
+from gradlint.rules._rule import Rule
+
+
+@pytest.fixture(autouse=True)
+def rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of three rules, so that the tests do not depend on which exist."""
+    table = [
+        Rule("GL101", "wrong_number_of_gradients", "error", "", __name__),
+        Rule("GL401", "wrong_gradient", "error", "", __name__),
+        Rule("GL402", "wrong_at_points", "error", "", __name__),
+    ]
+    fake = ModuleType("gradlint.rules")
+    fake.TABLE = tuple(table)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gradlint.rules", fake)
+
+
+def resolve(
+    flags: dict[str, Any] | None = None,
+    *,
+    toml: str = "",
+    environ: dict[str, str] | None = None,
+    folder: Path,
+) -> Settings:
+    if toml:
+        (folder / "pyproject.toml").write_text(toml)
+    return resolve_settings(flags or {}, cwd=folder, environ=environ or {})
+
+
+def message(folder: Path, **given: Any) -> str:
+    with pytest.raises(GradlintError) as caught:
+        resolve(given.pop("flags", None), folder=folder, **given)
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlint.config._cores", lambda: 1)
+
+
+def test_defaults_but_for_a_fresh_seed(tmp_path: Path) -> None:
+    assert resolve({"seed": 0}, folder=tmp_path) == Settings()
+    seeds = {resolve(folder=tmp_path).seed for _ in range(20)}
+    assert len(seeds) > 1
+    assert all(0 <= seed < FRESH_SEEDS for seed in seeds)
+
+
+def test_as_many_jobs_as_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlint.config._cores", lambda: 3)
+    assert resolve(folder=tmp_path).jobs == 3
+    assert resolve({"jobs": 1}, folder=tmp_path).jobs == 1
+
+
+def test_flags_win_over_environment_over_file_over_defaults(tmp_path: Path) -> None:
+    toml = '[tool.gradlint]\ntimeout = 5\nseed = 1\norder = 1\nfail-on = "error"\n'
+    environ = {"GRADLINT_TIMEOUT": "6.5", "GRADLINT_SEED": "2", "HOME": "/x"}
+    found = resolve({"timeout": 7, "seed": None}, toml=toml, environ=environ, folder=tmp_path)
+    assert found == Settings(timeout=7.0, seed=2, order=1, fail_on="error")
+
+
+def test_every_setting_from_the_file(tmp_path: Path) -> None:
+    toml = """
+[tool.gradlint]
+inputs = "randn(3)"
+device = ["cpu", "cuda"]
+require-device = true
+dtypes = "float64, torch.bfloat16"
+select = ["GL4", "wrong-number-of-gradients"]
+ignore = "gl402"
+order = 1
+seed = 3
+timeout = 1.5
+jobs = 4
+fail_on = "inconclusive"
+import = ["a.b", "c"]
+memory_mb = 512
+debug = true
+"""
+    assert resolve(toml=toml, folder=tmp_path) == Settings(
+        inputs="randn(3)",
+        devices=("cpu", "cuda"),
+        require_device=True,
+        dtypes=("float64", "bfloat16"),
+        select=("GL4", "GL101"),
+        ignore=("GL402",),
+        order=1,
+        seed=3,
+        timeout=1.5,
+        jobs=4,
+        fail_on="inconclusive",
+        imports=("a.b", "c"),
+        memory_mb=512,
+        debug=True,
+    )
+
+
+def test_every_setting_from_the_environment(tmp_path: Path) -> None:
+    environ = {
+        "GRADLINT_DEVICE": "cuda,cpu,cuda",
+        "GRADLINT_DTYPES": "double,half",
+        "GRADLINT_SELECT": "GL401",
+        "GRADLINT_JOBS": " 2 ",
+        "GRADLINT_DEBUG": "1",
+        "GRADLINT_REQUIRE_DEVICE": "off",
+        "GRADLINT_SEED": "9",
+    }
+    assert resolve(environ=environ, folder=tmp_path) == Settings(
+        devices=("cuda", "cpu"),
+        dtypes=("float64", "float16"),
+        select=("GL401",),
+        jobs=2,
+        debug=True,
+        seed=9,
+    )
+
+
+def test_empty_lists_of_flags_are_not_given(tmp_path: Path) -> None:
+    toml = '[tool.gradlint]\nselect = ["GL401"]\nignore = ["GL402"]\nseed = 1\n'
+    found = resolve({"select": [], "ignore": ()}, toml=toml, folder=tmp_path)
+    assert found == Settings(select=("GL401",), ignore=("GL402",), seed=1)
+
+
+def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text("[tool.gradlint]\njobs = 2\n")
+    (tmp_path / "a" / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert resolve({}, folder=inner).jobs == 2
+    (inner / "pyproject.toml").write_text("[tool.gradlint]\njobs = 3\n")
+    assert resolve({}, folder=inner).jobs == 3
+
+
+@pytest.mark.parametrize(
+    ("toml", "expected"),
+    [
+        (
+            "[project]\nname = 'x'\n\n[tool.gradlint]\n  timeot = 3\n",
+            "pyproject.toml:5:3: unknown setting 'timeot'\ndid you mean timeout?",
+        ),
+        (
+            "[tool.gradlint]\ntimeout = 'fast'\n",
+            "pyproject.toml:2:1: timeout: expected a number of seconds above 0, got 'fast'",
+        ),
+        (
+            "[tool.gradlint]\njobs = 0\n",
+            "pyproject.toml:2:1: jobs: expected a whole number from 1, got 0",
+        ),
+        (
+            "[tool.gradlint]\norder = 3\n",
+            "pyproject.toml:2:1: order: expected a whole number from 1 to 2, got 3",
+        ),
+        (
+            "[tool.gradlint]\ndebug = 1\n",
+            "pyproject.toml:2:1: debug: expected true or false, got 1",
+        ),
+        (
+            "[tool.gradlint]\nseed = true\n",
+            "pyproject.toml:2:1: seed: expected a whole number from 0, got True",
+        ),
+        (
+            "[tool.gradlint]\nselect = [\n  'GL401',\n  'GL404',\n]\n",
+            "pyproject.toml:4:4: select: no rule is called 'GL404'\n"
+            "did you mean GL402? `gradlint rules` lists all",
+        ),
+        (
+            "[tool.gradlint]\nimport = 3\n",
+            "pyproject.toml:2:1: import: expected a text or a list of texts, got 3",
+        ),
+        (
+            "[tool.gradlint]\nfail-on = 'warn'\n",
+            "pyproject.toml:2:12: fail-on: 'warn' is not one of error, warning, info, "
+            "inconclusive\ndid you mean warning?",
+        ),
+        (
+            "[tool.gradlint]\ndtype = ['flaot32']\n",
+            "pyproject.toml:2:11: dtype: 'flaot32' is not one of float64, float32, bfloat16, "
+            "float16\ndid you mean float32?",
+        ),
+        ("[tool]\ngradlint = 3\n", "pyproject.toml: tool.gradlint: expected a table"),
+        (
+            "tool.gradlint.jobs = -1\n",
+            "pyproject.toml: jobs: expected a whole number from 1, got -1",
+        ),
+        ("[tool.gradlint\n", "pyproject.toml:1:15: no valid TOML: "),
+    ],
+)
+def test_mistakes_in_the_file(tmp_path: Path, toml: str, expected: str) -> None:
+    found = message(tmp_path, toml=toml)
+    assert found == expected or (expected.endswith(": ") and found.startswith(expected))
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        (
+            {"GRADLINT_TIMEOT": "3"},
+            "environment variable GRADLINT_TIMEOT: unknown setting 'timeot'\ndid you mean timeout?",
+        ),
+        (
+            {"GRADLINT_TIMEOUT": "inf"},
+            "environment variable GRADLINT_TIMEOUT: expected a number of seconds "
+            "above 0, got 'inf'",
+        ),
+        (
+            {"GRADLINT_DEVICE": "gpu"},
+            "environment variable GRADLINT_DEVICE: 'gpu' is not one of cpu, cuda\n"
+            "did you mean cpu?",
+        ),
+    ],
+)
+def test_mistakes_in_the_environment(
+    tmp_path: Path, environ: dict[str, str], expected: str
+) -> None:
+    assert message(tmp_path, environ=environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({"sede": 1}, "--sede: unknown setting 'sede'\ndid you mean seed?"),
+        (
+            {"select": ["wrong_gradent"]},
+            "--select: no rule is called 'wrong_gradent'\n"
+            "did you mean wrong_gradient? `gradlint rules` lists all",
+        ),
+        ({"seed": -1}, "--seed: expected a whole number from 0, got -1"),
+        ({"seed": 2**63}, f"--seed: expected a whole number from 0, got {2**63}"),
+        ({"timeout": 0}, "--timeout: expected a number of seconds above 0, got 0"),
+        (
+            {"dtypes": " , "},
+            "--dtypes: expected at least one\nchoose from float64, float32, bfloat16, float16",
+        ),
+    ],
+)
+def test_mistakes_in_flags(tmp_path: Path, flags: dict[str, Any], expected: str) -> None:
+    assert message(tmp_path, flags=flags) == expected
+
+
+def test_prefixes_and_names_in_any_case(tmp_path: Path) -> None:
+    found = resolve({"select": ["gl4,WRONG_NUMBER_OF_GRADIENTS", "GL"]}, folder=tmp_path)
+    assert found.select == ("GL4", "GL101", "GL")
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(b"\xff\xfe")
+    assert message(tmp_path).startswith("pyproject.toml: can't be read: ")
