@@ -105,7 +105,7 @@ def _evidence(rows: _Rows, finding: Finding) -> None:
         rows.add("measured", measured or ["worst elements"])
         _elements(rows, elements)
     for key, value in evidence.items():
-        if key in _SPECIAL or value is None:
+        if key in _SPECIAL or value is None or value in ("", [], {}):
             continue
         label = key.replace("_", " ")
         if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):

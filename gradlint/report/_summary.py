@@ -79,8 +79,13 @@ def _place(target: TargetReport, check: Check) -> tuple[str, ...]:
 
 def _lenient(page: Page, report: Report) -> None:
     """Findings that do not fail the run are not passed over in silence."""
-    counts: Counter[str] = Counter(
-        finding.severity for finding in report.findings if not failing(finding, report.fail_on)
+    counts = Counter(
+        finding.severity
+        for target in report.targets
+        for finding in target.findings
+        # A target that could not be judged fails the run whatever its finding's severity.
+        if not failing(finding, report.fail_on)
+        and (target.verdict != "error" or finding.severity == "info")
     )
     if counts:
         words = wording.severities(counts)
@@ -119,7 +124,9 @@ def _skipped(page: Page, report: Report) -> None:
     named: dict[str, list[str]] = {}
     for what, why in report.skipped.items():
         named.setdefault(why, []).append(what)
-    lines += [f"{_some(names)}: {why}" for why, names in named.items()]
+    for why, names in named.items():
+        told = len(names) == 1 and names[0] in why
+        lines.append(why if told else f"{_some(names)}: {why}")
     if not lines:
         return
     if len(lines) == 1:

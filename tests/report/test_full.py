@@ -398,3 +398,18 @@ def test_skipped_reasons_are_grouped_and_cut_short() -> None:
     assert "  2 checks (GL100, GL108): reason 4\n" in text
     assert "  and 2 more reasons (-v shows them)\n" in text
     assert "more reasons" not in render(Report([target]), width=80, verbose=1)
+
+
+def test_a_reason_that_names_what_was_skipped_stands_alone() -> None:
+    skipped = {"cuda": "checks on cuda: not available here", "a.py": "holds no operator"}
+    text = render(Report([TargetReport("m:Op")], skipped=skipped), width=80)
+    assert "Skipped:\n  checks on cuda: not available here\n  a.py: holds no operator\n" in text
+
+
+def test_a_target_that_could_not_be_judged_is_not_called_lenient() -> None:
+    finding = Finding("GL002", "no_usable_inputs", "warning", "no usable inputs found")
+    report = Report(
+        [TargetReport("m:Op", "function", "error", findings=[finding])], fail_on="error"
+    )
+    assert report.exit_code == 1
+    assert "does not fail" not in render(report, width=80)
