@@ -77,15 +77,11 @@ class SecondOrder:
         map: values are the inputs, then the cotangents; outputs are the gradients of ``targets``.
         names: of the values: input names, then ``grad_output`` names.
         targets: positions of the inputs that have a gradient.
-        detached: positions (into ``targets``) of gradients that carry no graph.
-        connected: for every value, whether some gradient is connected to it by the graph.
     """
 
     map: Map
     names: list[str]
     targets: list[int]
-    detached: list[int]
-    connected: list[bool]
 
 
 def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
@@ -120,12 +116,11 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
     if not targets:
         return None
     firsts = [grad for grad in grads if grad is not None]
-    detached = [place for place, grad in enumerate(firsts) if not grad.requires_grad]
     attached = [grad for grad in firsts if grad.requires_grad]
-    connected = [False] * len(sources)
     if attached:
-        seconds = problem.backward(attached, sources, [torch.ones_like(grad) for grad in attached])
-        connected = [grad is not None for grad in seconds]
+        # Run every node once: @once_differentiable leaves one that raises only when it is run, and
+        # torch.autograd.grad would walk around it.
+        problem.accumulate(attached)
 
     def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         try:
@@ -167,6 +162,4 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
         Map(point, [grad.detach() for grad in firsts], evaluate, pull_at, rounding),
         names,
         targets,
-        detached,
-        connected,
     )

@@ -161,6 +161,20 @@ class Problem:
             except Exception as error:
                 raise OpRaised("backward", error) from error
 
+    def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
+        """``torch.autograd.backward`` with ones: every node of the graph runs.
+
+        Raises:
+            OpRaised: when one of them raises.
+        """
+        self.backward_calls += 1
+        with phase("backward"):
+            try:
+                ones = [torch.ones_like(tensor) for tensor in tensors]
+                torch.autograd.backward(list(tensors), ones)
+            except Exception as error:
+                raise OpRaised("backward", error) from error
+
     def outputs_of(self, function: Callable[..., Any]) -> list[Output]:
         """Outputs of another function (a reference) on copies of the sample's arguments.
 

@@ -1,0 +1,128 @@
+"""GL501, GL502, GL503: second derivatives right, wrong, silently lost, openly refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd.function import once_differentiable as once
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.rules._subject import Subject
+from gradlint.rules.order import (
+    once_differentiable,
+    second_derivative_lost,
+    wrong_second_derivative,
+)
+from gradlint.targets import from_object
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * grad_output
+
+
+class NoGrad(Cube):
+    @staticmethod
+    def backward(ctx, grad_output):
+        with torch.no_grad():
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * grad_output
+
+
+class Once(Cube):
+    @staticmethod
+    @once
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * grad_output
+
+
+class SavedIntermediate(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3 * x**2)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (slope,) = ctx.saved_tensors
+        return slope * grad_output
+
+
+class HalfDetached(Cube):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x.detach() * grad_output
+
+
+class Raises(Cube):
+    @staticmethod
+    def backward(ctx, grad_output):
+        if torch.is_grad_enabled():
+            raise KeyError("mode")
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * grad_output
+
+
+class Linear(Cube):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output
+
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x
+
+
+# op → verdicts of GL501, GL502, GL503 (number of findings of each)
+CASES = {
+    Cube: (0, 0, 0),
+    Linear: (0, 0, 0),
+    NoGrad: (0, 1, 0),
+    Once: (0, 0, 1),
+    SavedIntermediate: (0, 1, 0),
+    HalfDetached: (1, 0, 0),
+    Raises: (1, 0, 0),
+    torch.sin: (0, 0, 0),
+    torch.relu: (0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("op", CASES, ids=lambda op: op.__name__)
+def test_second_order_rules(op):
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    subject = Subject(
+        from_object(op), Sample("test", "--inputs", (x.requires_grad_(),)), Settings(seed=1)
+    )
+    rules = (wrong_second_derivative, second_derivative_lost, once_differentiable)
+    outcomes = [rule.probe(subject) for rule in rules]
+    assert tuple(len(outcome.findings) for outcome in outcomes) == CASES[op]
+    if CASES[op] == (0, 0, 0):
+        assert outcomes[0].verdict == "pass"
+        assert outcomes[0].resolution is not None
+        assert outcomes[0].resolution < 1e-6
+
+
+def test_lost_names_what_is_lost():
+    x = torch.full((3,), 0.7, dtype=torch.float64, requires_grad=True)
+    subject = Subject(from_object(SavedIntermediate), Sample("t", "--inputs", (x,)), Settings())
+    (finding,) = second_derivative_lost.probe(subject).findings
+    assert finding.input == "x"
+    assert finding.severity == "error"
+
+
+def test_once_differentiable_is_information_with_torchs_text():
+    x = torch.full((3,), 0.7, dtype=torch.float64, requires_grad=True)
+    subject = Subject(from_object(Once), Sample("t", "--inputs", (x,)), Settings())
+    (finding,) = once_differentiable.probe(subject).findings
+    assert finding.severity == "info"
+    assert "once_differentiable" in finding.evidence["original"]

@@ -1,0 +1,259 @@
+"""GL401: planted faults that must be caught with their cause, near misses that must pass."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.rules._rule import Outcome
+from gradlint.rules._subject import Subject
+from gradlint.rules.value import wrong_gradient
+from gradlint.targets import from_object
+
+
+def make(forward, backward, name="Planted"):
+    """A Function from forward(ctx, …) and backward(ctx, grad)."""
+    return type(
+        name,
+        (torch.autograd.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )
+
+
+def sample(*shapes, dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    args = tuple(
+        torch.randn(shape, generator=generator, dtype=dtype).requires_grad_()
+        if isinstance(shape, tuple)
+        else shape
+        for shape in shapes
+    )
+    return Sample("test", "--inputs", args)
+
+
+def outcome(op, arguments, seed=3) -> Outcome:
+    subject = Subject(from_object(op), arguments, Settings(seed=seed))
+    return wrong_gradient.probe(subject)
+
+
+def square(factor):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return factor * x * grad_output
+
+    return make(forward, backward)
+
+
+def matmul(swap=False, transpose=""):
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        grads = {"a": grad_output @ b.mT, "b": a.mT @ grad_output}
+        if transpose:
+            grads[transpose] = grads[transpose].mT
+        return (grads["b"], grads["a"]) if swap else (grads["a"], grads["b"])
+
+    return make(forward, backward)
+
+
+def exp_with(backward):
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(x, y)
+        return y
+
+    return make(forward, backward)
+
+
+def zero_one(position):
+    def backward(ctx, grad_output):
+        _, y = ctx.saved_tensors
+        gradient = grad_output * y
+        gradient.view(-1)[position] = 0
+        return gradient
+
+    return exp_with(backward)
+
+
+def wrong_last_column(ctx, grad_output):
+    _, y = ctx.saved_tensors
+    gradient = grad_output * y
+    gradient[:, -1] *= 3
+    return gradient
+
+
+FAULTS = [
+    # op, shapes, wrong inputs, cause, word in the cause's text
+    (square(1.0), [(3, 4)], {"x"}, "scaled", "times 2"),
+    (square(-2.0), [(3, 4)], {"x"}, "sign", "opposite"),
+    (square(2 / 7), [(3, 4)], {"x"}, "scaled", "times 7"),
+    (square(0.0), [(3, 4)], {"x"}, "zero", "zeros"),
+    (square(2.02), [(3, 4)], {"x"}, "scaled", "0.990099"),
+    (matmul(transpose="b"), [(5, 4), (4, 4)], {"b"}, "transposed", ".mT"),
+    (matmul(swap=True), [(4, 4), (4, 4)], {"a", "b"}, "swapped", "`b`"),
+    (exp_with(lambda ctx, g: ctx.saved_tensors[1]), [(3, 4)], {"x"}, "ignores-grad-output", ""),
+    (exp_with(lambda ctx, g: g), [(3, 4)], {"x"}, "straight-through", "unchanged"),
+    (exp_with(lambda ctx, g: g.abs() * ctx.saved_tensors[1]), [(3, 4)], {"x"}, None, ""),
+    (exp_with(wrong_last_column), [(4, 5)], {"x"}, "one-slice", "last"),
+    (zero_one(7), [(4, 5)], {"x"}, "one-element", "[1, 2]"),
+    (zero_one(1234), [(40, 50)], {"x"}, "one-element", "[24, 34]"),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "inputs", "cause", "word"), FAULTS)
+def test_planted_faults_are_caught_and_named(op, shapes, inputs, cause, word):
+    found = outcome(op, sample(*shapes))
+    assert found.verdict == "fail"
+    assert {finding.input for finding in found.findings} == inputs
+    for finding in found.findings:
+        assert finding.code == "GL401"
+        assert finding.severity == "error"
+        assert finding.cause == cause
+        assert word in finding.cause_text
+        worst = finding.evidence["elements"][0]
+        assert worst["index"] == finding.index
+        assert worst["error"] == pytest.approx(abs(worst["returned"] - worst["measured"]), rel=1e-6)
+
+
+def test_measured_elements_are_the_true_derivative():
+    finding = outcome(zero_one(7), sample((4, 5))).findings[0]
+    worst = finding.evidence["elements"][0]
+    assert worst["index"] == [1, 2]
+    assert worst["returned"] == 0.0
+    assert worst["measured"] != 0.0
+    assert finding.evidence["differing"] == 1
+
+
+def test_rounding_is_named_straight_through_and_is_a_warning():
+    op = make(lambda ctx, x: x.round(), lambda ctx, g: g)
+    found = outcome(op, sample((3, 4)))
+    assert [finding.cause for finding in found.findings] == ["straight-through"]
+    assert [finding.severity for finding in found.findings] == ["warning"]
+
+
+def test_faulty_output_is_named():
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x, x.exp()
+
+    def backward(ctx, first, second):
+        (x,) = ctx.saved_tensors
+        return 2 * x * first + second
+
+    finding = outcome(make(forward, backward), sample((3, 4))).findings[0]
+    assert (finding.input, finding.output) == ("x", "output[1]")
+
+
+def test_complex_conjugate_is_named():
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    found = outcome(make(forward, backward), sample((3, 4), dtype=torch.complex128))
+    # grad·2x is wrong, but neither it nor its conjugate is grad·conj(2x): no cause is claimed
+    assert found.verdict == "fail"
+    assert found.findings[0].cause is None
+
+    def of_real(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x.conj()
+
+    def absolute(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x.conj()).real
+
+    wrong = outcome(make(absolute, of_real), sample((3, 4), dtype=torch.complex128))
+    assert [finding.cause for finding in wrong.findings] == ["conjugate"]
+
+
+RIGHT = {
+    "square": (square(2.0), [(3, 4)]),
+    "matmul": (matmul(), [(5, 4), (4, 3)]),
+    "relu at zeros": (torch.relu, [torch.zeros(3, 4, dtype=torch.float64, requires_grad=True)]),
+    "abs at zeros": (torch.abs, [torch.zeros(3, dtype=torch.float64, requires_grad=True)]),
+    "max of ties": (
+        lambda x: x.max(),
+        [torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64, requires_grad=True)],
+    ),
+    "dropout": (lambda x: torch.nn.functional.dropout(x, 0.5, True), [(6, 7)]),
+    "float32 inside": (lambda x: x.float().tanh().double(), [(3, 4)]),
+    "offset": (lambda x: x + 1e8, [(3, 4)]),
+    "constant": (lambda x: x * 0, [(3, 4)]),
+    "step": (torch.sign, [(3, 4)]),
+    "0-d": (lambda x: x.exp(), [()]),
+    "log near zero": (
+        torch.log,
+        [torch.full((4,), 1e-5, dtype=torch.float64, requires_grad=True)],
+    ),
+    "sort": (lambda x: x.sort(-1)[0], [(3, 4)]),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_ops_pass(name, seed):
+    op, shapes = RIGHT[name]
+    tensors = [shape for shape in shapes if not isinstance(shape, tuple)]
+    arguments = (
+        Sample("test", "--inputs", tuple(tensors)) if tensors else sample(*shapes, seed=seed)
+    )
+    found = outcome(op, arguments, seed=seed)
+    assert [finding.message for finding in found.findings] == []
+    assert found.verdict == "pass"
+
+
+def test_resolution_is_stated_and_small():
+    found = outcome(square(2.0), sample((3, 4)))
+    assert found.resolution is not None
+    assert 0 < found.resolution < 1e-8
+
+
+def test_few_digits_in_a_constant_are_information():
+    found = outcome(square(2.0000001), sample((3, 4)))
+    assert found.verdict == "pass"
+    assert [finding.severity for finding in found.findings] == ["info"]
+    assert found.findings[0].evidence["relative_error"] == pytest.approx(5e-8, rel=0.5)
+
+
+def test_detached_output_that_depends_on_its_input():
+    found = outcome(lambda x: x.detach() * 3, sample((3, 4)))
+    assert [finding.cause for finding in found.findings] == ["zero"]
+    assert outcome(lambda x: x.detach().round(), sample((3, 4))).verdict == "skipped"
+
+
+def test_declared_surrogate_is_compared_exactly():
+    class Clipped(torch.autograd.Function):
+        surrogate = {"x": "grad_output * (abs(x) <= 1)"}  # noqa: RUF012
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sign()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * (x.abs() <= 1)
+
+    class Unclipped(Clipped):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output
+
+    assert outcome(Clipped, sample((30, 4))).verdict == "pass"
+    wrong = outcome(Unclipped, sample((30, 4)))
+    assert wrong.verdict == "fail"
+    assert wrong.findings[0].input == "x"
