@@ -1,0 +1,39 @@
+"""Proves or refutes the gradients of PyTorch operators.
+
+Importing this package imports neither torch nor anything heavy; its names are loaded when they
+are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradlint._api import check
+    from gradlint.report import Report
+
+    __version__: str
+
+_HOMES = {
+    "Report": "gradlint.report",
+    "check": "gradlint._api",
+    "sweep": "gradlint._api",
+}
+
+__all__ = ["Report", "check"]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("gradlint")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES, "__version__"])

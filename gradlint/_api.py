@@ -1,0 +1,115 @@
+"""The Python interface: what ``gradlint.check`` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+    from gradlint.report import Report
+
+
+def check(
+    op: Any,
+    inputs: Any = None,
+    *,
+    devices: Sequence[str] = ("cpu",),
+    dtypes: Sequence[str] | None = None,
+    select: Sequence[str] | str | None = None,
+    ignore: Sequence[str] | str | None = None,
+    order: int = 2,
+    seed: int | None = None,
+) -> Report:
+    """Check whether the gradients of ``op`` are right.
+
+    Args:
+        op: a ``torch.autograd.Function`` class, callable, ``nn.Module``, or ``torch.ops`` op,
+            checked in this process; or the text of a target such as ``pkg.mod:Name``, checked
+            in isolated workers as on the command line.
+        inputs: one tuple of arguments, a list of them, a dict name → tuple, a function of no
+            arguments that returns one of these, or an expression such as ``"randn(3, 4)"``.
+            None to use the op's own ``sample_inputs``, or to infer them.
+        devices: "cpu", "cuda".
+        dtypes: names of dtypes; None for float64, or what the op accepts.
+        select: codes, prefixes or names of the rules to run; None for all.
+        ignore: rules to leave out.
+        order: 1 for first order only, 2 for second order too.
+        seed: of every direction, cotangent and inferred value; None for a fresh one.
+
+    Returns:
+        The report: ``.ok``, ``.findings``, ``.to_dict()``; it prints itself.
+
+    Raises:
+        GradlintError: the target, the inputs or an option can't be used.
+    """
+    from gradlint.config import resolve_settings
+
+    settings = resolve_settings(
+        {
+            "devices": _names(devices),
+            "dtypes": _names(dtypes),
+            "select": _names(select),
+            "ignore": _names(ignore),
+            "order": order,
+            "seed": seed,
+            "inputs": inputs if isinstance(inputs, str) else None,
+        }
+    )
+    if isinstance(op, str):
+        return _check_target(op, inputs, settings)
+    return _check_object(op, inputs, settings)
+
+
+def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
+    if inputs is not None and not isinstance(inputs, str):
+        raise TypeError(
+            "inputs of a target that is given as text must be text too, such as "
+            "'path/file.py:function' or 'randn(3, 4)': it is checked in another process"
+        )
+    from gradlint import running
+
+    return running.run([target], settings)
+
+
+def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
+    from gradlint.inputs import NoInputsFound, samples_for
+    from gradlint.report import Report, TargetReport
+    from gradlint.running._findings import no_inputs
+    from gradlint.running._here import run_here
+    from gradlint.running._run import environment
+    from gradlint.targets import OpRef, from_object
+
+    started = time.monotonic()
+    loaded = from_object(op)
+    if inputs is not None and not isinstance(inputs, str):
+        loaded = replace(loaded, sample_inputs=_as_function(inputs))
+    try:
+        target = run_here(loaded, samples_for(loaded, settings), settings)
+    except NoInputsFound as error:
+        ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
+        payload = {"attempts": error.attempts, "line_to_add": error.line_to_add}
+        finding = no_inputs(ref, settings, payload)
+        target = TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
+    facts = environment()
+    return Report(
+        targets=[target],
+        seed=settings.seed,
+        environment=facts,
+        gradlint=str(facts.get("gradlint", "")),
+        fail_on=settings.fail_on,
+        duration_s=time.monotonic() - started,
+    )
+
+
+def _as_function(inputs: Any) -> Callable[[], Any]:
+    return inputs if callable(inputs) else lambda: inputs
+
+
+def _names(value: Any) -> list[str] | None:
+    if value is None:
+        return None
+    items = [value] if isinstance(value, str) else list(value)
+    return [str(item).removeprefix("torch.") for item in items]

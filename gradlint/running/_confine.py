@@ -1,0 +1,121 @@
+"""How a worker shuts itself in before it touches the user's code."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
+
+#: Descriptors of gradlint's own pipes start here, out of the way of code that closes "all" of
+#: the first few hundred. Heuristic: the usual soft limit of open files is 1024.
+_FIRST_FD = 900
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+#: The signal that makes a worker print its Python stack; handled in C, so that it works in an
+#: endless loop of C code too.
+DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)
+
+
+def own_group() -> None:
+    """Become leader of a new session and process group, ended when the fork server ends."""
+    if not hasattr(os, "setsid"):
+        return
+    with suppress(OSError):
+        os.setsid()
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(Exception):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _leave_server()
+
+
+def _leave_server() -> None:
+    # The server ends when the last holder of this descriptor is gone. A hung worker must not
+    # keep it, and thereby itself, alive after gradlint was killed.
+    from multiprocessing import forkserver
+
+    server: Any = getattr(forkserver, "_forkserver", None)
+    alive = getattr(server, "_forkserver_alive_fd", None)
+    if alive is not None:
+        with suppress(OSError):
+            os.close(alive)
+        server._forkserver_alive_fd = None
+        server._forkserver_address = None
+
+
+def normal_signals() -> None:
+    """Signals as a fresh Python has them; the server blocks SIGINT."""
+    with suppress(ValueError, OSError):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def move_up(fd: int) -> int:
+    """A duplicate of ``fd`` at a high number, closed on exec; ``fd`` itself is closed."""
+    try:
+        import fcntl
+
+        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FIRST_FD)
+    except (ImportError, OSError):
+        return fd
+    os.close(fd)
+    return moved
+
+
+def redirect(output: int) -> None:
+    """Send descriptors 1 and 2 to ``output`` and read nothing from 0."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    if null > 2:
+        os.close(null)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        stream = open(  # noqa: SIM115
+            fd, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    if output > 2:
+        os.close(output)
+
+
+def show_stack_on_death(dumps: int) -> None:
+    """Write the Python stack to ``dumps`` on a fatal signal and on :data:`DUMP_SIGNAL`."""
+    faulthandler.enable(file=dumps, all_threads=True)
+    if DUMP_SIGNAL is not None and hasattr(faulthandler, "register"):
+        faulthandler.register(DUMP_SIGNAL, file=dumps, all_threads=True, chain=False)
+
+
+def limit_memory(allowance_mb: int | None) -> None:
+    """No core dumps, and at most ``allowance_mb`` MiB of data beyond what is held now (Linux)."""
+    try:
+        import resource
+    except ImportError:
+        return
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    held = _data_bytes()
+    if allowance_mb is None or held is None:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limit = held + allowance_mb * 2**20
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def _data_bytes() -> int | None:
+    # RLIMIT_DATA counts private writable mappings since Linux 4.7: VmData of proc(5).
+    with suppress(OSError, ValueError, IndexError), open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("VmData:"):
+                return int(line.split()[1]) * 1024
+    return None

@@ -1,0 +1,25 @@
+"""What a worker is told to do, and what it may take for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work for one worker.
+
+    Args:
+        function: dotted path ``package.module:name`` of a function that is called with
+            ``send(kind, payload)`` and then ``arguments``.
+        arguments: picklable values.
+        memory_mb: MiB it may allocate beyond what torch holds; None for no limit.
+        environment: variables of the caller, which may have changed since the server started.
+    """
+
+    function: str
+    arguments: tuple[Any, ...] = ()
+    memory_mb: int | None = None
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))

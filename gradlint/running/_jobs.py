@@ -1,0 +1,164 @@
+"""What workers do: functions called with ``send(kind, payload)`` and the job's arguments.
+
+They send, beside the events of ``gradlint.rules.examine``:
+
+``loaded``      what is known of the op once its module is imported
+``unloadable``  the module can't be imported: message, error, location (becomes GL001)
+``no_inputs``   nothing that was tried ran: attempts and the line to add (becomes GL002)
+``usage``       the user's command or spec is wrong: class, message, place, hint
+``refs``        the operators of a module that had to be imported to list them
+``result``      what a called function returned
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gradlint._errors import GradlintError
+from gradlint.trace._phase import phase
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+    from gradlint.inputs import Sample
+    from gradlint.targets import Op, OpRef
+
+Send = Callable[[str, Any], None]
+
+
+def check(
+    send: Send,
+    ref: OpRef,
+    settings: Settings,
+    done: frozenset[tuple[str, str]],
+    examine: str,
+) -> None:
+    """Load ``ref``, find its inputs, and run the rules that are not ``done``.
+
+    Args:
+        examine: dotted path of the function that runs the rules.
+    """
+    with _told(send):
+        op, samples = _prepare(send, ref, settings)
+        run = locate(examine)
+        run(op, samples, settings, send, done)
+
+
+def expand(send: Send, ref: OpRef, settings: Settings) -> None:
+    """Import the module of ``ref`` and list its operators."""
+    from gradlint import targets
+
+    with _told(send), phase("import"):
+        _importable_here()
+        send("refs", targets.expand(ref, settings))
+
+
+def on_target(
+    send: Send, function: str, ref: OpRef, settings: Settings, arguments: tuple[Any, ...]
+) -> None:
+    """Load ``ref``, find its inputs, and send ``function(op, samples, settings, *arguments)``."""
+    with _told(send):
+        op, samples = _prepare(send, ref, settings)
+        send("result", locate(function)(op, samples, settings, *arguments))
+
+
+def starter(op: Op, samples: list[Sample], settings: Settings) -> str:
+    """The text of a specification that says what was inferred for ``op``."""
+    from gradlint import spec
+
+    text: str = spec.dump_starter(op, samples)
+    return text
+
+
+def call(send: Send, function: str, arguments: tuple[Any, ...]) -> None:
+    """Call ``function`` and send what it returns."""
+    with _told(send):
+        _importable_here()
+        send("result", locate(function)(*arguments))
+
+
+def devices() -> dict[str, bool]:
+    """Which kinds of device work here."""
+    import torch
+
+    return {"cpu": True, "cuda": torch.cuda.is_available()}
+
+
+def locate(path: str) -> Callable[..., Any]:
+    """The function that ``package.module:name`` names."""
+    module, _, name = path.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
+    """The op behind ``ref`` and its samples; phases are marked, errors come out as they are."""
+    from gradlint import inputs, targets
+
+    samples: list[Sample] = []
+    with phase("import"):
+        _importable_here()
+        if ref.source == "spec":
+            from gradlint import spec
+
+            op, samples = spec.open_spec(ref, settings)
+        else:
+            op = targets.load(ref, settings)
+    if settings.inputs is not None or not samples:
+        with phase("inputs"):
+            samples = inputs.samples_for(op, settings)
+    return op, samples
+
+
+def _prepare(send: Send, ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
+    op, samples = load(ref, settings)
+    send("loaded", {"kind": op.kind, "location": op.location})
+    return op, samples
+
+
+@contextmanager
+def _told(send: Send) -> Iterator[None]:
+    from gradlint import inputs, targets
+
+    try:
+        yield
+    except GradlintError as error:
+        send(
+            "usage",
+            {
+                "class": type(error).__name__,
+                "message": error.message,
+                "place": error.place,
+                "hint": error.hint,
+            },
+        )
+    except targets.LoadError as error:
+        send(
+            "unloadable",
+            {
+                "message": error.message,
+                "error": _described(error.error),
+                "location": error.location,
+                "hint": error.hint,
+            },
+        )
+    except inputs.NoInputsFound as error:
+        send("no_inputs", {"attempts": error.attempts, "line_to_add": error.line_to_add})
+
+
+def _described(error: BaseException | None) -> str:
+    from gradlint.targets._load_error import described
+
+    return described(error) if error is not None else ""
+
+
+def _importable_here() -> None:
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)

@@ -1,0 +1,223 @@
+"""The parent's side of one worker: its pipes, its deadline, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from gradlint.running import _confine, _server, _stack, _wire, _worker
+from gradlint.running._job import Job
+from gradlint.trace._phase import PHASES
+
+#: Bytes kept of what a worker prints.
+TAIL_BYTES = 64 * 1024
+
+#: Seconds that a worker is given to print its stack before it is killed.
+_DUMP_SECONDS = 0.5
+_DUMP_PAUSE = 0.05
+
+#: Seconds that a killed worker may take to vanish before the parent goes on without it.
+_GRAVE_SECONDS = 5.0
+
+#: Chunks read of a pipe after the worker's death; a process that escaped may still fill it.
+_DRAIN_CHUNKS = 256
+
+#: Pipe buffer asked for on Linux, so that a flood of output costs few context switches.
+_PIPE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a worker ended.
+
+    Args:
+        exit_code: its status; negative for the signal that killed it; None if it never vanished.
+        killed: why the parent killed it ("timeout", "interrupt"), or None.
+        phase: the phase it was in.
+        user_phase: the last phase that ran the user's code.
+        stack: its Python stack, as far as it could be had.
+        tail: the last of what it printed.
+        finished: whether its job was done.
+    """
+
+    exit_code: int | None
+    killed: str | None
+    phase: str
+    user_phase: str
+    stack: _stack.Stack
+    tail: str
+    finished: bool
+
+    @property
+    def signal_name(self) -> str | None:
+        """Such as "SIGSEGV", if a signal ended it."""
+        if self.exit_code is None or self.exit_code >= 0:
+            return None
+        try:
+            return signal.Signals(-self.exit_code).name
+        except ValueError:
+            return f"signal {-self.exit_code}"
+
+
+class Worker:
+    """A running worker. Args: ``job``, and ``timeout``, seconds between two of its events."""
+
+    def __init__(self, job: Job, timeout: float) -> None:
+        context = _server.context()
+        self._phase: Any = context.RawArray("B", 2)  # type: ignore[attr-defined]
+        pairs = [context.Pipe(duplex=False) for _ in range(3)]
+        (events, _), (output, _), (dumps, _) = pairs
+        self._process = context.Process(
+            target=_worker.serve, args=(job, *(pair[1] for pair in pairs), self._phase)
+        )
+        self._readers: dict[Connection, Callable[[bytes], None]] = {
+            events: self._on_events,
+            output: self._on_output,
+            dumps: self._on_dumps,
+        }
+        self._decoder = _wire.Decoder()
+        self._pending: list[tuple[str, Any]] = []
+        self._tail = bytearray()
+        self._dumped = bytearray()
+        self._finished = False
+        self.killed: str | None = None
+        self.ending: Ending | None = None
+        _server.launch(self._process)
+        for _, write in pairs:
+            write.close()
+        for read in self._readers:
+            os.set_blocking(read.fileno(), False)
+        _widen(output.fileno())
+        self.timeout = timeout
+        self.deadline = time.monotonic() + timeout
+
+    def waitables(self) -> list[Any]:
+        """What to wait on for news."""
+        return [*self._readers, self._process.sentinel]
+
+    def pump(self) -> list[tuple[str, Any]]:
+        """Take what has come, without blocking; sets :attr:`ending` once the process is gone."""
+        if self.ending is None:
+            if wait([self._process.sentinel], 0):
+                self._bury()
+            else:
+                self._read()
+        events, self._pending = self._pending, []
+        if events:
+            self.deadline = time.monotonic() + self.timeout
+        return events
+
+    def overdue(self) -> bool:
+        """Whether nothing came for the time it was given."""
+        return self.ending is None and time.monotonic() > self.deadline
+
+    def kill(self, why: str) -> None:
+        """End it and everything it started; for a time-out, have it print its stack first."""
+        if self.ending is not None:
+            return
+        if why == "timeout" and self.killed is None:
+            self._ask_for_stack()
+        self.killed = self.killed or why
+        self._kill_group()
+        if wait([self._process.sentinel], _GRAVE_SECONDS):
+            self._bury()
+        else:
+            self._end(None)
+
+    # -- inner workings -------------------------------------------------------------------------
+
+    def _read(self, *, until_empty: bool = False) -> None:
+        for reader, take in list(self._readers.items()):
+            for _ in range(_DRAIN_CHUNKS if until_empty else 1):
+                chunk, ended = _wire.read_available(reader.fileno())
+                if chunk:
+                    take(chunk)
+                if ended:
+                    del self._readers[reader]
+                    reader.close()
+                if ended or not chunk:
+                    break
+
+    def _on_events(self, chunk: bytes) -> None:
+        try:
+            events = self._decoder.feed(chunk)
+        except Exception as error:
+            events = [("rubbish", f"{type(error).__name__}: {error}")]
+            self._kill_group()
+        for kind, payload in events:
+            self._finished = self._finished or kind == "done"
+            self._pending.append((kind, payload))
+
+    def _on_output(self, chunk: bytes) -> None:
+        self._tail += chunk[-TAIL_BYTES:]
+        del self._tail[:-TAIL_BYTES]
+
+    def _on_dumps(self, chunk: bytes) -> None:
+        self._dumped += chunk
+        del self._dumped[TAIL_BYTES:]
+
+    def _ask_for_stack(self) -> None:
+        if _confine.DUMP_SIGNAL is None or self._process.pid is None:
+            return
+        dumps = next((r for r, take in self._readers.items() if take == self._on_dumps), None)
+        if dumps is None:
+            return
+        with suppress(OSError):
+            os.kill(self._process.pid, _confine.DUMP_SIGNAL)
+            patience = _DUMP_SECONDS
+            while wait([dumps], patience):
+                chunk, ended = _wire.read_available(dumps.fileno())
+                self._on_dumps(chunk)
+                if ended:
+                    break
+                patience = _DUMP_PAUSE
+
+    def _kill_group(self) -> None:
+        pid = self._process.pid
+        if pid is None:
+            return
+        if hasattr(os, "killpg"):
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+        with suppress(OSError):
+            if self.ending is None and not wait([self._process.sentinel], 0):
+                self._process.kill()
+
+    def _bury(self) -> None:
+        self._process.join(_GRAVE_SECONDS)
+        self._kill_group()  # what it left behind
+        self._read(until_empty=True)
+        self._end(self._process.exitcode)
+
+    def _end(self, exit_code: int | None) -> None:
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
+        phase, user_phase = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase)
+        self.ending = Ending(
+            exit_code,
+            self.killed,
+            phase,
+            user_phase,
+            _stack.parse(self._dumped.decode("utf-8", "replace")),
+            self._tail.decode("utf-8", "replace"),
+            self._finished,
+        )
+        if exit_code is not None:
+            self._process.close()
+
+
+def _widen(fd: int) -> None:
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.fcntl(fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), _PIPE_BYTES)

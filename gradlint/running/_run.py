@@ -1,0 +1,267 @@
+"""A whole run: from the targets a user typed to a report."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradlint._errors import GradlintError
+from gradlint.config import Settings
+from gradlint.report import Report, TargetReport
+from gradlint.running import _memory, _server
+from gradlint.running._call import CallTask, call_in_worker
+from gradlint.running._job import Job
+from gradlint.running._process import Ending
+from gradlint.running._schedule import schedule
+from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
+from gradlint.targets import EVERY, OpRef, resolve
+
+#: Called with the number of targets done, the number known so far, and the one just done.
+Progress = Callable[[int, int, TargetReport], None]
+
+#: Seconds in which a worker must have said what devices there are.
+_DEVICES_TIMEOUT = 120.0
+
+
+@dataclass
+class Run:
+    """What came of a run.
+
+    Args:
+        report: what is known of every target, also after an interruption.
+        usage: mistakes of the user's (exit code 2).
+        internal: tracebacks of gradlint's own failures (exit code 3).
+    """
+
+    report: Report
+    usage: list[GradlintError] = field(default_factory=list)
+    internal: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """130 interrupted, 3 internal error, 2 usage error, else the report's own."""
+        if self.report.interrupted:
+            return 130
+        if self.internal:
+            return 3
+        if self.usage:
+            return 2
+        return self.report.exit_code
+
+
+class ExpandTask:
+    """Lists the operators of a module that must be imported for it; then they are checked."""
+
+    def __init__(self, ref: OpRef, settings: Settings, plan: _Plan) -> None:
+        self.timeout = settings.timeout
+        self.tasks: list[TargetTask] = []
+        self.report: TargetReport | None = None
+        self._ref = ref
+        self._plan = plan
+        job = Job("gradlint.running._jobs:expand", (ref, settings), plan.memory_mb)
+        self._call = CallTask(job, ref, settings, settings.timeout)
+
+    def job(self) -> Job:
+        """Import the module."""
+        return self._call.job()
+
+    def event(self, kind: str, payload: Any) -> None:
+        """Keep the list."""
+        self._call.event(kind, payload)
+
+    def ended(self, ending: Ending) -> list[Task]:
+        """Check every operator found; or say why the module has none."""
+        self._call.ended(ending)
+        call = self._call
+        if call.result is not None:
+            self.tasks = self._plan.tasks_for(call.result)
+            return list(self.tasks)
+        self.report = report = TargetReport(self._ref.target, verdict="error")
+        if call.usage is not None:
+            self._plan.trouble.usage.append(call.usage)
+            report.notes.append(str(call.usage))
+        elif call.internal is not None:
+            self._plan.trouble.internal.append(call.internal["traceback"])
+            report.notes.append("internal error of gradlint")
+        elif call.finding is not None:
+            report.findings.append(call.finding)
+        else:
+            report.verdict = "skipped"
+            report.notes.append("interrupted")
+        self._plan.advance(report)
+        return []
+
+
+class _Plan:
+    """The tasks of a run in the order of the report."""
+
+    def __init__(
+        self, settings: Settings, trouble: Trouble, examine: str, on_progress: Progress | None
+    ) -> None:
+        self.settings = settings
+        self.trouble = trouble
+        self.memory_mb: int | None = None
+        self._examine = examine
+        self._on_progress = on_progress
+        self._seen: set[tuple[str, str, str]] = set()
+        self.tasks: list[TargetTask | ExpandTask] = []
+        self._done = 0
+
+    def add(self, refs: Sequence[OpRef]) -> None:
+        """Plan ``refs``; what was planned before is left out."""
+        for ref in refs:
+            if ref.attribute == EVERY:
+                self.tasks.append(ExpandTask(ref, self.settings, self))
+            else:
+                self.tasks += self.tasks_for([ref])
+
+    def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask]:
+        """A task for every operator that has none yet."""
+        tasks = []
+        for ref in refs:
+            key = (ref.source, ref.path, ref.attribute)
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            task = TargetTask(
+                ref,
+                self.settings,
+                self.trouble,
+                memory_mb=self.memory_mb,
+                examine=self._examine,
+                finished=self.advance,
+            )
+            tasks.append(task)
+        return tasks
+
+    def advance(self, report: TargetReport) -> None:
+        """One target is done."""
+        self._done += 1
+        if self._on_progress is not None:
+            total = sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
+            self._on_progress(self._done, total, report)
+
+    def reports(self) -> list[TargetReport]:
+        """Every target's report, in the order in which the user named them."""
+        found: list[TargetReport] = []
+        for task in self.tasks:
+            if isinstance(task, TargetTask):
+                found.append(task.report)
+            else:
+                found += [inner.report for inner in task.tasks]
+                if task.report is not None:
+                    found.append(task.report)
+        return found
+
+
+def execute(
+    targets: Sequence[str],
+    settings: Settings,
+    *,
+    on_progress: Progress | None = None,
+    examine: str = EXAMINE,
+) -> Run:
+    """Check ``targets`` in isolated workers, and tell of every mistake without raising.
+
+    Args:
+        targets: what the user typed.
+        settings: of the run.
+        on_progress: see :data:`Progress`.
+        examine: dotted path of the function that runs the rules (for tests of the runner).
+
+    Returns:
+        The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
+    """
+    started = time.monotonic()
+    trouble = Trouble()
+    report = Report(
+        seed=settings.seed,
+        gradlint=_version("gradlint"),
+        environment=environment(),
+        fail_on=settings.fail_on,
+    )
+    _server.start()
+    plan = _Plan(settings, trouble, examine, on_progress)
+    try:
+        plan.settings = _with_present_devices(settings, report)
+        refs = _resolved(targets, plan.settings, trouble)
+        workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
+        plan.memory_mb = _memory.allowance(
+            settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
+        )
+        plan.add(refs)
+        schedule(plan.tasks, settings.jobs)
+    except GradlintError as error:
+        trouble.usage.append(error)
+    except KeyboardInterrupt:
+        report.interrupted = True
+    report.targets = plan.reports()
+    report.duration_s = time.monotonic() - started
+    return Run(report, trouble.usage, trouble.internal)
+
+
+def run(
+    targets: Sequence[str], settings: Settings, *, on_progress: Progress | None = None
+) -> Report:
+    """Check ``targets`` in isolated workers.
+
+    Raises:
+        GradlintError: the first mistake of the user's; other targets were checked before.
+        RuntimeError: gradlint itself failed; the message is the traceback of the worker.
+        KeyboardInterrupt: Ctrl-C; every worker was ended.
+    """
+    done = execute(targets, settings, on_progress=on_progress)
+    if done.report.interrupted:
+        raise KeyboardInterrupt
+    if done.internal:
+        raise RuntimeError(f"internal error of gradlint:\n{done.internal[0]}")
+    if done.usage:
+        raise done.usage[0]
+    return done.report
+
+
+def environment() -> dict[str, Any]:
+    """Versions that a report names, found without importing torch."""
+    return {
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "platform": platform.platform(),
+    }
+
+
+def _resolved(targets: Sequence[str], settings: Settings, trouble: Trouble) -> list[OpRef]:
+    refs: list[OpRef] = []
+    for target in targets:
+        try:
+            refs += resolve(target, settings)
+        except GradlintError as error:
+            trouble.usage.append(error)
+    return refs
+
+
+def _with_present_devices(settings: Settings, report: Report) -> Settings:
+    if all(device == "cpu" for device in settings.devices):
+        return settings
+    present = call_in_worker("gradlint.running._jobs:devices", timeout=_DEVICES_TIMEOUT)
+    absent = [device for device in settings.devices if not present.get(device, False)]
+    if absent and settings.require_device:
+        raise GradlintError(
+            f"{absent[0]} is not available here",
+            place="--require-device",
+            hint="run where it is, or leave --require-device out to skip its checks",
+        )
+    for device in absent:
+        report.skipped[device] = f"checks on {device}: not available here"
+    left = tuple(device for device in settings.devices if device not in absent)
+    return replace(settings, devices=left)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,59 @@
+"""Keeps up to so many workers busy with tasks, and sees to it that none outlives the run."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from multiprocessing.connection import wait
+
+from gradlint.running._process import Worker
+from gradlint.running._task import Task
+
+
+def schedule(tasks: Iterable[Task], jobs: int) -> None:
+    """Run ``tasks``, at most ``jobs`` workers at a time, until none is left.
+
+    Raises:
+        KeyboardInterrupt: after every worker was killed and every task was told.
+    """
+    waiting: deque[Task] = deque(tasks)
+    active: dict[Worker, Task] = {}
+    try:
+        while waiting or active:
+            while waiting and len(active) < max(1, jobs):
+                task = waiting.popleft()
+                active[Worker(task.job(), task.timeout)] = task
+            _wait(active)
+            for worker, task in list(active.items()):
+                # News first: the parent may have been asleep (Ctrl-Z), the worker was not.
+                _deliver(worker, task)
+                if worker.overdue():
+                    worker.kill("timeout")
+                    _deliver(worker, task)
+                if worker.ending is not None:
+                    del active[worker]
+                    waiting.extendleft(reversed(task.ended(worker.ending)))
+    finally:
+        for worker, task in active.items():
+            _abandon(worker, task)
+
+
+def _wait(active: dict[Worker, Task]) -> None:
+    now = time.monotonic()
+    soonest = min(worker.deadline for worker in active)
+    objects = [thing for worker in active for thing in worker.waitables()]
+    patience = None if soonest == float("inf") else max(0.0, soonest - now) + 0.001
+    wait(objects, patience)
+
+
+def _deliver(worker: Worker, task: Task) -> None:
+    for kind, payload in worker.pump():
+        task.event(kind, payload)
+
+
+def _abandon(worker: Worker, task: Task) -> None:
+    worker.kill("interrupt")
+    _deliver(worker, task)
+    assert worker.ending is not None
+    task.ended(worker.ending)

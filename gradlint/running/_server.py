@@ -1,0 +1,113 @@
+"""Where workers come from: multiprocessing's fork server with torch and the rules preloaded.
+
+The server is one process that imports torch once; a worker is a fork of it and starts in
+milliseconds. The process that reports never imports torch. Where there is no fork server
+(Windows) workers are spawned.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.machinery import ModuleSpec
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+
+PRELOAD = "gradlint.running._preload"
+
+#: multiprocessing re-runs the main program in a worker unless its name ends in ``.__main__``
+#: (``multiprocessing.spawn._fixup_main_from_name``). A user's script must not run again.
+_MAIN = ModuleSpec("gradlint.__main__", None)
+
+_lock = threading.RLock()
+
+
+def context() -> BaseContext:
+    """The multiprocessing context that workers are made in."""
+    methods = multiprocessing.get_all_start_methods()
+    return multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+
+
+def start() -> None:
+    """Start the fork server in the background, so that torch loads while the caller goes on.
+
+    Does nothing where the server runs already or does not exist on this platform.
+    """
+    if context().get_start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver
+
+    with _lock, _main_left_alone(), _importable_by_server(), _without_interrupts():
+        context().set_forkserver_preload([PRELOAD])
+        forkserver.ensure_running()
+
+
+def launch(process: BaseProcess) -> None:
+    """Start ``process`` without running the main program again in it."""
+    start()
+    with _lock, _main_left_alone():
+        process.start()
+
+
+def stop() -> None:
+    """End the fork server at once; a later :func:`launch` starts another."""
+    if context().get_start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver
+
+    # The server ends by itself soon after this process; killing it only makes that immediate.
+    server = getattr(forkserver, "_forkserver", None)
+    pid = getattr(server, "_forkserver_pid", None)
+    if pid:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+        with suppress(Exception):
+            server._stop()  # type: ignore[union-attr]
+
+
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    main = sys.modules["__main__"]
+    before = getattr(main, "__spec__", None)
+    main.__spec__ = _MAIN
+    try:
+        yield
+    finally:
+        main.__spec__ = before
+
+
+@contextmanager
+def _importable_by_server() -> Iterator[None]:
+    # Before Python 3.13 the server ignores the ``sys.path`` it is sent, and fails to preload
+    # silently; the environment is the one way that works in all of them. Workers get the
+    # caller's own environment again.
+    paths = [path for path in sys.path if path and os.path.isabs(path)]
+    changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    # The server inherits the mask: Ctrl-C while it imports torch must not end in a traceback.
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,206 @@
+"""One target on its way through workers: what to run next, and what its end means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gradlint import _errors
+from gradlint._errors import GradlintError
+from gradlint.config import Settings
+from gradlint.report import Check, Finding, TargetReport
+from gradlint.running import _findings
+from gradlint.running._collect import Collector
+from gradlint.running._findings import Scene, final_finding
+from gradlint.running._job import Job
+from gradlint.running._process import Ending
+from gradlint.targets import OpRef
+
+#: Crashes after which a target is given up. A time-out at a place where one was before weighs
+#: two, since every further one costs the whole time again.
+MOST_CRASHES = 3
+
+#: The function that runs the rules.
+EXAMINE = "gradlint.rules._examine:examine"
+
+
+@dataclass
+class Trouble:
+    """What went wrong beside the ops: the user's mistakes, and gradlint's own."""
+
+    usage: list[GradlintError] = field(default_factory=list)
+    internal: list[str] = field(default_factory=list)
+
+
+class Task(Protocol):
+    """Work for one worker after another."""
+
+    timeout: float
+
+    def job(self) -> Job:
+        """What the next worker is to do."""
+
+    def event(self, kind: str, payload: Any) -> None:
+        """Something came from the worker."""
+
+    def ended(self, ending: Ending) -> list[Task]:
+        """The worker is gone. Returns what is to run next for this task."""
+
+
+class TargetTask:
+    """Checks one operator, in as many workers as its crashes call for."""
+
+    def __init__(
+        self,
+        ref: OpRef,
+        settings: Settings,
+        trouble: Trouble,
+        *,
+        memory_mb: int | None = None,
+        examine: str = EXAMINE,
+        finished: Callable[[TargetReport], None] | None = None,
+    ) -> None:
+        self.ref = ref
+        self.settings = settings
+        self.timeout = settings.timeout
+        location = _findings.relative(ref.location)
+        self.report = TargetReport(ref.target, ref.kind, location=location)
+        self._collector = Collector(self.report)
+        self._trouble = trouble
+        self._memory_mb = memory_mb
+        self._examine = examine
+        self._finished = finished
+        self._last: tuple[str, Any] | None = None
+        self._crashes = 0
+        self._started = time.monotonic()
+
+    def job(self) -> Job:
+        """Check what is not done yet."""
+        if self._crashes == 0:
+            self._started = time.monotonic()
+        self._last = None
+        done = frozenset(self._collector.done)
+        return Job(
+            "gradlint.running._jobs:check",
+            (self.ref, self.settings, done, self._examine),
+            self._memory_mb,
+        )
+
+    def event(self, kind: str, payload: Any) -> None:
+        """Collect it, or remember it as the reason for the end that follows."""
+        if kind in ("exiting", "raised", "memory", "internal", "rubbish"):
+            self._last = (kind, payload)
+        elif kind == "usage":
+            error = usage_error(payload)
+            self._trouble.usage.append(error)
+            self.report.notes.append(str(error))
+            self.report.verdict = "error"
+        elif kind == "unloadable":
+            self._add(_findings.unloadable(self.ref, self.settings, payload))
+        elif kind == "no_inputs":
+            self._add(_findings.no_inputs(self.ref, self.settings, payload))
+        else:
+            self._collector.take(kind, payload)
+
+    def ended(self, ending: Ending) -> list[Task]:
+        """Say what happened; go on with the remaining rules in a fresh worker after a crash."""
+        if ending.killed == "interrupt" or (ending.finished and self._last is None):
+            self._finish(interrupted=not ending.finished)
+            return []
+        again = self._blame(ending)
+        if not self._collector.sampled or not self._samples_known():
+            self._finish()
+            return []
+        self._crashes += 2 if again and ending.killed == "timeout" else 1
+        if self._crashes < MOST_CRASHES:
+            self._collector.give_up_current()
+            return [self]
+        self._collector.give_up_current()
+        self._skip_rest()
+        self._finish()
+        return []
+
+    # -- inner workings -------------------------------------------------------------------------
+
+    def _samples_known(self) -> bool:
+        return bool(self.report.samples)
+
+    def _blame(self, ending: Ending) -> bool:
+        """Add the finding for ``ending``; True if the same was found before."""
+        kind: str
+        payload: Any
+        kind, payload = self._last or ("", None)
+        if kind == "internal" and ending.killed is None:
+            self._trouble.internal.append(f"{self.ref.target}: {payload['traceback']}")
+            self.report.notes.append(
+                f"internal error of gradlint in {_running(self._collector.current)}: "
+                f"{payload['type']}: {payload['text'].splitlines()[0] if payload['text'] else ''}"
+            )
+            return False
+        return self._add(self._finding(ending))
+
+    def _finding(self, ending: Ending) -> Finding:
+        scene = Scene(
+            self.ref,
+            self.settings,
+            ending.phase,
+            self._collector.current,
+            ending.stack,
+            ending.tail,
+        )
+        return final_finding(scene, self._last, ending)
+
+    def _add(self, finding: Finding) -> bool:
+        """Add it, or its rule to the same finding made before (then True)."""
+        for other in self.report.findings:
+            if _signature(other) != _signature(finding):
+                continue
+            rules = str(other.evidence.get("rule") or "").split(", ")
+            if finding.evidence.get("rule") not in (None, *rules):
+                other.evidence["rule"] = ", ".join([*rules, str(finding.evidence["rule"])])
+            return True
+        self.report.findings.append(finding)
+        return False
+
+    def _skip_rest(self) -> None:
+        from gradlint.rules import select_rules
+
+        reason = f"not run: {MOST_CRASHES} workers ended on this target before"
+        for sample in self.report.samples:
+            for rule in select_rules(self.settings):
+                if rule.probe is not None and (rule.code, sample.label) not in self._collector.done:
+                    self.report.checks.append(
+                        Check(rule.code, "skipped", sample.label, note=reason)
+                    )
+
+    def _finish(self, *, interrupted: bool = False) -> None:
+        before = self.report.verdict
+        self._collector.finish()
+        if before == "error":
+            self.report.verdict = "error"
+        if interrupted:
+            self.report.notes.append("interrupted")
+        self.report.duration_s = time.monotonic() - self._started
+        if self._finished is not None:
+            self._finished(self.report)
+
+
+def usage_error(payload: dict[str, Any]) -> GradlintError:
+    """The error that a worker told about."""
+    kind = getattr(_errors, payload["class"], GradlintError)
+    if kind is _errors.SpecError or not issubclass(kind, GradlintError):
+        kind = GradlintError
+    error: GradlintError = kind(payload["message"], place=payload["place"], hint=payload["hint"])
+    return error
+
+
+def _signature(finding: Finding) -> tuple[Any, ...]:
+    evidence = finding.evidence
+    ending = [evidence.get(key) for key in ("phase", "signal", "exit_code", "traceback")]
+    return (finding.code, finding.location, *map(str, ending))
+
+
+def _running(current: tuple[str, str] | None) -> str:
+    return f"{current[0]} on sample {current[1]}" if current is not None else "no rule"

@@ -1,0 +1,183 @@
+"""The life of a worker: shut itself in, do one job, say how it ended, and exit without tidying.
+
+Events it sends on its own, beside those of its job:
+
+``hello``      True if torch was loaded by the server
+``exiting``    the user's code called ``os._exit``: status and Python stack
+``raised``     an exception that is no ``Exception`` came out: its text, phase and stack
+``memory``     memory ran out: its text and stack
+``internal``   gradlint itself failed: a traceback
+``done``       the job is finished
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any
+
+from gradlint.running import _confine, _wire
+from gradlint.running._job import Job
+from gradlint.trace._phase import PHASES, install
+
+Send = Callable[[str, Any], None]
+
+_real_exit = os._exit
+
+#: Exit status of a worker that can't reach the parent: its pipe was closed by the user's code.
+PIPE_GONE = 97
+
+#: Phases in which the user's code runs.
+USER_PHASES = ("import", "inputs", "forward", "backward")
+
+
+def serve(job: Job, events: Connection, output: Connection, dumps: Connection, phase: Any) -> None:
+    """Entry of a worker process; never returns.
+
+    Args:
+        job: what to do.
+        events, output, dumps: write ends of the pipes for events, for what the user's code
+            prints, and for Python stacks.
+        phase: two shared bytes: the phase, and the last one that ran the user's code.
+    """
+    preloaded = "torch" in sys.modules
+    _confine.own_group()
+    channel = Channel(_confine.move_up(_detach(events)))
+    _confine.redirect(_detach(output))
+    _confine.show_stack_on_death(_confine.move_up(_detach(dumps)))
+    _confine.normal_signals()
+    os.environ.clear()
+    os.environ.update(job.environment)
+    importlib.invalidate_caches()
+    watch = PhaseWatch(phase)
+    install(watch.enter)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=watch.in_child)
+    os._exit = channel.exit  # type: ignore[assignment]
+    channel.send("hello", preloaded)
+    _attempt(job, channel, watch)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BaseException):
+            stream.flush()
+    _real_exit(0)  # threads that the user's code left running must not hold it up
+
+
+def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
+    try:
+        import torch
+
+        torch.set_num_threads(1)
+        _confine.limit_memory(job.memory_mb)
+        module, _, name = job.function.partition(":")
+        getattr(importlib.import_module(module), name)(channel.send, *job.arguments)
+    except MemoryError as error:
+        channel.send_last("memory", _account(error, watch))
+    except Exception as error:
+        channel.send_last("internal", _account(error, watch))
+    except BaseException as error:
+        channel.send_last("raised", _account(error, watch))
+    else:
+        channel.send_last("done", None)
+
+
+class Channel:
+    """The way to the parent, usable by the worker itself only, not by forks of it."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._owner = os.getpid()
+
+    def send(self, kind: str, payload: Any) -> None:
+        """Send one event; a process forked by the user's code ends here instead."""
+        if os.getpid() != self._owner:
+            _real_exit(0)
+        frame = _wire.encode(kind, payload)
+        try:
+            _wire.write_all(self._fd, frame)
+        except OSError:
+            _real_exit(PIPE_GONE)
+
+    def send_last(self, kind: str, payload: Any) -> None:
+        """Send an event although memory may be short."""
+        with suppress(MemoryError):
+            self.send(kind, payload)
+
+    def exit(self, status: int = 0) -> None:
+        """Stands in for ``os._exit``, to say from where it was called."""
+        if os.getpid() == self._owner:
+            with suppress(BaseException):
+                frames = [
+                    (frame.f_code.co_filename, line, frame.f_code.co_name)
+                    for frame, line in traceback.walk_stack(_caller())
+                ]
+                self.send("exiting", {"status": int(status), "frames": frames})
+        _real_exit(status)
+
+
+class PhaseWatch:
+    """Keeps the shared bytes up to date, and ends forks that come back out of the user's code."""
+
+    def __init__(self, shared: Any) -> None:
+        self._shared = shared
+        self.last_user_phase = "start"
+
+    def enter(self, index: int) -> None:
+        """The sink that :func:`gradlint.trace.install` is given."""
+        self._shared[0] = index
+        if PHASES[index] in USER_PHASES:
+            self._shared[1] = index
+            self.last_user_phase = PHASES[index]
+
+    def in_child(self) -> None:
+        """In a process forked by the user's code: to leave its phase is to end."""
+        install(lambda index: _real_exit(0))
+
+
+def _account(error: BaseException, watch: PhaseWatch) -> dict[str, Any]:
+    """What is told about an exception that ended the job; drops what its frames hold."""
+    code = getattr(error, "code", None) if isinstance(error, SystemExit) else None
+    frames = [
+        (frame.f_code.co_filename, line, frame.f_code.co_name)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    chained: BaseException | None = error
+    while chained is not None:
+        # Where memory ran out, the frames hold it; nothing can be told before they let go.
+        with suppress(BaseException):
+            traceback.clear_frames(chained.__traceback__)
+        chained = chained.__cause__ or chained.__context__
+    gc.collect()
+    from gradlint.inputs import short_text
+
+    return {
+        "type": type(error).__name__,
+        "text": _safely(lambda: str(error))[:2000],
+        "code": code if isinstance(code, int) or code is None else short_text(code),
+        "phase": watch.last_user_phase,
+        "frames": frames[::-1],
+        "traceback": _safely(lambda: "".join(traceback.format_exception(error)))[-20000:],
+    }
+
+
+def _safely(tell: Callable[[], str]) -> str:
+    try:
+        return tell()
+    except BaseException as second:
+        return f"(can't be shown: {type(second).__name__})"
+
+
+def _caller() -> FrameType:
+    return sys._getframe(2)
+
+
+def _detach(connection: Connection) -> int:
+    fd = os.dup(connection.fileno())
+    connection.close()
+    return fd

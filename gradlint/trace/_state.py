@@ -1,0 +1,209 @@
+"""Global state that an operator may change, kept as it was for whatever runs next."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+
+@dataclass
+class Changes:
+    """What the body changed, in words such as ``default dtype: torch.float32 → torch.float64``.
+
+    Random number generators are put back too, but drawing from them is no change.
+    """
+
+    texts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A piece of global state. ``restore`` is called with the value read before; a change that
+    is not ``told`` is put back in silence (importing a library filters warnings)."""
+
+    name: str
+    read: Callable[[], Any]
+    restore: Callable[[Any], Any]
+    told: bool = True
+
+
+def _set_deterministic(value: tuple[bool, bool]) -> None:
+    torch.use_deterministic_algorithms(value[0], warn_only=value[1])
+
+
+def _environment() -> dict[Any, Any]:
+    # The encoded form costs a hundredth of ``dict(os.environ)``, and this runs often.
+    encoded = getattr(os.environ, "_data", None)
+    return dict(encoded) if isinstance(encoded, dict) else dict(os.environ)
+
+
+def _restore_environment(value: dict[Any, Any]) -> None:
+    texts = {_decoded(name): _decoded(text) for name, text in value.items()}
+    for name in os.environ.keys() - texts.keys():
+        del os.environ[name]
+    for name, text in texts.items():
+        if os.environ.get(name) != text:
+            os.environ[name] = text
+
+
+def _decoded(text: Any) -> str:
+    return os.fsdecode(text)
+
+
+def _restore_filters(value: list[Any]) -> None:
+    warnings.filters[:] = value  # type: ignore[index]
+
+
+def _restore_default_device(value: torch.device) -> None:
+    # A default device is a mode on a stack; None takes it off where there was none before.
+    torch.set_default_device(None)
+    if value.type != "cpu":
+        torch.set_default_device(value)
+
+
+_SETTINGS = (
+    _Setting("default dtype", torch.get_default_dtype, torch.set_default_dtype),
+    _Setting("default device", torch.get_default_device, _restore_default_device),
+    _Setting("grad mode", torch.is_grad_enabled, torch.set_grad_enabled),
+    _Setting(
+        "anomaly detection",
+        lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        lambda value: torch.autograd.set_detect_anomaly(*value),
+    ),
+    _Setting(
+        "deterministic algorithms",
+        lambda: (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        ),
+        _set_deterministic,
+    ),
+    _Setting("number of threads", torch.get_num_threads, torch.set_num_threads),
+    _Setting(
+        "float32 matmul precision",
+        torch.get_float32_matmul_precision,
+        torch.set_float32_matmul_precision,
+    ),
+    _Setting("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    _Setting("working directory", os.getcwd, os.chdir),
+    _Setting("environment variables", _environment, _restore_environment),
+    _Setting(
+        "sys.path", lambda: list(sys.path), lambda value: sys.path.__setitem__(slice(None), value)
+    ),
+    _Setting("warning filters", lambda: list(warnings.filters), _restore_filters, told=False),
+)
+
+
+@contextmanager
+def preserved_state() -> Iterator[Changes]:
+    """Put global state back after the body, however it ends, and say what it had changed.
+
+    Kept are torch's defaults, modes and thread count, every random number generator of the CPU,
+    the working directory, the environment, ``sys.path``, warning filters, the standard streams
+    and their descriptors.
+    """
+    changes = Changes()
+    before = [(setting, _read(setting)) for setting in _SETTINGS]
+    generators = _generators()
+    streams = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
+    descriptors = {fd: _duplicate(fd) for fd in (1, 2)}
+    try:
+        yield changes
+    finally:
+        for fd, copy in descriptors.items():
+            if _put_back(fd, copy):
+                changes.texts.append(f"descriptor {fd} was closed or replaced")
+        for name, stream in streams.items():
+            _restore_stream(name, stream, changes)
+        for setting, value in before:
+            _restore(setting, value, changes)
+        _restore_generators(generators)
+
+
+_UNREADABLE = object()
+
+
+def _read(setting: _Setting) -> Any:
+    try:
+        return setting.read()
+    except Exception:
+        return _UNREADABLE
+
+
+def _restore(setting: _Setting, value: Any, changes: Changes) -> None:
+    now = _read(setting)
+    if value is _UNREADABLE or now == value:
+        return
+    if setting.told:
+        changes.texts.append(f"{setting.name}{_difference(value, now)}")
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        setting.restore(value)
+
+
+def _difference(before: Any, now: Any) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        names = {_decoded(k) for k in before.keys() | now.keys() if before.get(k) != now.get(k)}
+        return ": " + ", ".join(sorted(names))
+    return "" if isinstance(before, list) else f": {before} → {now}"
+
+
+def _generators() -> tuple[Any, Any, Any]:
+    numpy = sys.modules.get("numpy")
+    legacy = numpy.random.get_state() if numpy is not None else None
+    return torch.get_rng_state(), random.getstate(), legacy
+
+
+def _restore_generators(states: tuple[Any, Any, Any]) -> None:
+    torch.set_rng_state(states[0])
+    random.setstate(states[1])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and states[2] is not None:
+        numpy.random.set_state(states[2])
+
+
+def _restore_stream(name: str, stream: Any, changes: Changes) -> None:
+    now = getattr(sys, name, None)
+    closed = bool(getattr(stream, "closed", False))
+    if now is stream and not closed:
+        return
+    changes.texts.append(f"sys.{name} was closed" if closed else f"sys.{name} was replaced")
+    if not closed:
+        setattr(sys, name, stream)
+        return
+    fd = {"stdin": 0, "stdout": 1, "stderr": 2}[name]
+    mode = "r" if name == "stdin" else "w"
+    with suppress(OSError):
+        fresh = open(fd, mode, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        setattr(sys, name, fresh)
+
+
+def _duplicate(fd: int) -> int | None:
+    try:
+        return os.dup(fd)
+    except OSError:
+        return None
+
+
+def _put_back(fd: int, copy: int | None) -> bool:
+    """Make ``fd`` what ``copy`` is, and close ``copy``; True if it had become another."""
+    if copy is None:
+        return False
+    try:
+        changed = not os.path.sameopenfile(fd, copy)
+    except OSError:
+        changed = True
+    with suppress(OSError):
+        if changed:
+            os.dup2(copy, fd)
+    with suppress(OSError):
+        os.close(copy)
+    return changed
