@@ -102,10 +102,7 @@ def _count(facts: TensorFacts, value: torch.Tensor) -> None:
         return
     if value.is_quantized:
         value = value.dequantize()
-    if value.is_complex():
-        wide = value.to(torch.complex128)
-    else:
-        wide = value.to(torch.float64)
+    wide = value.to(torch.complex128 if value.is_complex() else torch.float64)
     nan = wide.isnan()
     facts.nan = int(nan.sum())
     facts.inf = int((wide.isinf() & ~nan).sum())

@@ -71,8 +71,8 @@ def _enclosed(function: Any) -> Callable[..., Any] | None:
         except ValueError:  # an empty cell
             continue
         if getattr(content, "__name__", "") in ("backward", "vjp") and callable(content):
-            return content  # type: ignore[no-any-return]
+            return content
         registered = getattr(content, "_backward_fn", None)  # torch.library's registration
         if callable(registered):
-            return registered  # type: ignore[no-any-return]
+            return registered
     return None

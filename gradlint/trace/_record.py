@@ -96,27 +96,23 @@ def record(problem: Problem) -> RunRecord:
         problem: the op on its sample; cotangents are drawn from ``problem.seed``.
 
     Returns:
-        What was seen. Exceptions of the op and of the engine (``SystemExit`` too) are in
-        ``error``; what was recorded before them stays.
+        What was seen. Exceptions of the op and of the engine are in ``error``; what was
+        recorded before them stays.
     """
     from gradlint.trace._problem import OpRaised
     from gradlint.trace._saved import saved_tensors
 
     run = RunRecord()
-    phase = "forward"
     try:
         with _watch_apply() as applied:
             leaves, run.outputs = problem.linearize()
         chosen = [output for output in run.outputs if output.differentiable]
         run.cotangents = draw_cotangents(chosen, problem.seed)
-        phase = "backward"
         with _watch_backward(problem, applied, leaves, run.nodes):
             cotangents = [run.cotangents[output.name] for output in chosen]
             run.gradients = problem.backward(chosen, leaves, cotangents)
     except OpRaised as error:
         run.error = error
-    except SystemExit as error:
-        run.error = OpRaised(phase, error)
     if problem.op.function is not None:
         mine = (node for node in run.nodes if node.function is problem.op.function)
         run.own = next(mine, None)
@@ -176,16 +172,17 @@ def _watch_apply() -> Iterator[list[_Applied]]:
             return returned
         return returned
 
+    base: Any = _SingleLevelFunction
     missing = object()
-    before = _SingleLevelFunction.__dict__.get("apply", missing)
-    _SingleLevelFunction.apply = classmethod(apply)
+    before = base.__dict__.get("apply", missing)
+    base.apply = classmethod(apply)
     try:
         yield applied
     finally:
         if before is missing:
-            del _SingleLevelFunction.apply
+            del base.apply
         else:
-            _SingleLevelFunction.apply = before
+            base.apply = before
 
 
 def _meta(value: Any) -> TensorMeta | None:
@@ -241,9 +238,7 @@ def _watch_backward(
             setattr(BackwardCFunction, name, original)
 
 
-def _entry(
-    problem: Problem, node: Any, applied: list[_Applied], slots: dict[int, int]
-) -> NodeRun:
+def _entry(problem: Problem, node: Any, applied: list[_Applied], slots: dict[int, int]) -> NodeRun:
     function = node._forward_cls
     needs = tuple(bool(flag) for flag in node.needs_input_grad)
     call = next((item for item in applied if item.node is node), None)

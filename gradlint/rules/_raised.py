@@ -1,0 +1,177 @@
+"""Exceptions of the user's code: where they were raised, and what a finding says of them."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from gradlint.report import Excerpt, Finding, Location
+
+if TYPE_CHECKING:
+    from gradlint.rules._place import Place
+    from gradlint.rules._rule import Rule
+    from gradlint.rules._subject import Subject
+
+#: Lines of source shown before the line that raised.
+CONTEXT = 2
+
+#: Lines of a traceback kept in the evidence.
+TRACEBACK_LINES = 40
+
+
+def raised_place(error: BaseException, prefer: str | None = None) -> Place | None:
+    """The innermost line of the user's code in the traceback of ``error``.
+
+    Args:
+        error: what was raised.
+        prefer: a file whose lines win over those of other files.
+    """
+    frames = user_frames(error, prefer)
+    if not frames:
+        return None
+    own = [frame for frame in frames if prefer and os.path.abspath(frame.filename) == prefer]
+    frame = (own or frames)[-1]
+    line = frame.lineno or 1
+    # Columns come as UTF-8 bytes (Python 3.11 and later).
+    text = _line(frame.filename, line)
+    start = getattr(frame, "colno", None)
+    end = getattr(frame, "end_colno", None)
+    one_line = getattr(frame, "end_lineno", line) in (None, line)
+    indent = len(text) - len(text.lstrip()) + 1
+    column = _characters(text, start) if start is not None else indent
+    end_column = _characters(text, end) if end is not None and one_line else len(text) + 1
+    shown = shown_file(frame.filename)
+    location = Location(shown, line, column, line, max(end_column, column + 1))
+    numbers = range(max(1, line - CONTEXT), line + 1)
+    lines = tuple((number, _line(frame.filename, number)) for number in numbers)
+    excerpt = Excerpt(lines, "raised here") if text else None
+    return location, excerpt, []
+
+
+def user_frames(error: BaseException, prefer: str | None = None) -> list[traceback.FrameSummary]:
+    """Frames of the traceback outside of Python, torch and gradlint, or in the file ``prefer``,
+    outermost first."""
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+    except Exception:  # a traceback can hold anything
+        return []
+    return [
+        frame
+        for frame in frames
+        if (prefer and os.path.abspath(frame.filename) == prefer) or not _foreign(frame.filename)
+    ]
+
+
+def raised_evidence(error: BaseException, prefer: str | None = None) -> dict[str, Any]:
+    """``exception``, ``original`` (the text as it was) and ``traceback`` (user's frames only)."""
+    from gradlint.diagnosis._engine_errors import error_text
+
+    lines = [
+        f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(
+            ": "
+        )
+        for frame in user_frames(error, prefer)
+    ]
+    return {
+        "exception": type(error).__name__,
+        "original": error_text(error),
+        "traceback": lines[-TRACEBACK_LINES:],
+    }
+
+
+def defining_file(subject: Subject) -> str | None:
+    """Absolute path of the file that defines the op, where known."""
+    import inspect
+
+    for candidate in (subject.op.function, subject.op.defining, subject.op.call):
+        try:
+            found = inspect.getsourcefile(candidate) if candidate is not None else None
+        except (TypeError, OSError):
+            continue
+        if found:
+            return os.path.abspath(found)
+    return None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory ran out: Python's, the host's or a device's."""
+    import torch
+
+    from gradlint.diagnosis._engine_errors import explain
+
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
+        return True
+    if not isinstance(error, (RuntimeError, OSError)):
+        return False
+    found = explain(error)
+    return found is not None and found.slug == "out-of-memory"
+
+
+def shown_file(path: str) -> str:
+    """``path`` relative to the working directory when below it, else as it is."""
+    from gradlint.targets._source_file import shown_path
+
+    return shown_path(path)
+
+
+def _foreign(filename: str) -> bool:
+    import torch
+
+    import gradlint
+
+    if filename.startswith("<") and not filename.startswith("<ipython"):
+        return True
+    path = os.path.abspath(filename)
+    paths = sysconfig.get_paths()
+    if any(_below(path, module.__path__[0]) for module in (torch, gradlint)):
+        return True
+    # Installed packages are users' code, and may lie below the standard library.
+    if _below(path, paths["purelib"]) or _below(path, paths["platlib"]):
+        return False
+    return _below(path, paths["stdlib"])
+
+
+def _below(path: str, folder: str) -> bool:
+    return path.startswith(os.path.abspath(folder) + os.sep)
+
+
+def _line(filename: str, number: int) -> str:
+    from gradlint.targets._source_file import read_source
+
+    source = read_source(filename)
+    return source.line(number) if source else ""
+
+
+def _characters(text: str, offset: int) -> int:
+    return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str) -> Finding:
+    """A finding of ``rule`` that ``error`` was raised, explained where its text is known.
+
+    Args:
+        verb: what raised, such as "forward raised"; the exception's name is added.
+    """
+    from gradlint.diagnosis._engine_errors import error_line, explain
+
+    prefer = defining_file(subject)
+    explanation = explain(error)
+    line = error_line(error)
+    return subject.finding(
+        rule,
+        f"{verb} {line}",
+        cause_text=explanation.meaning if explanation else "",
+        place=raised_place(error, prefer) or _engine_place(subject),
+        evidence=raised_evidence(error, prefer),
+        help=explanation.fix if explanation else "run the op on the sample shown, under a debugger",
+    )
+
+
+def _engine_place(subject: Subject) -> Place | None:
+    """Where the backward is defined that was about to run or had just returned."""
+    from gradlint.rules._raw import backward_place
+
+    nodes = subject.run.nodes
+    return backward_place(nodes[-1]) if nodes else None

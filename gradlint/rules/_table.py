@@ -1,0 +1,99 @@
+"""One flat table of all rules, and the selection of rules by code or name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Rule
+from gradlint.rules.contract.gradient_for_non_tensor import RULE as GL102
+from gradlint.rules.contract.gradient_not_a_tensor import RULE as GL104
+from gradlint.rules.contract.missing_gradient import RULE as GL103
+from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
+from gradlint.rules.finite.nan_in_backward import RULE as GL302
+from gradlint.rules.finite.nan_in_forward import RULE as GL301
+from gradlint.rules.loading.backward_raised import RULE as GL004
+from gradlint.rules.loading.forward_raised import RULE as GL003
+from gradlint.rules.loading.no_usable_inputs import RULE as GL002
+from gradlint.rules.loading.out_of_memory import RULE as GL007
+from gradlint.rules.loading.process_crashed import RULE as GL005
+from gradlint.rules.loading.target_not_loadable import RULE as GL001
+from gradlint.rules.loading.timed_out import RULE as GL006
+from gradlint.rules.order.once_differentiable import RULE as GL503
+from gradlint.rules.order.second_derivative_lost import RULE as GL502
+from gradlint.rules.order.wrong_second_derivative import RULE as GL501
+from gradlint.rules.shape.gradient_summed_by_engine import RULE as GL202
+from gradlint.rules.shape.wrong_gradient_device import RULE as GL204
+from gradlint.rules.shape.wrong_gradient_dtype import RULE as GL203
+from gradlint.rules.shape.wrong_gradient_shape import RULE as GL201
+from gradlint.rules.value.differs_from_reference import RULE as GL404
+from gradlint.rules.value.wrong_gradient import RULE as GL401
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+
+#: Every rule, sorted by code.
+TABLE: tuple[Rule, ...] = (
+    GL001,
+    GL002,
+    GL003,
+    GL004,
+    GL005,
+    GL006,
+    GL007,
+    GL101,
+    GL102,
+    GL103,
+    GL104,
+    GL201,
+    GL202,
+    GL203,
+    GL204,
+    GL301,
+    GL302,
+    GL401,
+    GL404,
+    GL501,
+    GL502,
+    GL503,
+)
+
+
+def by_code(code: str) -> Rule | None:
+    """The rule with this code or name (case does not matter), or None."""
+    wanted = code.strip().lower()
+    found = (rule for rule in TABLE if wanted in (rule.code.lower(), rule.name))
+    return next(found, None)
+
+
+def select_rules(settings: Settings, table: Sequence[Rule] = TABLE) -> list[Rule]:
+    """The rules of ``table`` that ``settings`` selects and does not ignore, in its order.
+
+    Selectors are codes, prefixes of codes (``GL1``), names or ``ALL``. As in ruff, the most
+    specific selector that fits a rule decides; between equally specific ones, ignoring wins.
+    Selectors that fit no rule have no effect here: see :func:`unknown_selectors`.
+    """
+    select = ("ALL",) if settings.select is None else settings.select
+    chosen = []
+    for rule in table:
+        wanted = max((_fit(text, rule) for text in select), default=0)
+        unwanted = max((_fit(text, rule) for text in settings.ignore), default=0)
+        if wanted > unwanted:
+            chosen.append(rule)
+    return chosen
+
+
+def unknown_selectors(selectors: Iterable[str], table: Sequence[Rule] = TABLE) -> list[str]:
+    """Those of ``selectors`` that fit no rule of ``table``."""
+    return [text for text in selectors if not any(_fit(text, rule) for rule in table)]
+
+
+def _fit(selector: str, rule: Rule) -> int:
+    """How specifically ``selector`` names ``rule``; 0 where it does not."""
+    text = selector.strip()
+    if text.upper() == "ALL":
+        return 1
+    if text.lower() == rule.name:
+        return 1 + len(rule.code)
+    code = text.upper()
+    return 1 + len(code) if code.startswith("GL") and rule.code.startswith(code) else 0

@@ -1,0 +1,1 @@
+"""GL1: the contract of backward."""

@@ -1,0 +1,166 @@
+"""Missing gradient.
+
+What it finds
+-------------
+Backward returned `None` for a tensor that needs a gradient, while the output depends smoothly on
+it: a finite difference shows a slope there. Dependence without a slope (rounding, comparisons,
+counting) is no finding. Severity is error where `None` stands for the first or only differentiable
+input, or for all; a warning for others; a note where the argument's name says that it is a
+constant by convention (a target, a mask, running statistics).
+
+Why it matters
+--------------
+PyTorch takes `None` for zero. The parameter never learns, and nothing is printed.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, None
+
+    @staticmethod
+    def sample_inputs():
+        return torch.tensor([1.0, -2.0, 3.0]), torch.tensor([0.5, 1.5, -1.0])
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
+
+    @staticmethod
+    def sample_inputs():
+        return torch.tensor([1.0, -2.0, 3.0]), torch.tensor([0.5, 1.5, -1.0])
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:12:38  GL103  no gradient for `weight`: backward returned None, the output depends on it
+  12 |         return grad_output * weight, None
+     |                                      ^^^^ returned for `weight`
+  measured_slope  -1.84
+  help       return the gradient; if `weight` is meant to be constant, pass it without requires_grad
+```
+
+References
+----------
+- Layers silently untrained: cornellius-gp/gpytorch#1322, verl-project/verl#6913
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._raw import Returned
+    from gradlint.rules._subject import Subject
+
+#: Words in argument names that stand for constants in PyTorch's own functions, none of which is
+#: differentiated there either (a convention, so a note and no fault).
+CONSTANTS = frozenset(
+    ["buffer", "ema", "gt", "idx", "index", "indices", "label", "labels", "length", "lengths", "mask", "masks", "moving", "noise", "running", "seed", "step", "target", "targets"]
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Look for None where a finite difference shows that the output depends on the input."""
+    from gradlint.rules._raw import UNSEEN, rejection, returned_gradients
+    from gradlint.rules.contract._dependence import slope_along
+
+    own = subject.run.own
+    if own is None or own.raised is not None:
+        return Outcome("skipped", note=UNSEEN)
+    if rejection(subject, "wrong-number-of-gradients") is not None:
+        return Outcome("skipped", note="the number of gradients is wrong: see GL101")
+    needed = [item for item in returned_gradients(subject) if item.node is own and item.needed]
+    missing = [item for item in needed if item.value is None]
+    declared = subject.op.intent.surrogate or {}
+    findings = []
+    for item in missing:
+        index = _input_index(subject, item)
+        if index is None or item.name in declared:
+            continue
+        slope = slope_along(subject, index)
+        if slope is not None:
+            findings.append(_finding(subject, item, slope, _severity(item, needed)))
+    if any(finding.severity != "info" for finding in findings):
+        return Outcome("fail", findings)
+    note = ""
+    if missing and not findings:
+        names = ", ".join(item.name for item in missing)
+        note = f"None for {names}, on which no output depends smoothly"
+    return Outcome("pass", findings, note=note)
+
+
+def _input_index(subject: Subject, item: Returned) -> int | None:
+    """Which differentiable input of the problem the argument is."""
+    inputs = subject.problem.inputs
+    for index, candidate in enumerate(inputs):
+        if candidate.position == item.position:
+            return index
+    return item.node.leaves[item.position]
+
+
+def _severity(item: Returned, needed: list[Returned]) -> str:
+    if all(other.value is None for other in needed) or item is needed[0]:
+        return "error"
+    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
+    return "info" if CONSTANTS.intersection(words) else "warning"
+
+
+def _finding(subject: Subject, item: Returned, slope: float, severity: str) -> Finding:
+    from gradlint.rules._raw import returned_place
+
+    name = item.name
+    constant = (
+        f"by its name `{name}` is a constant; `.detach()` it in the caller, or raise when "
+        f"ctx.needs_input_grad[{item.position}], so that nobody waits for its gradient"
+    )
+    return subject.finding(
+        RULE,
+        f"no gradient for `{name}`: backward returned None, and the output depends on it",
+        severity=severity,
+        input=name,
+        place=returned_place(item),
+        evidence={"measured_slope": slope},
+        help=constant
+        if severity == "info"
+        else f"return the gradient of `{name}`; if it is meant to be a constant, pass it without "
+        f"requires_grad, and raise when ctx.needs_input_grad[{item.position}]",
+    )
+
+
+RULE = Rule(
+    code="GL103",
+    name="missing_gradient",
+    severity="error",
+    summary="backward returned None for an input on which the output depends",
+    module=__name__,
+    probe=probe,
+)

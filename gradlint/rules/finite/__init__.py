@@ -1,0 +1,1 @@
+"""GL3: finiteness."""

@@ -1,0 +1,145 @@
+"""NaN or Inf in forward.
+
+What it finds
+-------------
+Forward returned NaN or Inf although all inputs are finite. Infinities that stay where they are
+whatever the inputs are taken as deliberate, such as the -inf of an attention mask.
+
+Why it matters
+--------------
+One NaN in a batch spoils every parameter in the next step. Gradients are not judged where the
+function itself is not finite.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.log(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (torch.log(x) + 1)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.0, 0.5, 1.0]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.xlogy(x, x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (torch.log(x) + 1)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.0, 0.5, 1.0]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:4:1  GL301  1 of 3 elements of `output` is NaN, first at [0]
+  at [0]     x = 0
+  help       guard the logarithm, root or division at this value
+```
+
+References
+----------
+- Reports: jeshraghian/snntorch#433, facebookresearch/pytorch3d#561
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Output
+
+
+def probe(subject: Subject) -> Outcome:
+    """Look for NaN and Inf in the outputs at finite inputs."""
+    from gradlint.rules.finite._finite import constant_infinities, inputs_finite, values_of
+
+    run = subject.run
+    if not run.outputs:
+        return Outcome("skipped", note="forward raised" if run.error else "no output is a tensor")
+    if not inputs_finite(subject):
+        return Outcome("skipped", note="an input is not finite")
+    findings = []
+    notes = []
+    for output in run.outputs:
+        value = values_of(output.value)
+        if value is None or bool(value.isfinite().all()):
+            continue
+        nan, infinite = value.isnan(), value.isinf()
+        if infinite.any():
+            constant = constant_infinities(subject, output)
+            if constant is None or bool(constant.any()):
+                count = int((infinite if constant is None else constant).sum())
+                notes.append(
+                    f"{count} elements of `{output.name}` are infinite whatever the inputs: "
+                    "taken as deliberate"
+                )
+                infinite &= False if constant is None else ~constant
+        bad = nan | infinite
+        if bad.any():
+            findings.append(_finding(subject, output, value, nan, bad))
+    return Outcome("fail" if findings else "pass", findings, note="; ".join(notes))
+
+
+def _finding(
+    subject: Subject, output: Output, value: torch.Tensor, nan: torch.Tensor, bad: torch.Tensor
+) -> Finding:
+    count, total = int(bad.sum()), value.numel()
+    first = bad.nonzero()[0].tolist()
+    kind = "NaN" if bool(nan.any()) else "infinite"
+    if bool(nan.any()) and bool((bad & ~nan).any()):
+        kind = "NaN or infinite"
+    where = f", first at {first}" if first else ""
+    evidence: dict[str, Any] = {"nan": int(nan.sum()), "inf": int((bad & ~nan).sum())}
+    for item in subject.problem.inputs:
+        if tuple(item.value.shape) == tuple(value.shape):
+            evidence[f"{item.name} there"] = repr(item.value[tuple(first)].item())
+    verb = "is" if count == 1 else "are"
+    return subject.finding(
+        RULE,
+        f"{count} of {total} elements of `{output.name}` {verb} {kind} at finite inputs{where}",
+        output=output.name,
+        index=first,
+        evidence=evidence,
+        help="guard the division, logarithm, root or exponential at this value; if the inputs lie "
+        "outside of the op's domain, give others (--inputs)",
+    )
+
+
+RULE = Rule(
+    code="GL301",
+    name="nan_in_forward",
+    severity="warning",
+    summary="forward returned NaN or Inf at finite inputs",
+    module=__name__,
+    probe=probe,
+)

@@ -1,0 +1,1 @@
+"""GL0: loading and running."""

@@ -1,0 +1,115 @@
+"""Backward raised.
+
+What it finds
+-------------
+Backward raised an exception, or the engine did on its way: a second pass through a freed graph, a
+saved tensor that was modified in place, a missing backward. Errors by which the engine rejects
+what backward returned (count, shape, `None`) have rules of their own.
+
+Why it matters
+--------------
+Backward often runs for the first time in training: a misspelt name or a wrong number of unpacked
+tensors stays unseen until then.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(y)
+        y.add_(1)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, x = ctx.saved_tensors
+        return grad_output * y
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([1.0, -2.0, 3.0]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(y)
+        return y + 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([1.0, -2.0, 3.0]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:16  GL004  backward raised ValueError: not enough values to unpack …
+  13 |         y, x = ctx.saved_tensors
+     |         ^^^^ raised here
+  cause      a tuple was unpacked into the wrong number of names.
+  original   not enough values to unpack (expected 2, got 1)
+  help       Unpack as many names as forward saved or returned
+```
+
+References
+----------
+- Autograd mechanics, in-place operations and saved tensors:
+  https://docs.pytorch.org/docs/stable/notes/autograd.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Report the exception with which backward ended, unless a rule of its own explains it."""
+    from gradlint.diagnosis._engine_errors import REJECTIONS
+    from gradlint.rules._raised import is_out_of_memory, raised_finding
+    from gradlint.rules._raw import rejection
+
+    error = subject.run.error
+    if error is None:
+        return Outcome("pass")
+    if error.phase != "backward":
+        return Outcome("skipped", note="forward raised")
+    if is_out_of_memory(error.error):
+        return Outcome("skipped", note="memory ran out: see GL007")
+    rejected = rejection(subject, *REJECTIONS)
+    if rejected is not None:
+        code = REJECTIONS[rejected.slug]
+        return Outcome("skipped", note=f"the engine rejected what backward returned: see {code}")
+    inside = any(node.raised is not None for node in subject.run.nodes)
+    message = "backward raised" if inside else "the backward pass raised"
+    return Outcome("fail", [raised_finding(subject, RULE, error.error, message)])
+
+
+RULE = Rule(
+    code="GL004",
+    name="backward_raised",
+    severity="error",
+    summary="backward, or the engine on its way, raised an exception",
+    module=__name__,
+    probe=probe,
+)

@@ -1,0 +1,99 @@
+"""Forward raised.
+
+What it finds
+-------------
+Forward raised an exception on the sample. PyTorch's own errors for common mistakes are explained:
+a non-tensor in `save_for_backward`, a missing `@staticmethod`, forward called directly, tensors of
+different dtypes, and others. The original text is kept.
+
+Why it matters
+--------------
+An operator that does not run has no gradient to judge: all other checks are skipped.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        return grad_output * scale, None
+
+    @staticmethod
+    def sample_inputs():
+        return torch.tensor([1.0, -2.0, 3.0]), 0.5
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale, None
+
+    @staticmethod
+    def sample_inputs():
+        return torch.tensor([1.0, -2.0, 3.0]), 0.5
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:6:9  GL003  forward raised TypeError: save_for_backward can only save variables …
+  6 |         ctx.save_for_backward(x, scale)
+    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ raised here
+  cause      `ctx.save_for_backward` takes tensors (or `None`) only.
+  original   save_for_backward can only save variables, but argument 1 is of type float
+  help       Keep numbers, shapes and modules as attributes: `ctx.scale = scale`
+```
+
+References
+----------
+- Extending torch.autograd: https://docs.pytorch.org/docs/stable/notes/extending.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Report the exception with which forward ended."""
+    from gradlint.rules._raised import is_out_of_memory, raised_finding
+
+    error = subject.run.error
+    if error is None or error.phase != "forward":
+        return Outcome("pass")
+    if is_out_of_memory(error.error):
+        return Outcome("skipped", note="memory ran out: see GL007")
+    return Outcome("fail", [raised_finding(subject, RULE, error.error, "forward raised")])
+
+
+RULE = Rule(
+    code="GL003",
+    name="forward_raised",
+    severity="error",
+    summary="forward raised an exception",
+    module=__name__,
+    probe=probe,
+)

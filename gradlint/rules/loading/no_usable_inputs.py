@@ -1,0 +1,122 @@
+"""No usable inputs found.
+
+What it finds
+-------------
+No inputs were given, and none could be inferred on which forward and backward run. Names,
+annotations, defaults and the shapes of tensors are tried; an operator that takes an opaque object,
+or tensors whose sizes depend on each other in unusual ways, needs a hand.
+
+Why it matters
+--------------
+Nothing was checked. The finding shows what was tried and what each attempt raised, so that the
+line to add is quickly written.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, graph):
+        ctx.graph = graph
+        return graph.weights[graph.order] * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.graph.weights[ctx.graph.order] * grad_output, None
+```
+
+Good
+----
+```python
+import torch
+from types import SimpleNamespace
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, graph):
+        ctx.graph = graph
+        return graph.weights[graph.order] * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.graph.weights[ctx.graph.order] * grad_output, None
+
+    @staticmethod
+    def sample_inputs():
+        weights = torch.tensor([1.0, 2.0, 3.0])
+        graph = SimpleNamespace(weights=weights, order=torch.tensor([2, 0, 1]))
+        return torch.randn(3), graph
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:3:1  GL002  no usable inputs found: 14 attempts, none ran
+  tried      randn(3, 4), None: AttributeError: 'NoneType' object has no attribute 'weights'
+  help       add a static method `sample_inputs` to the class, or pass --inputs
+```
+
+References
+----------
+- `gradlint init TARGET` writes a specification to fill in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradlint.report import Excerpt, Finding, Location
+from gradlint.rules._rule import Rule
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+
+#: Attempts shown in the evidence.
+SHOWN = 8
+
+
+def found(
+    target: str,
+    attempts: Sequence[tuple[str, str]],
+    line_to_add: str,
+    settings: Settings,
+    *,
+    location: Location | None = None,
+    excerpt: Excerpt | None = None,
+) -> Finding:
+    """The finding that no inputs were found for ``target``.
+
+    Args:
+        target: as typed.
+        attempts: pairs of the arguments tried and the error they raised, most telling first.
+        line_to_add: what the user can write to give inputs.
+    """
+    from gradlint.rules.loading._build import running_finding
+
+    count = len(attempts)
+    tried = f"{count} attempt{'s' if count != 1 else ''}, none ran" if count else "nothing to try"
+    shown = {f"tried {n}": f"{a}: {e}" for n, (a, e) in enumerate(attempts[:SHOWN], 1)}
+    if count > SHOWN:
+        shown["left out"] = f"{count - SHOWN} more attempts"
+    return running_finding(
+        RULE,
+        target,
+        f"no usable inputs found: {tried}",
+        settings,
+        location=location,
+        excerpt=excerpt,
+        evidence=dict(shown),
+        help=f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs",
+    )
+
+
+RULE = Rule(
+    code="GL002",
+    name="no_usable_inputs",
+    severity="warning",
+    summary="no inputs were given, and none could be inferred",
+    module=__name__,
+)

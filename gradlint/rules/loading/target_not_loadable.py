@@ -1,0 +1,130 @@
+"""Target cannot be loaded.
+
+What it finds
+-------------
+Importing the module of the operator, or building the operator, failed: the module raised, called
+`sys.exit`, holds a syntax error, or needs a package that is not installed.
+
+Why it matters
+--------------
+An operator that can't be loaded is not checked. In a gate that must not look like success, so it
+is an error, while all other targets are still checked.
+
+Bad
+---
+```python
+import torch
+import a_package_that_is_not_installed
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.randn(3),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:2:1  GL001  target cannot be loaded: importing it raised ModuleNotFoundError
+  original   No module named 'a_package_that_is_not_installed'
+  help       install the missing package, or run from the folder from which it can be imported
+```
+
+References
+----------
+- Python's import system: https://docs.python.org/3/reference/import.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradlint.report import Excerpt, Finding, Location
+from gradlint.rules._rule import Rule
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+
+
+def found(
+    target: str,
+    message: str,
+    settings: Settings,
+    *,
+    error: str = "",
+    location: Location | None = None,
+    excerpt: Excerpt | None = None,
+    traceback: Sequence[str] = (),
+    output_tail: Sequence[str] = (),
+    help: str = "",
+) -> Finding:
+    """The finding that ``target`` can't be loaded.
+
+    Args:
+        target: as typed.
+        message: one line, what went wrong, such as "importing it raised ValueError".
+        error: the exception's text, as it was.
+        location: the line that raised, or where the syntax is wrong.
+        traceback: lines of the traceback within the user's code.
+        output_tail: the last lines that were printed.
+        help: the next step, where the loader knows one.
+    """
+    from gradlint.rules.loading._build import running_finding
+
+    return running_finding(
+        RULE,
+        target,
+        f"target cannot be loaded: {message}",
+        settings,
+        location=location,
+        excerpt=excerpt,
+        evidence={
+            "original": error,
+            "traceback": list(traceback),
+            "output_tail": list(output_tail),
+        },
+        help=help or _advice(error),
+    )
+
+
+def _advice(error: str) -> str:
+    if "No module named" in error or "ModuleNotFoundError" in error:
+        return "install the missing package, or run from the folder from which it can be imported"
+    if "SyntaxError" in error:
+        return "mend the syntax; `python -m py_compile FILE` shows the same error"
+    if "SystemExit" in error:
+        return 'guard the call with `if __name__ == "__main__":` so that importing does not exit'
+    return "importing the module must work by itself: try `python -c 'import …'`"
+
+
+RULE = Rule(
+    code="GL001",
+    name="target_not_loadable",
+    severity="error",
+    summary="the target cannot be imported or built",
+    module=__name__,
+)

@@ -1,0 +1,1 @@
+"""GL2: shape, dtype and device of gradients."""

@@ -1,0 +1,121 @@
+"""Gradient summed by the engine.
+
+What it finds
+-------------
+Backward returned a gradient in the broadcast shape, larger than its input, and the engine summed it
+silently. For an input that forward broadcast, such as a bias, the sum is the right gradient.
+
+Why it matters
+--------------
+A note, not a fault: values are right as long as the extra axes are those that forward broadcast.
+Summing in backward states this, saves memory, and works where nobody sums: in
+`torch.library.register_autograd`, in compiled graphs, in direct calls of backward.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(4, 3), torch.randn(3)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output.sum(0)
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(4, 3), torch.randn(3)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:10:29  GL202  gradient for `bias` has shape [4, 3] and is summed to [3]
+  10 |         return grad_output, grad_output
+     |                             ^^^^^^^^^^^ returned for `bias`
+  help       return grad_output.sum_to_size([3]) to say so
+```
+
+References
+----------
+- `at::sum_to` in `validate_outputs`, torch/csrc/autograd/engine.cpp
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._raw import Returned
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Look for gradients that the engine has to sum."""
+    from gradlint.rules.shape._compare import compared, reduces_to
+
+    items, note = compared(subject)
+    if note:
+        return Outcome("skipped", note=note)
+    findings = [
+        _finding(subject, item, shape, wanted)
+        for item, shape, wanted in items
+        if shape != wanted and reduces_to(shape, wanted)
+    ]
+    return Outcome("pass", findings)
+
+
+def _finding(
+    subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
+) -> Finding:
+    from gradlint.rules._place import returned_expression
+    from gradlint.rules._raw import returned_place
+
+    place = returned_place(item)
+    text = returned_expression(place) if place else ""
+    summed = f"{text if text.isidentifier() else f'({text})' if text else 'the gradient'}"
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` has shape {list(shape)} and is summed to {list(wanted)}",
+        input=item.name,
+        place=place,
+        evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
+        help=f"to say so, return {summed}.sum_to_size({list(wanted)})"
+        if text
+        else f"to say so, sum it in backward: .sum_to_size({list(wanted)})",
+    )
+
+
+RULE = Rule(
+    code="GL202",
+    name="gradient_summed_by_engine",
+    severity="info",
+    summary="a gradient has the broadcast shape, and the engine sums it",
+    module=__name__,
+    probe=probe,
+)

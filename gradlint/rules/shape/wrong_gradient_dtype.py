@@ -1,0 +1,154 @@
+"""Wrong gradient dtype.
+
+What it finds
+-------------
+Backward returned a gradient in another dtype than its input. A less precise one (or an integer or
+boolean one) is a warning: digits are lost before the engine casts back. A wider one is a note: the
+engine rounds it. A complex one for a real input is an error: the engine rejects it.
+
+Why it matters
+--------------
+The engine casts silently, so nothing shows but the loss of digits: float32 computations inside a
+float64 operator make checks of second derivatives fail, and `float16` gradients of float32 weights
+overflow.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output * x.cos()).half()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([1.0, -2.0, 3.0]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output * x.cos()).to(x.dtype)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([1.0, -2.0, 3.0]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:12:16  GL203  gradient for `x` is float16, its input float32
+  12 |         return (grad_output * x.cos()).half()
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+  help       compute it in float32, or say that the op takes float16 only
+```
+
+References
+----------
+- Reports of gradients in the wrong dtype: NVIDIA/apex#1188, linkedin/Liger-Kernel#1283
+- `validate_outputs` in torch/csrc/autograd/engine.cpp
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._raw import Returned
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare the dtype of every returned gradient with that of its input."""
+    from gradlint.rules.shape._compare import engine_finding, tensors
+
+    items, note = tensors(subject)
+    findings = [
+        _finding(subject, item, severity)
+        for item in items
+        if item.meta is not None
+        and (severity := _severity(item.value.dtype, item.meta.dtype)) is not None
+    ]
+    if not findings:
+        text = "a gradient in a dtype that the engine rejects"
+        findings = engine_finding(subject, RULE, "invalid-gradient-dtype", text)
+    if any(finding.severity != "info" for finding in findings):
+        return Outcome("fail", findings)
+    return Outcome("skipped", note=note) if note else Outcome("pass", findings)
+
+
+def _severity(have: torch.dtype, want: torch.dtype) -> str | None:
+    """None where the engine's cast loses nothing that the caller was promised."""
+    import torch
+
+    if have == want:
+        return None
+    if not (have.is_floating_point or have.is_complex):
+        return "warning"
+    if have.is_complex and not want.is_complex:
+        return "error"
+    # A real gradient of a complex input is right where the derivative is real: only the precision
+    # of its parts counts.
+    if torch.finfo(have).eps > torch.finfo(want).eps:
+        return "warning"
+    return "info" if torch.finfo(have).eps < torch.finfo(want).eps else None
+
+
+def _finding(subject: Subject, item: Returned, severity: str) -> Finding:
+    from gradlint.rules._raw import returned_place
+
+    assert item.meta is not None
+    have = str(item.value.dtype).removeprefix("torch.")
+    want = str(item.meta.dtype).removeprefix("torch.")
+    if severity == "info":
+        advice = f"the engine rounds it to {want}; .to({want}) in backward would say so"
+    elif severity == "error":
+        advice = "the gradient of a real input is real: return its .real"
+    else:
+        advice = (
+            f"compute it in {want}; where a kernel knows {have} only, let forward refuse {want}"
+        )
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` is {have}, its input {want}",
+        severity=severity,
+        input=item.name,
+        place=returned_place(item),
+        evidence={"returned_dtype": have, "input_dtype": want},
+        help=advice,
+    )
+
+
+RULE = Rule(
+    code="GL203",
+    name="wrong_gradient_dtype",
+    severity="error",
+    summary="a gradient has another dtype than its input",
+    module=__name__,
+    probe=probe,
+)

@@ -1,0 +1,139 @@
+"""Wrong gradient shape.
+
+What it finds
+-------------
+Backward returned a gradient that can't be reduced to the shape of its input. The engine accepts
+shapes that broadcasting the input would give, and sums them (GL202); it rejects all others.
+
+Why it matters
+--------------
+The engine raises in the first backward pass. A scalar handed on without expanding, a forgotten
+transposition, a gradient in the place of another input's: each shows as a shape first.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([1.0, -2.0, 3.0]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([1.0, -2.0, 3.0]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:11:16  GL201  gradient for `x` has shape [], its input [3]
+  11 |         return grad_output
+     |                ^^^^^^^^^^^ returned for `x`
+  help       the gradient of a reduction is spread over what was reduced: expand it to [3]
+```
+
+References
+----------
+- `validate_outputs` in torch/csrc/autograd/engine.cpp
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._raw import Returned
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare the shape of every returned gradient with that of its input."""
+    from gradlint.rules.shape._compare import compared, engine_finding, reduces_to
+
+    items, note = compared(subject)
+    findings = [
+        _finding(subject, item, shape, wanted)
+        for item, shape, wanted in items
+        if not reduces_to(shape, wanted)
+    ]
+    if not findings:
+        text = "a gradient whose shape does not fit its input"
+        findings = engine_finding(subject, RULE, "invalid-gradient-shape", text)
+    if findings:
+        return Outcome("fail", findings)
+    return Outcome("skipped", note=note) if note else Outcome("pass")
+
+
+def _finding(
+    subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
+) -> Finding:
+    from gradlint.rules._raw import returned_place
+
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` has shape {list(shape)}, its input {list(wanted)}",
+        input=item.name,
+        place=returned_place(item),
+        evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
+        help=_advice(item, shape, wanted),
+    )
+
+
+def _advice(item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    others = [
+        name
+        for index, (name, meta) in enumerate(zip(item.node.arguments, item.node.metas, strict=True))
+        if index != item.position and meta is not None and meta.shape == shape
+    ]
+    if len(shape) > 1 and shape[:-2] + shape[-2:][::-1] == wanted:
+        return "the last two axes are exchanged: return its .mT, or exchange the factors"
+    if others and shape:
+        named = " or ".join(f"`{name}`" for name in others)
+        return f"this is the shape of {named}: check the order of the returned values"
+    if len(shape) < len(wanted) or any(size == 1 for size in shape):
+        return (
+            "the gradient of a reduction is spread over what was reduced: expand it to "
+            f"{list(wanted)}"
+        )
+    return f"return a gradient of shape {list(wanted)}, that of `{item.name}`"
+
+
+RULE = Rule(
+    code="GL201",
+    name="wrong_gradient_shape",
+    severity="error",
+    summary="a gradient's shape does not fit its input, and the engine rejects it",
+    module=__name__,
+    probe=probe,
+)
