@@ -83,6 +83,9 @@ class Op:
         devices: device types it runs on, where a spec says so; None for unsaid.
         constructor: for modules that gradlint constructed, argument name → value it chose.
         notes: what was found or assumed while loading, in words.
+        dtypes: dtypes that a spec asks to check by name, None where it leaves them to the run.
+        devices: likewise, device types.
+        order: 1 where a spec promises first derivatives only.
     """
 
     name: str
@@ -103,3 +106,6 @@ class Op:
     devices: tuple[str, ...] | None = None
     constructor: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    dtypes: tuple[str, ...] | None = None
+    devices: tuple[str, ...] | None = None
+    order: int | None = None
