@@ -1,0 +1,278 @@
+"""What types alone can't tell of a spec: expressions, names, codes, keys that exclude each other.
+
+Everything here works on the plain data of the file and skips what has the wrong type, so that
+all mistakes of a file come out together.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gradlint.expressions import ExpressionError, compile_expression, nearest
+from gradlint.expressions._vocabulary import DTYPES
+from gradlint.spec._dims import size_of
+from gradlint.spec._domains import NAMES, parse_domain
+from gradlint.spec._yaml import Document, Path
+
+#: Names that stand for what backward receives and for what forward returned.
+GRADIENT_NAMES = ("grad_output", "grad_outputs")
+OUTPUT_NAMES = ("output", "outputs")
+
+_INPUT_NAME = re.compile(r"^[^\W\d]\w*(\[\d+\])?$")
+#: Keys that say what an argument is; exactly one of them, or a shape.
+_PLAIN_KINDS = ("value", "values", "expression", "list", "tuple", "dict")
+#: Keys that only tensors with a shape have.
+_TENSOR_KEYS = ("domain", "range", "dtype", "bool", "complex", "sparse")
+#: Ways to fill a tensor, of which one can hold.
+_FILLINGS = ("domain", "range", "value", "values", "bool")
+
+
+class Checker:
+    """Notes the mistakes of one document in it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        data = document.data
+        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
+        self.dims = [name for name in _mapping(self.data, "dims") if isinstance(name, str)]
+        self.inputs = list(_mapping(self.data, "inputs"))
+
+    def check(self) -> None:
+        """Note everything."""
+        self.what()
+        self.names()
+        for path, item in self.all_inputs():
+            self.input(path, item)
+        self.formulas()
+        self.cases()
+        self.ignores()
+
+    def note(self, path: Path, message: str, hint: str = "", *, key: bool = False) -> None:
+        mark = self.document.key(path) if key else self.document.value(path)
+        self.document.problem(mark, message, hint)
+
+    # -- the op --------------------------------------------------------------------------------
+
+    def what(self) -> None:
+        given = [key for key in ("op", "forward") if key in self.data]
+        if not given:
+            hint = "write op: pkg.mod:Name, or forward: with a formula"
+            self.note((), "nothing says what the op is", hint)
+        if len(given) == 2:
+            self.note(("forward",), "both `op` and `forward` are given", "keep one", key=True)
+        if "forward" not in self.data:
+            for key in ("backward",):
+                if key in self.data:
+                    self.note((key,), f"`{key}` needs `forward`", key=True)
+        elif not self.inputs:
+            self.note(("forward",), "a formula needs `inputs`, which name its arguments", key=True)
+        if "extension" in self.data and "op" not in self.data:
+            self.note(
+                ("extension",),
+                "`extension` needs `op`",
+                "such as op: torch.ops.ns.name, the op that the sources register",
+                key=True,
+            )
+
+    def names(self) -> None:
+        for name in self.dims:
+            if not name.isidentifier() or name.startswith("_"):
+                self.note(("dims", name), f"`{name}` is no name for a dim", key=True)
+        formula = "forward" in self.data
+        for name in self.inputs:
+            if not _INPUT_NAME.match(name) or (formula and not name.isidentifier()):
+                self.note(("inputs", name), f"`{name}` is no name of an argument", key=True)
+            elif formula and (name.startswith("_") or name in (*GRADIENT_NAMES, *OUTPUT_NAMES)):
+                self.note(("inputs", name), f"`{name}` can't name an input of a formula", key=True)
+
+    # -- inputs --------------------------------------------------------------------------------
+
+    def all_inputs(self) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Every description of an argument, those inside others and inside cases included."""
+
+        def walk(path: Path, item: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+            if not isinstance(item, dict):
+                return
+            yield path, item
+            for key in ("list", "tuple"):
+                parts = item.get(key)
+                for index, part in enumerate(parts if isinstance(parts, list) else ()):
+                    yield from walk((*path, key, index), part)
+            for name, part in _mapping(item, "dict").items():
+                yield from walk((*path, "dict", name), part)
+
+        for name, item in _mapping(self.data, "inputs").items():
+            yield from walk(("inputs", name), item)
+        for index, case in enumerate(_sequence(self.data, "cases")):
+            for name, item in _mapping(case, "inputs").items():
+                yield from walk(("cases", index, "inputs", name), item)
+
+    def input(self, path: Path, item: dict[str, Any]) -> None:
+        kinds = [key for key in _PLAIN_KINDS if key in item]
+        if "shape" in item:
+            self.tensor(path, item)
+        else:
+            if not kinds:
+                hint = "add shape: [N, …] for a tensor, or value: for anything else"
+                self.note(path, "nothing says what this argument is", hint, key=True)
+            for key in kinds[1:]:
+                self.note((*path, key), f"`{kinds[0]}` and `{key}` exclude each other", key=True)
+            for key in _TENSOR_KEYS:
+                if key in item and item[key] not in (None, False):
+                    self.note((*path, key), f"`{key}` needs `shape`", key=True)
+        if "expression" in item:
+            self.expression((*path, "expression"), item["expression"], self.dims)
+
+    def tensor(self, path: Path, item: dict[str, Any]) -> None:
+        for key in ("expression", "list", "tuple", "dict"):
+            if key in item:
+                self.note((*path, key), f"`shape` and `{key}` exclude each other", key=True)
+        for axis, size in enumerate(_sequence(item, "shape")):
+            self.size((*path, "shape", axis), size)
+        for axis, size in enumerate(_sequence(item, "range")):
+            self.size((*path, "range", axis), size)
+        given = [key for key in _FILLINGS if item.get(key) not in (None, False)]
+        for key in given[1:]:
+            self.note((*path, key), f"`{given[0]}` and `{key}` exclude each other", key=True)
+        if "domain" in item and item["domain"] is not None:
+            try:
+                parse_domain(item["domain"])
+            except ValueError as error:
+                self.note((*path, "domain"), str(error), self.domain_hint(item["domain"]))
+        value = item.get("value")
+        if isinstance(value, (str, dict)):
+            hint = "write expression: without a shape, or numbers"
+            self.note((*path, "value"), "the value of a tensor is a number or lists of them", hint)
+        dtype = item.get("dtype")
+        if not isinstance(dtype, str):
+            return
+        if dtype.removeprefix("torch.") not in DTYPES:
+            found = nearest(dtype, DTYPES)
+            hint = f"did you mean `{found[0]}`?" if found else "such as int64, bool, float64"
+            self.note((*path, "dtype"), f"unknown dtype `{dtype[:40]}`", hint)
+        elif "int" in dtype and not {"range", "value", "values"} & set(given):
+            hint = "add range: [low, high], value: or values:"
+            self.note((*path, "dtype"), "nothing says which integers", hint)
+
+    def domain_hint(self, value: Any) -> str:
+        found = nearest(value, NAMES) if isinstance(value, str) else []
+        if found:
+            return f"did you mean `{found[0]}`?"
+        return f'domains are {", ".join(NAMES)}, or an interval such as "[-1, 1]"'
+
+    def size(self, path: Path, size: Any) -> None:
+        if not isinstance(size, str):
+            return
+        try:
+            # Any sizes do to see whether it is arithmetic of dims at all.
+            size_of(size, dict.fromkeys(self.dims, 3))
+        except ExpressionError as error:
+            if "division by zero" not in error.message:
+                self.failed(path, error, self.dims, "dim")
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def expression(self, path: Path, text: Any, names: Iterable[str]) -> frozenset[str]:
+        """Note what is wrong with ``text``; the names it uses."""
+        names = list(names)
+        if not isinstance(text, str) or not text.strip():
+            return frozenset()
+        try:
+            return compile_expression(text, names).names
+        except ExpressionError as error:
+            self.failed(path, error, names, "name")
+            return frozenset()
+
+    def failed(self, path: Path, error: ExpressionError, names: Iterable[str], kind: str) -> None:
+        mark = self.document.inside(path, error.column - 1)
+        message, hint = error.message, error.hint
+        if message.startswith("unknown name "):
+            shown = message.removeprefix("unknown name ")
+            if kind == "dim":
+                message = f"unknown dim {shown}"
+                found = nearest(shown.strip("`"), names)
+                hint = f"did you mean `{found[0]}`?" if found else "add it to `dims`"
+            elif shown.strip("`") in self.dims:
+                hint = "a formula can't use dims: take the size from an input, as in x.shape[0]"
+        self.document.problem(mark, message, hint)
+
+    def formulas(self) -> None:
+        inputs = [name for name in self.inputs if name.isidentifier()]
+        lets: dict[str, bool] = {}
+        for name, text in _mapping(self.data, "let").items():
+            path: Path = ("let", name)
+            if not name.isidentifier() or name.startswith("_") or name in inputs:
+                self.note(path, f"`{name}` can't name a formula", key=True)
+            used = self.expression(path, text, [*inputs, *lets, *GRADIENT_NAMES, *OUTPUT_NAMES])
+            late = bool(used & {*GRADIENT_NAMES, *OUTPUT_NAMES})
+            lets[name] = late or any(lets.get(other, False) for other in used)
+        early = [name for name, late in lets.items() if not late]
+        for key in ("forward", "reference"):
+            if key in self.data:
+                self.expression((key,), self.data[key], [*inputs, *early])
+        behind = [*inputs, *lets, *GRADIENT_NAMES, *OUTPUT_NAMES]
+        for key in ("backward", "surrogate"):
+            names = behind if key == "backward" else [*inputs, *GRADIENT_NAMES, *OUTPUT_NAMES]
+            for name, text in _mapping(self.data, key).items():
+                if self.inputs and name not in self.inputs:
+                    found = nearest(name, self.inputs)
+                    hint = f"did you mean `{found[0]}`?" if found else self.known_inputs()
+                    self.note((key, name), f"`{name}` is no input", hint, key=True)
+                self.expression((key, name), text, names)
+
+    def known_inputs(self) -> str:
+        return "inputs are " + ", ".join(f"`{name}`" for name in self.inputs[:12])
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def cases(self) -> None:
+        for index, case in enumerate(_sequence(self.data, "cases")):
+            for name in _mapping(case, "dims"):
+                self.known(("cases", index, "dims", name), name, self.dims, "dim")
+            for name in _mapping(case, "inputs"):
+                self.known(("cases", index, "inputs", name), name, self.inputs, "input")
+
+    def known(self, path: Path, name: str, names: list[str], kind: str) -> None:
+        if name not in names:
+            found = nearest(name, names)
+            hint = f"did you mean `{found[0]}`?" if found else ""
+            self.note(path, f"unknown {kind} `{name}`", hint, key=True)
+
+    def ignores(self) -> None:
+        known = rule_codes()
+        for index, item in enumerate(_sequence(self.data, "ignore")):
+            code = item.get("code") if isinstance(item, dict) else None
+            if not isinstance(code, str):
+                continue
+            path: Path = ("ignore", index, "code")
+            if not re.fullmatch(r"GL\d{3}", code):
+                found = nearest(code, known)
+                hint = f"did you mean `{found[0]}`?" if found else "such as GL503"
+                self.note(path, f"`{code[:40]}` is no code of a rule", hint)
+            elif known and code not in known:
+                found = nearest(code, known)
+                hint = f"did you mean `{found[0]}`?" if found else ""
+                self.note(path, f"no rule has the code `{code}`", hint)
+
+
+def rule_codes() -> list[str]:
+    """Codes of all rules; empty where the table can't be had."""
+    try:
+        # By name: rules stand above specs, and only their codes are wanted.
+        table = importlib.import_module("gradlint.rules").TABLE
+        return [rule.code for rule in table]
+    except (ImportError, AttributeError):
+        return []
+
+
+def _mapping(data: Any, key: str) -> dict[str, Any]:
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _sequence(data: Any, key: str) -> list[Any]:
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, list) else []

@@ -1,0 +1,139 @@
+"""From a spec file to an op and its samples; runs in a worker, where user code may be loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import TYPE_CHECKING
+
+from gradlint._errors import SpecError, TargetError
+from gradlint.report import Location
+from gradlint.spec._load import load
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+    from gradlint.inputs import Sample
+    from gradlint.spec._model import OpSpec
+    from gradlint.spec._yaml import Document, Path
+    from gradlint.targets import Op, OpRef
+
+
+def open_spec(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
+    """The op that the spec ``ref.path`` describes, and its samples.
+
+    The samples are empty where the spec gives no inputs, which are then inferred.
+
+    Raises:
+        SpecError: the spec is wrong, names an op that does not exist, or needs what this version
+            can't do.
+        LoadError: the op's module can't be imported (from ``gradlint.targets``).
+    """
+    spec = load(ref.path)
+    document = spec.places
+    if spec.extension is not None:
+        document.problem(
+            document.key(("extension",)),
+            "building extensions is not available in this version",
+            "build the sources yourself, load them in a module, and name it under `import:`",
+        )
+        raise SpecError(document.path, document.problems)
+    op = _formula(spec, document, ref) if spec.op is None else _loaded(spec, document, settings)
+    op.target = ref.target
+    op.name = spec.name or op.name
+    op.intent = dataclasses.replace(
+        op.intent,
+        surrogate=dict(spec.surrogate) if spec.surrogate else op.intent.surrogate,
+        once_differentiable=spec.once_differentiable or op.intent.once_differentiable,
+        stochastic=op.intent.stochastic if spec.stochastic is None else spec.stochastic,
+    )
+    op.ignores = {**op.ignores, **{item.code: item.reason for item in spec.ignore}}
+    op.dtypes = tuple(spec.dtypes) if spec.dtypes else None
+    op.devices = tuple(spec.devices) if spec.devices else None
+    op.order = spec.order
+    return op, _samples(spec, document, op, settings)
+
+
+def _samples(spec: OpSpec, document: Document, op: Op, settings: Settings) -> list[Sample]:
+    from gradlint.spec._samples import make_samples
+
+    seed = settings.seed if spec.seed is None else spec.seed
+    by_name = op.kind not in ("function", "formula")
+    return make_samples(spec, document, seed, op.signature, by_name=by_name)
+
+
+def _formula(spec: OpSpec, document: Document, ref: OpRef) -> Op:
+    from gradlint.spec._formula import Program, function_class, plain_callable, reference_callable
+    from gradlint.targets import Op
+
+    program = Program(spec)
+    name = spec.name or os.path.basename(ref.path).rsplit(".", 1)[0]
+    location = _location(document, ref.path, ("forward",))
+    op = Op(name, ref.target, "formula", lambda: None, program.signature(), location=location)
+    if spec.backward is None:
+        op.call = plain_callable(program, _identifier(name))
+    else:
+        op.function = function_class(
+            program, _identifier(name), once_differentiable=spec.once_differentiable
+        )
+        op.function.gradlint_places = {  # type: ignore[attr-defined]
+            "forward": location,
+            **{
+                f"backward.{key}": _location(document, ref.path, ("backward", key))
+                for key in spec.backward
+            },
+        }
+        op.call = op.function.apply
+    if spec.reference is not None:
+        op.reference = reference_callable(program, op.signature)
+    return op
+
+
+def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
+    from gradlint import targets
+
+    assert spec.op is not None
+    target = _beside(spec.path, spec.op)
+    settings = dataclasses.replace(settings, imports=(*settings.imports, *spec.import_))
+    try:
+        refs = targets.resolve(target, settings)
+        if any(ref.attribute == "*" for ref in refs):
+            refs = [
+                found
+                for ref in refs
+                for found in (targets.expand(ref, settings) if ref.attribute == "*" else [ref])
+            ]
+        if len(refs) != 1 or refs[0].source == "spec":
+            names = ", ".join(ref.target for ref in refs[:8])
+            raise TargetError(
+                f"`{spec.op}` names {len(refs)} operators, a spec describes one",
+                hint=f"one of {names}" if len(refs) > 1 else "name one, as in pkg.mod:Name",
+            )
+        op = targets.load(refs[0], settings)
+    except TargetError as error:
+        document.problem(document.value(("op",)), error.message, error.hint)
+        raise SpecError(document.path, document.problems) from None
+    if spec.reference is not None:
+        from gradlint.spec._formula import Program, reference_callable
+
+        op.reference = reference_callable(Program(spec), op.signature)
+    return op
+
+
+def _beside(spec_path: str, target: str) -> str:
+    """``target`` with a path beside the spec, where a file of that name is there."""
+    matched = re.match(r"^(?P<file>[^:]+\.py)(?P<rest>:.*)?$", target)
+    if matched is None:
+        return target
+    beside = os.path.join(os.path.dirname(spec_path), matched["file"])
+    return f"{beside}{matched['rest'] or ''}" if os.path.isfile(beside) else target
+
+
+def _location(document: Document, path: str, place: Path) -> Location:
+    start, end = document.inside(place, 0), document.end(place)
+    return Location(path, start.line, start.column, end.line, end.column)
+
+
+def _identifier(name: str) -> str:
+    made = re.sub(r"\W", "_", name)
+    return made if made[:1].isalpha() else f"Op_{made}"

@@ -1,0 +1,264 @@
+"""From the inputs of a spec to concrete arguments."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradlint._errors import SpecError
+from gradlint.expressions import ExpressionError, compile_expression, nearest
+from gradlint.inputs import Sample
+from gradlint.spec._dims import size_of
+from gradlint.spec._domains import Domain, parse_domain
+from gradlint.spec._plan import Planned, planned
+from gradlint.spec._yaml import Document, Path
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.spec._model import Input, OpSpec
+
+_REALS = parse_domain("reals")
+
+
+def make_samples(
+    spec: OpSpec,
+    document: Document,
+    seed: int,
+    signature: inspect.Signature | None,
+    *,
+    by_name: bool,
+) -> list[Sample]:
+    """The samples that ``spec`` describes, on the CPU, floating tensors in float64.
+
+    Args:
+        signature: of the op's forward; decides which inputs go by position.
+        by_name: whether the op takes keyword arguments. Where it doesn't, defaults of omitted
+            arguments before a given one are filled in.
+
+    Raises:
+        SpecError: inputs don't fit the signature, or an expression can't be computed.
+    """
+    samples = []
+    for plan in planned(spec):
+        maker = _Maker(plan, seed, document)
+        values = {}
+        keywords = set()
+        for name, item in plan.inputs.items():
+            values[name] = maker.argument(name, item, plan.places[name])
+            if item.keyword:
+                keywords.add(name)
+        arranged = _Arranged(document, plan, signature, by_name)
+        args, kwargs = arranged.call(values, keywords)
+        samples.append(
+            Sample(plan.label, "spec", tuple(args), kwargs, list(maker.notes), maker.domains)
+        )
+    if document.problems:
+        raise SpecError(document.path, list(dict.fromkeys(document.problems)))
+    return samples
+
+
+class _Maker:
+    """Makes the arguments of one sample."""
+
+    def __init__(self, plan: Planned, seed: int, document: Document) -> None:
+        self.plan = plan
+        self.seed = seed
+        self.document = document
+        self.domains: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def argument(self, name: str, item: Input, path: Path) -> Any:
+        """The value of one argument."""
+        if item.shape is not None:
+            return self.tensor(name, item)
+        if item.expression is not None:
+            return self.computed(name, item, (*path, "expression"))
+        if item.items_list is not None or item.items_tuple is not None:
+            parts = item.items_list if item.items_list is not None else item.items_tuple
+            key = "list" if item.items_list is not None else "tuple"
+            made = [
+                self.argument(f"{name}[{index}]", part, (*path, key, index))
+                for index, part in enumerate(parts or ())
+            ]
+            return made if item.items_list is not None else tuple(made)
+        if item.items_dict is not None:
+            return {
+                key: self.argument(f"{name}[{key!r}]", part, (*path, "dict", key))
+                for key, part in item.items_dict.items()
+            }
+        return item.value
+
+    def tensor(self, name: str, item: Input) -> torch.Tensor:
+        import torch
+
+        shape = [size_of(size, self.plan.dims) for size in item.shape or ()]
+        generator = self.generator(name)
+        wanted = _dtype(item)
+        domain = parse_domain(item.domain) if item.domain is not None else _REALS
+        if item.value is not None:
+            made = _filled(item.value, shape, wanted)
+        elif item.range is not None:
+            low, high = (size_of(end, self.plan.dims) for end in item.range)
+            made = _spread(torch.arange(low, high), shape, generator).to(wanted or torch.int64)
+        elif item.values is not None:
+            made = _spread(_filled(item.values, [len(item.values)], wanted), shape, generator)
+        elif wanted == torch.bool:
+            made = _spread(torch.tensor([True, False]), shape, generator)
+        else:
+            made = self.drawn(name, domain, shape, generator, wanted or torch.float64)
+        if item.sparse is not None:
+            # Every other element is left out, or the tensor would be sparse in name only.
+            kept = _spread(torch.tensor([True, False]), shape, generator)
+            made = made * kept
+            made = made.to_sparse() if item.sparse == "coo" else made.to_sparse_csr()
+        if made.is_floating_point() or made.is_complex():
+            made = made.detach().requires_grad_(item.requires_grad is not False)
+        return made
+
+    def drawn(
+        self,
+        name: str,
+        domain: Domain,
+        shape: list[int],
+        generator: torch.Generator,
+        dtype: torch.dtype,
+    ) -> torch.Tensor:
+        import torch
+
+        made = domain.draw(shape, generator)
+        self.domains[name] = domain.words
+        if dtype.is_complex:
+            made = torch.complex(made, domain.draw(shape, generator))
+        return made.to(dtype)
+
+    def computed(self, name: str, item: Input, path: Path) -> Any:
+        import torch
+
+        assert item.expression is not None
+        try:
+            expression = compile_expression(item.expression, self.plan.dims)
+            made = expression.evaluate(
+                self.plan.dims,
+                generator=self.generator(name),
+                dtype=torch.float64,
+                device="cpu",
+            )
+        except ExpressionError as error:
+            mark = self.document.inside(path, error.column - 1)
+            self.document.problem(mark, f"{error.message} (at {self.plan.label})", error.hint)
+            return None
+        if isinstance(made, torch.Tensor) and (made.is_floating_point() or made.is_complex()):
+            made = made.detach().requires_grad_(item.requires_grad is not False)
+        return made
+
+    def generator(self, name: str) -> torch.Generator:
+        import torch
+
+        # Each argument of each sample has its own stream, whatever the others draw.
+        key = f"{self.seed}/{self.plan.label}/{name}".encode()
+        return torch.Generator().manual_seed(zlib.crc32(key))
+
+
+def _dtype(item: Input) -> torch.dtype | None:
+    import torch
+
+    if item.dtype is not None:
+        return getattr(torch, item.dtype.removeprefix("torch."))
+    if item.boolean:
+        return torch.bool
+    return torch.complex128 if item.complex else None
+
+
+def _filled(value: Any, shape: list[int], dtype: torch.dtype | None) -> torch.Tensor:
+    import torch
+
+    made = torch.tensor(value, dtype=dtype)
+    if dtype is None and made.is_floating_point():
+        made = torch.tensor(value, dtype=torch.float64)
+    return made.expand(shape).clone() if not isinstance(value, list) else made.reshape(shape)
+
+
+def _spread(values: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """``values`` repeated until they fill ``shape``, in random order: each occurs where it can."""
+    import torch
+
+    count = 1
+    for size in shape:
+        count *= size
+    if len(values) > count:
+        values = values[torch.randperm(len(values), generator=generator)]
+    repeated = values.repeat(-(-count // max(len(values), 1)))[:count]
+    return repeated[torch.randperm(count, generator=generator)].reshape(shape)
+
+
+@dataclass
+class _Arranged:
+    """Names of arguments put in the order of a signature."""
+
+    document: Document
+    plan: Planned
+    signature: inspect.Signature | None
+    by_name: bool
+
+    def call(self, values: dict[str, Any], keywords: set[str]) -> tuple[list[Any], dict[str, Any]]:
+        if self.signature is None:
+            args = [value for name, value in values.items() if name not in keywords]
+            return args, {name: values[name] for name in values if name in keywords}
+        args, kwargs = [], {}
+        rest = dict(values)
+        skipped: list[inspect.Parameter] = []
+        takes_any_name = takes_more = False
+        for parameter in self.signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                takes_more = True
+                for name in [n for n in rest if n.startswith(f"{parameter.name}[")]:
+                    args.append(rest.pop(name))
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                takes_any_name = True
+            elif parameter.name not in rest:
+                self.missing(parameter)
+                if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                    skipped.append(parameter)
+            elif (
+                parameter.kind is inspect.Parameter.KEYWORD_ONLY
+                or parameter.name in keywords
+                or (skipped and self.by_name)
+            ):
+                kwargs[parameter.name] = rest.pop(parameter.name)
+            else:
+                args += [parameter.default for parameter in skipped]
+                skipped = []
+                args.append(rest.pop(parameter.name))
+        for name in list(rest):
+            if takes_more and name not in keywords:
+                args.append(rest.pop(name))
+            elif takes_any_name:
+                kwargs[name] = rest.pop(name)
+            else:
+                self.unknown(name)
+        return args, kwargs
+
+    def missing(self, parameter: inspect.Parameter) -> None:
+        if parameter.default is inspect.Parameter.empty:
+            self.document.problem(
+                self.document.key(("inputs",)),
+                f"the op also needs `{parameter.name}`",
+                f"its signature is {self.shown()}",
+            )
+
+    def unknown(self, name: str) -> None:
+        assert self.signature is not None
+        found = nearest(name, self.signature.parameters)
+        hint = f"did you mean `{found[0]}`?" if found else f"its signature is {self.shown()}"
+        place = self.document.key(self.plan.places[name])
+        self.document.problem(place, f"the op has no argument `{name}`", hint)
+
+    def shown(self) -> str:
+        names = ", ".join(str(p).split(":")[0] for p in (self.signature or _NO).parameters.values())
+        return f"({names})"
+
+
+_NO = inspect.Signature()
