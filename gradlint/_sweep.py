@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from gradlint.report._sweep import InputSweep, SweepReport, SweepStep, SweepTarget
     from gradlint.targets import Op, OpRef
     from gradlint.trace._problem import Problem
+
+#: A step lies on the plateau of a wrong gradient where its error exceeds this many times what
+#: truncation and roundoff explain.
+_PLATEAU = 3.0
 
 
 def sweep(
@@ -227,21 +232,27 @@ def _sweep_input(
 
 
 def _step(point: Point, found: Sweep) -> SweepStep:
-    import math
-
+    from gradlint.numerics._differences import CRITICAL
+    from gradlint.numerics._judge import DIFFERS
+    from gradlint.numerics._sweep import OK
     from gradlint.report._sweep import SweepStep
 
     if math.isnan(point.residual):
         return SweepStep(point.h, point.state)
+    limit = "truncation" if point.truncation > point.roundoff else "roundoff"
+    if found.verdict == DIFFERS and abs(point.residual) > _PLATEAU * (
+        point.truncation + CRITICAL * point.roundoff
+    ):
+        limit = "plateau"
     return SweepStep(
         point.h,
         point.state,
-        numeric=point.slope,
+        numeric=point.slope if point.state == OK else None,
         claimed=found.pair.claimed,
         error=abs(point.residual),
         truncation=point.truncation or None,
         roundoff=point.roundoff,
-        limit="truncation" if point.truncation > point.roundoff else "roundoff",
+        limit=limit,
         chosen=point.h == found.pair.h,
     )
 

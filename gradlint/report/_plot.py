@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import re
 from pathlib import Path
@@ -24,10 +25,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 #: Marks in the terminal, in the order drawn: later ones lie on top.
 MARKS = {"truncation": ".", "roundoff": ":", "floor": "-", "error": "*", "chosen": "O"}
 
-_KEY = (
-    "* error  . truncation  : roundoff  - noise floor  O chosen step  (both axes logarithmic; * at "
-    "the lower edge: no error at all)"
-)
+_KEY = "* error  . truncation  : roundoff  - noise floor  O chosen step"
 
 #: Rows of a plot, and columns beyond which it gains nothing.
 _HEIGHT, _MOST_WIDTH = 18, 96
@@ -88,12 +86,12 @@ def terminal_plot(item: InputSweep, width: int, *, ascii: bool = False) -> list[
     low, high = limits(found)
     columns = max(24, min(width, _MOST_WIDTH))
     scattered = {
-        name: [(math.log10(h), math.log10(max(y, low))) for h, y in _filled(name, points, columns)]
+        name: [
+            (math.log10(h), math.log10(min(max(y, low), high)))
+            for h, y in _filled(name, points, columns)
+            if name in ("error", "chosen") or low <= y <= high
+        ]
         for name, points in found.items()
-    }
-    scattered = {
-        name: [(h, y) for h, y in points if math.log10(low) <= y <= math.log10(high)]
-        for name, points in scattered.items()
     }
     draw = _draw_5 if hasattr(plotext, "plotsize") else _draw_6
     xs = [h for h, _ in found["error"]]
@@ -152,7 +150,7 @@ def _filled(name: str, points: Points, columns: int) -> Points:
         return points
     dense = []
     each = max(1, 2 * columns // (len(points) - 1))
-    for (h, y), (k, z) in zip(points, points[1:], strict=False):
+    for (h, y), (k, z) in itertools.pairwise(points):
         for part in range(each):
             share = part / each
             dense.append((h ** (1 - share) * k**share, y ** (1 - share) * z**share))

@@ -26,6 +26,9 @@ SWEEP_FORMATS = ("full", "json")
 _ALL_COLUMNS = 90
 _MOST_COLUMNS = 66
 
+#: What limits a step, where there is little room; the chosen step is marked with "<".
+_SHORT = {"truncation": "trunc.", "roundoff": "round.", "not finite": "not fin."}
+
 
 @dataclass(frozen=True)
 class SweepStep:
@@ -39,7 +42,8 @@ class SweepStep:
         error: |numeric − claimed|.
         truncation: predicted truncation error C·h²; None where none was seen.
         roundoff: predicted standard deviation of the roundoff.
-        limit: "truncation" or "roundoff", whichever is predicted to be larger.
+        limit: "truncation" or "roundoff", whichever is predicted to be larger, or "plateau" where
+            neither explains the error and the gradient is wrong.
         chosen: whether the verdict rests on this step (extrapolated with the one before).
     """
 
@@ -274,9 +278,12 @@ def _table(page: Page, item: InputSweep) -> None:
 
 
 def _row(step: SweepStep, columns: Sequence[str]) -> list[str]:
+    short = "" in columns
     mark = step.limit if step.state == "ok" else step.state
-    if step.chosen:
-        mark += ", chosen" if mark else "chosen"
+    if short:
+        mark = _SHORT.get(mark, mark) + (" <" if step.chosen else "")
+    elif step.chosen:
+        mark += ", chosen"
     predicted = None
     if step.roundoff is not None:
         predicted = (step.truncation or 0.0) + step.roundoff

@@ -17,7 +17,8 @@ LEGEND = (
     "Each element moves by its own size times the step, along one fixed direction; the numeric "
     "derivative is a central difference over what the input really moved. Truncation falls with "
     "the square of the step, roundoff grows with its inverse. The chosen step is extrapolated with "
-    "the one before it, so the error bar may lie below the error in its row."
+    "the one before it, so the error bar may lie below the error in its row. In plots both axes "
+    "are logarithmic, and an error of 0 stands at the lower edge."
 )
 
 #: Noise up to this many times that of one rounding is not worth a word (heuristic: a sum of some
@@ -69,7 +70,7 @@ def numbers(item: InputSweep) -> list[str]:
         return []
     return [
         f"slope claimed {wording.signed(item.claimed)}, measured {wording.signed(item.measured)} "
-        f"± {wording.small(item.bar)} at step {wording.small(item.chosen_step)}; "
+        f"(error bar {wording.small(item.bar)}) at step {wording.small(item.chosen_step)}; "
         f"resolving power {wording.power(item.resolution or 0.0)}"
     ]
 
