@@ -14,7 +14,6 @@ from gradlint.targets._construct import construct, shown_call
 from gradlint.targets._intent import ignores_of, intent_of, samples_of
 from gradlint.targets._library import is_library_op, library_op
 from gradlint.targets._load_error import attempt, short_repr
-from gradlint.targets._missing import FORMS
 from gradlint.targets._nodes import code_of
 from gradlint.targets._op import Op
 from gradlint.targets._signature import forward_signature, partial_signature, signature_of
@@ -78,8 +77,8 @@ def no_operator(obj: Any, name: str | None = None) -> TargetError:
         what = "an Enum class" if issubclass(obj, enum.Enum) else "a class that is no operator"
     return TargetError(
         f"`{name or short_repr(obj)}` is {what}",
-        hint="An operator is a torch.autograd.Function class, an nn.Module, a registered op or a "
-        f"callable. {FORMS}",
+        hint="An operator is a torch.autograd.Function class, an nn.Module, a registered op or "
+        "another callable.",
     )
 
 

@@ -96,6 +96,8 @@ def _parameters(target: Any, node: ast.AST) -> tuple[bool, list[str]]:
     if found is None or isinstance(found[1], ast.Lambda):
         return applied, []
     skip = 0 if applied and has_setup_context(target) else 1
+    if applied and "classmethod" in map(dotted, found[1].decorator_list):
+        skip += 1
     return applied, _argument_names(found[1])[skip:]
 
 

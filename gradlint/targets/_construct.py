@@ -9,7 +9,7 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from gradlint.targets._calls import call_hints
-from gradlint.targets._load_error import LoadError, attempt, described, short_repr
+from gradlint.targets._load_error import LoadError, described, load_error, short_repr
 from gradlint.targets._signature import signature_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,15 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
     try:
         if not required:
             torch.manual_seed(0)
-            return attempt(f"constructing `{cls.__name__}()`", cls), {}
+            try:
+                return cls(), {}
+            except TypeError as error:
+                # `__init__(self, *args)` that hands on to one with names: its error says them.
+                required = _missing_names(error)
+                if not required:
+                    raise load_error(f"constructing `{cls.__name__}()`", error) from error
+            except BaseException as error:
+                raise load_error(f"constructing `{cls.__name__}()`", error) from error
         tried: list[dict[str, Any]] = []
         failure: BaseException | None = None
         for values in _candidates(cls, required):
@@ -99,6 +107,12 @@ def _required(cls: type) -> list[Parameter]:
         and parameter.kind
         in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_ONLY)
     ]
+
+
+def _missing_names(error: TypeError) -> list[Parameter]:
+    matched = re.search(r"missing \d+ required [\w-]+ arguments?: (.*)$", str(error))
+    names = re.findall(r"'(\w+)'", matched[1]) if matched else []
+    return [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
 
 
 def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]]:

@@ -74,20 +74,23 @@ def split_module(name: str) -> tuple[FoundModule, str] | None:
 
 
 def submodules(module: FoundModule) -> Iterator[tuple[str, str]]:
-    """(dotted name, file) of ``module`` and of every module below it, sorted, packages first."""
+    """(dotted name, file) of ``module`` and of every module below it, sorted, a folder's
+    own modules before those of its subfolders."""
     if module.file is not None:
         yield module.name, module.file
     for folder in module.folders:
-        for entry in sorted(_entries(folder), key=lambda item: item.name):
+        entries = sorted(_entries(folder), key=lambda item: item.name)
+        for entry in entries:
             stem, extension = os.path.splitext(entry.name)
+            if extension == ".py" and stem.isidentifier() and stem != "__init__":
+                yield f"{module.name}.{stem}", entry.path
+        for entry in entries:
             if entry.is_dir() and not skipped_folder(entry.path) and entry.name.isidentifier():
                 init = os.path.join(entry.path, "__init__.py")
                 file = init if os.path.isfile(init) else None
                 yield from submodules(
                     FoundModule(f"{module.name}.{entry.name}", file, (entry.path,))
                 )
-            elif extension == ".py" and stem.isidentifier() and stem != "__init__":
-                yield f"{module.name}.{stem}", entry.path
 
 
 def skipped_folder(path: str) -> bool:

@@ -71,8 +71,12 @@ def absent(ref: OpRef, listed: list[str], names: Iterable[str]) -> TargetError:
     """The error for ``ref.attribute`` missing where ``listed`` operators and ``names`` exist."""
     prefix = ref.path if ref.source == "file" else ref.path.rpartition(":")[2]
     near = nearest(ref.attribute, listed) or nearest(ref.attribute, names)
-    if near:
-        hint = suggest(f"{prefix}:{name}" for name in near)
+    found = [f"{prefix}:{name}" for name in near]
+    if ref.source == "module" and not near:
+        head, dot, rest = ref.attribute.partition(".")
+        found = [other + (dot and f":{rest}") for other in nearest_modules(f"{prefix}.{head}")]
+    if found:
+        hint = suggest(found)
     elif listed:
         shown = ", ".join(f"`{name}`" for name in listed[:8]) + (", …" if len(listed) > 8 else "")
         hint = f"Operators there: {shown}."

@@ -78,9 +78,6 @@ class Op:
         location: where the op is defined.
         defining: the object whose source is shown (class or function), if any.
         ignores: rule code → reason, declared with the op.
-        order: highest order of gradient it has, where a spec says so; None for unsaid.
-        dtypes: dtypes it takes, by name, where a spec says so; None for unsaid.
-        devices: device types it runs on, where a spec says so; None for unsaid.
         constructor: for modules that gradlint constructed, argument name → value it chose.
         notes: what was found or assumed while loading, in words.
         dtypes: dtypes that a spec asks to check by name, None where it leaves them to the run.
@@ -101,9 +98,6 @@ class Op:
     location: Location | None = None
     defining: Any = None
     ignores: dict[str, str] = field(default_factory=dict)
-    order: int | None = None
-    dtypes: tuple[str, ...] | None = None
-    devices: tuple[str, ...] | None = None
     constructor: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     dtypes: tuple[str, ...] | None = None

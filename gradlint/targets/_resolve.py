@@ -102,10 +102,12 @@ def _path(path: str) -> list[OpRef]:
 def _listed_file(path: str) -> list[OpRef]:
     if path.endswith(_SPEC):
         return [_spec(path)] if is_spec(path) else []
-    source = read_source(path)
-    if source is None or not may_hold_operators("\n".join(source.lines)):
+    if not may_hold_operators(path):
         return []
-    if source.tree is None:  # broken, and by its text about operators: said when it is loaded
+    source = read_source(path)
+    if (
+        source is not None and source.tree is None
+    ):  # broken, and by its text about operators: said when it is loaded
         return [_file_ref(path, EVERY)]
     return _file_operators(path)
 
@@ -138,8 +140,7 @@ def _path_or_module(text: str) -> list[OpRef]:
 def _module_operators(module: FoundModule) -> list[OpRef]:
     refs = []
     for name, file in submodules(module):
-        source = read_source(file)
-        if source is None or not may_hold_operators("\n".join(source.lines)):
+        if not may_hold_operators(file):
             continue
         static = static_module(file)
         if static is None:

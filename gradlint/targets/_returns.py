@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradlint.targets._source_file import bindings, dotted
 from gradlint.targets._static import FunctionNode
@@ -74,7 +74,7 @@ def _element(
     """The element of ``whole`` at ``position``; ``whole`` itself where that can't be told."""
     if position < 0:
         return whole, []
-    elements, complete = _flatten(whole)
+    elements, complete = _flatten(whole, body)
     if position < len(elements):
         return _not_none(elements[position]), []
     if isinstance(whole, ast.IfExp):
@@ -119,33 +119,49 @@ def _element_of_name(
     return whole, []
 
 
-def _flatten(expression: ast.expr) -> tuple[list[ast.expr], bool]:
-    """Elements of a tuple expression as far as its text tells them, and whether these are all."""
+def _flatten(expression: ast.expr, body: list[ast.stmt]) -> tuple[list[ast.expr], bool]:
+    """Elements of a tuple expression as far as its text tells them, and whether these are all.
+
+    Inside sums, names are replaced by what ``body`` last assigned to them.
+    """
     if isinstance(expression, (ast.Tuple, ast.List)):
-        elements: list[ast.expr] = []
-        for element in expression.elts:
-            if not isinstance(element, ast.Starred):
-                elements.append(element)
-                continue
-            inner, complete = _flatten(element.value)
-            elements += inner
-            if not complete:
-                return elements, False
-        return elements, True
+        return _joined(
+            _flatten(_named_value(element.value, body), body)
+            if isinstance(element, ast.Starred)
+            else ([element], True)
+            for element in expression.elts
+        )
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Add):
-        left, complete = _flatten(expression.left)
-        if not complete:
-            return left, False
-        right, complete = _flatten(expression.right)
-        return left + right, complete
+        sides = (_named_value(side, body) for side in (expression.left, expression.right))
+        return _joined(_flatten(side, body) for side in sides)
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Mult):
-        repeated, complete = _flatten(expression.left)
+        repeated, complete = _flatten(expression.left, body)
         count = expression.right
         times = count.value if isinstance(count, ast.Constant) else None
         if complete and isinstance(times, int) and 0 <= times * len(repeated) <= _LONGEST:
             return repeated * times, True
+        return [], False
     within = _inside_call(expression)
-    return _flatten(within) if within is not expression else ([], False)
+    return _flatten(within, body) if within is not expression else ([], False)
+
+
+def _joined(parts: Iterable[tuple[list[ast.expr], bool]]) -> tuple[list[ast.expr], bool]:
+    elements: list[ast.expr] = []
+    for part, complete in parts:
+        elements += part
+        if not complete:
+            return elements, False
+    return elements, True
+
+
+def _named_value(expression: ast.expr, body: list[ast.stmt]) -> ast.expr:
+    """The tuple that was last assigned to a name, else the expression itself."""
+    if isinstance(expression, ast.Name):
+        for statement in reversed(body):
+            for target, value in _assignments(statement):
+                if isinstance(target, ast.Name) and target.id == expression.id:
+                    return value if isinstance(value, (ast.Tuple, ast.List)) else expression
+    return expression
 
 
 def _inside_call(expression: ast.expr) -> ast.expr:

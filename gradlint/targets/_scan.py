@@ -13,7 +13,7 @@ from gradlint.targets._static import StaticModule, find_class, lineage, members
 
 #: Text without any of these holds no operator that a listing would name; not worth parsing.
 _HINTS = re.compile(
-    r"Function\b|sample_inputs|custom_op|triton_op|def\s+(backward|vjp|setup_context)\b"
+    rb"Function\b|sample_inputs|custom_op|triton_op|def\s+(backward|vjp|setup_context)\b"
 )
 
 _CUSTOM_OP = ("custom_op", "triton_op")
@@ -28,9 +28,16 @@ class Listed:
     location: Location
 
 
-def may_hold_operators(text: str) -> bool:
-    """Whether ``text`` mentions anything that could make one of its names an operator."""
-    return _HINTS.search(text) is not None
+def may_hold_operators(path: str) -> bool:
+    """Whether the text of a file mentions anything that could make a name of it an operator.
+
+    Reading is some hundred times cheaper than parsing, and most files of a package stop here.
+    """
+    try:
+        with open(path, "rb") as handle:
+            return _HINTS.search(handle.read()) is not None
+    except OSError:
+        return False
 
 
 def operators(module: StaticModule) -> list[Listed]:
@@ -44,7 +51,7 @@ def operators(module: StaticModule) -> list[Listed]:
     functions = {name for name in module.classes if _is_function(module, module.classes[name])}
     for name, node in module.classes.items():
         if name in functions:
-            if _has_forward(module, node):
+            if _has_forward(module, node) and not _is_base(module, node):
                 kinds[name] = "function"
         elif _lists_itself(module, node, functions):
             kinds[name] = "module" if _is_module(module, node) else "callable"
@@ -126,6 +133,49 @@ def _has_forward(module: StaticModule, node: ast.ClassDef) -> bool:
         if forward is not None:
             return not _abstract(forward)
     return any(not end.startswith("torch.") for end in ends) and "backward" in members(node)
+
+
+def _is_base(module: StaticModule, node: ast.ClassDef) -> bool:
+    """Whether a Function class is meant to be derived from: it is, or by its name should be, and
+    a class method of it uses ``cls.name`` (or backward) that only a derived class defines."""
+    derived = any(
+        find_class(module, dotted(base))[-1] is node
+        for other in module.classes.values()
+        for base in other.bases
+        if dotted(base)
+    )
+    if not derived and not re.search(r"Base|Abstract|Generic", node.name):
+        return False
+    known, _ = lineage(module, node)
+    bound: dict[str, ast.stmt] = {}
+    for _, ancestor in reversed(known):
+        bound.update(members(ancestor))
+    defined = {name for name, statement in bound.items() if not _abstract(statement)}
+    if "backward" in bound and "backward" not in defined:
+        return True
+    return bool({name for _, item in known for name in _used_of_class(item)} - defined)
+
+
+def _used_of_class(node: ast.ClassDef) -> Iterator[str]:
+    """Names that class methods take from ``cls``, without those that torch defines."""
+    for method in bindings(node.body):
+        if not isinstance(method, ast.FunctionDef) or not method.args.args:
+            continue
+        if "classmethod" not in map(dotted, method.decorator_list):
+            continue
+        cls = method.args.args[0].arg
+        for part in ast.walk(method):
+            if (
+                isinstance(part, ast.Attribute)
+                and isinstance(part.value, ast.Name)
+                and part.value.id == cls
+                and not part.attr.startswith("__")
+                and part.attr not in _OF_TORCH
+            ):
+                yield part.attr
+
+
+_OF_TORCH = ("apply", "forward", "backward", "vjp", "jvp", "vmap", "setup_context", "name")
 
 
 def _abstract(method: ast.stmt) -> bool:

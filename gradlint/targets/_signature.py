@@ -86,7 +86,10 @@ def _written(cls: type) -> Signature | None:
     if len(named) < 2:
         return None
     namespace = vars(sys.modules.get(owner.__module__, object))
-    return signature_of_node(node, dict(namespace))
+    signature = signature_of_node(node, dict(namespace))
+    if "classmethod" in map(dotted, node.decorator_list):
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+    return signature
 
 
 def signature_of_node(node: FunctionNode, namespace: dict[str, Any]) -> Signature:
