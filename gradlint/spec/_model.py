@@ -156,16 +156,6 @@ class Input(_Model):
         return frozenset(fields[name].alias or name for name in self.model_fields_set)
 
 
-def _bare_inputs(schema: dict[str, Any]) -> None:
-    """Plain values stand for ``{value: …}``; pydantic's schema can't know that."""
-    schema["properties"]["inputs"]["additionalProperties"] = {
-        "anyOf": [
-            {"$ref": "#/$defs/Input"},
-            {"type": ["number", "string", "boolean", "null"]},
-        ]
-    }
-
-
 class Case(_Model):
     """One sample: what differs from the spec's first dims and its inputs."""
 
@@ -185,13 +175,7 @@ class Case(_Model):
 class OpSpec(_Model):
     """What gradlint is to check: an op, its inputs, and what it promises."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        frozen=True,
-        title="gradlint op spec",
-        json_schema_extra=_bare_inputs,
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, title="gradlint op spec")
 
     name: Text | None = Field(None, description="Name in reports; default the op's or the file's.")
     description: str = Field("", description="What the op is, for readers.")

@@ -48,6 +48,11 @@ def planned(spec: OpSpec) -> list[Planned]:
     return unique
 
 
+def sample_labels(spec: OpSpec) -> list[str]:
+    """Labels of the samples of ``spec``; none where inputs are to be inferred."""
+    return [item.label for item in planned(spec)]
+
+
 def _swept(spec: OpSpec) -> list[Planned]:
     axes = [Axis(name, tuple(sizes)) for name, sizes in spec.dims.items()]
     for name, item in spec.inputs.items():

@@ -1,0 +1,77 @@
+"""``gradlint init``: a first spec, from what was inferred."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from gradlint._errors import GradlintError
+from gradlint.cli import _console
+
+_Texts = list[str] | None
+
+
+def init(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="One operator: pkg.mod:Name, path/file.py:Name, torch.ops.ns.name.",
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Default: the operator's name.yaml."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--inputs", metavar="SOURCE", help="As for check; default inferred."),
+    ] = None,
+    imports: Annotated[
+        _Texts,
+        typer.Option("--import", metavar="MODULE", help="Import this first (repeatable)."),
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="S", help="Seconds to look for inputs.")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks of gradlint itself.")] = False,
+) -> None:
+    """Write a starter spec of an operator, with the inputs that were found for it.
+
+    `gradlint check FILE` then checks what `gradlint check TARGET` does.
+    """
+    if target.lower().endswith((".yaml", ".yml")):
+        raise GradlintError(
+            f"`{target}` is a spec already", place="init", hint="name the operator it describes"
+        )
+    path = output or _default(target)
+    if path != "-" and not force and os.path.exists(path):
+        raise GradlintError(
+            "exists already", place=path, hint="--force overwrites it, -o FILE writes elsewhere"
+        )
+    _console.check_writable(path, "-o")
+    from gradlint import running
+    from gradlint.config import resolve_settings
+
+    settings = resolve_settings(
+        {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None}
+    )
+    try:
+        text = running.starter(target, settings)
+    finally:
+        running.stop()
+    _console.write_file(path, text)
+    if path != "-":
+        _console.write(f"wrote {path}; next: gradlint check {path}\n", sys.stderr)
+
+
+def _default(target: str) -> str:
+    name = target.replace("::", ":").rsplit(":", 1)[-1].rsplit(".", 1)[-1]
+    if target.endswith(".py"):
+        name = os.path.splitext(os.path.basename(target))[0]
+    kept = "".join(c if c.isalnum() or c in "_-" else "_" for c in name)
+    return f"{kept or 'op'}.yaml"

@@ -1,0 +1,50 @@
+"""``gradlint schema``: JSON Schemas for editors and other tools."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from gradlint._errors import GradlintError
+from gradlint.cli import _console
+
+#: Kind of document → what it describes.
+KINDS = {"spec": "a YAML op spec", "report": "the JSON report of `gradlint check`"}
+
+
+def schema(
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="spec (YAML op specs) or report (the JSON report)."),
+    ],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE.")
+    ] = "-",
+) -> None:
+    """Print the JSON Schema (2020-12) of specs or reports.
+
+    Editors find it by the line `# yaml-language-server: $schema=FILE` on top of a spec.
+    """
+    if kind not in KINDS:
+        from gradlint.expressions import nearest
+
+        near = nearest(kind, KINDS)
+        raise GradlintError(
+            f"there is no schema of {kind!r}",
+            place="schema",
+            hint=f"did you mean {near[0]}?" if near else f"choose from {', '.join(KINDS)}",
+        )
+    _console.check_writable(output, "-o")
+    _console.write_file(output, _schema(kind))
+
+
+def _schema(kind: str) -> str:
+    if kind == "report":
+        from gradlint.report._schema import json_schema as report_schema
+
+        return json.dumps(report_schema(), indent=2) + "\n"
+    from gradlint.spec import json_schema
+
+    return json.dumps(json_schema(), indent=2) + "\n"

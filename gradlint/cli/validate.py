@@ -1,0 +1,93 @@
+"""``gradlint validate``: are these specs right? Nothing of them is run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import typer
+
+from gradlint._errors import Problem, SpecError
+from gradlint.cli import _console
+
+#: Exit codes: all right, mistakes, no spec found.
+_RIGHT, _WRONG, _NONE = 0, 2, 5
+
+
+def validate(
+    specs: Annotated[
+        list[str],
+        typer.Argument(metavar="SPEC...", help="YAML specs, or folders of them."),
+    ],
+    output_format: Annotated[
+        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
+    ] = "text",
+) -> int:
+    """Check specs without running anything, and show every mistake with its place.
+
+    Exits with 0 if all are right, 2 if any is wrong, 5 if a folder holds none.
+    """
+    results = [_judged(path) for path in dict.fromkeys(_files(specs))]
+    if output_format == "json":
+        _console.write(json.dumps({"schema_version": 1, "specs": results}, indent=2) + "\n")
+    else:
+        _console.write(_text(results))
+    if not results:
+        return _NONE
+    return _RIGHT if all(result["ok"] for result in results) else _WRONG
+
+
+def _files(paths: list[str]) -> Iterator[str]:
+    from gradlint.targets._folder import folder_files, is_spec
+
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for file in folder_files(path):
+            if file.endswith((".yaml", ".yml")) and is_spec(file):
+                yield file
+
+
+def _judged(path: str) -> dict[str, Any]:
+    from gradlint import spec
+
+    try:
+        loaded = spec.load(path)
+    except SpecError as error:
+        problems = [
+            {
+                "line": problem.line,
+                "column": problem.column,
+                "message": problem.message,
+                "hint": problem.hint,
+            }
+            for problem in error.problems
+        ]
+        return {"path": path, "ok": False, "samples": [], "problems": problems}
+    labels = spec.sample_labels(loaded)
+    return {"path": path, "ok": True, "samples": labels, "problems": []}
+
+
+def _text(results: list[dict[str, Any]]) -> str:
+    lines = []
+    for result in results:
+        if result["ok"]:
+            count = len(result["samples"])
+            samples = f"{count} sample{'s' * (count != 1)}" if count else "inputs to be inferred"
+            lines.append(f"{result['path']}: ok, {samples}")
+        else:
+            problems = [Problem(**problem) for problem in result["problems"]]
+            lines.append(str(SpecError(result["path"], problems)))
+    wrong = sum(not result["ok"] for result in results)
+    mistakes = sum(len(result["problems"]) for result in results)
+    if wrong:
+        lines.append(
+            f"{wrong} of {len(results)} spec{'s' * (len(results) != 1)} wrong, "
+            f"{mistakes} mistake{'s' * (mistakes != 1)}."
+        )
+    if not results:
+        lines.append("No specs found: nothing was checked.")
+    return "\n".join(lines) + "\n"
