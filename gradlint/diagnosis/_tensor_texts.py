@@ -59,7 +59,8 @@ _TYPES = (
     ),
     (
         "out-of-memory",
-        r"out of memory|can't allocate memory|Cannot allocate memory",
+        r"out of memory|can't allocate memory|Cannot allocate memory|"
+        r"Storage size calculation overflowed",
         "memory ran out.",
         "Use smaller inputs, or look for an allocation that grows with the product of the sizes.",
     ),

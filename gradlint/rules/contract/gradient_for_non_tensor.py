@@ -61,7 +61,7 @@ How it looks
 ```text
 mylib/ops.py:14:48  GL102  gradient returned for `exponent`, which is no tensor
   14 |         return grad_output * n * x ** (n - 1), grad_output * x**n * torch.log(x)
-     |                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `exponent`
+     |                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   help       return None for `exponent`
 ```
 

@@ -57,7 +57,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:12:38  GL103  no gradient for `weight`: backward returned None, the output depends on it
+mylib/ops.py:12:38  GL103  no gradient for `weight`: backward returned None, and the …
   12 |         return grad_output * weight, None
      |                                      ^^^^ returned for `weight`
   measured_slope  -1.84
@@ -84,7 +84,11 @@ if TYPE_CHECKING:
 #: Words in argument names that stand for constants in PyTorch's own functions, none of which is
 #: differentiated there either (a convention, so a note and no fault).
 CONSTANTS = frozenset(
-    ["buffer", "ema", "gt", "idx", "index", "indices", "label", "labels", "length", "lengths", "mask", "masks", "moving", "noise", "running", "seed", "step", "target", "targets"]
+    {
+        *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
+        *("idx", "index", "indices", "length", "lengths"),
+        *("buffer", "ema", "moving", "running"),
+    }
 )
 
 

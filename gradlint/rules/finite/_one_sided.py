@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ def one_sided(subject: Subject) -> Callable[[int, list[int]], OneSided]:
                     return None, False
                 slopes.append(total / h.real)
                 noises.append(ROUNDINGS * eps * size / abs(h))
-            gaps = [abs(a - b) for a, b in zip(slopes, slopes[1:], strict=False)]
-            floors = [a + b for a, b in zip(noises, noises[1:], strict=False)]
+            gaps = [abs(a - b) for a, b in pairwise(slopes)]
+            floors = [a + b for a, b in pairwise(noises)]
             converges = all(
                 fine <= SHRINKS * coarse + noise + 1e-9 * abs(slopes[-1])
                 for coarse, fine, noise in zip(gaps, gaps[1:], floors[1:], strict=False)

@@ -18,8 +18,8 @@ import torch
 class Op(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        grid = torch.empty([x.numel() * 1000] * 6)  # sized by a power of the input's size
-        return x * 2 + grid[0, 0, 0, 0, 0, 0]
+        grid = torch.empty([x.numel() * 1000] * 4)  # sized by a power of the input's size
+        return x * 2 + grid[0, 0, 0, 0]
 
     @staticmethod
     def backward(ctx, grad_output):

@@ -1,4 +1,70 @@
-"""Once differentiable only."""
+"""Once differentiable only.
+
+What it finds
+-------------
+The operator refuses openly to be differentiated twice: its backward is marked with
+`@once_differentiable`, or asking for a second derivative raises and says so.
+
+Why it matters
+--------------
+A note, not a fault: refusing is the honest way to promise first order only. It tells users of
+gradient penalties and Hessians that this operator is not for them.
+
+Bad
+---
+```python
+import torch
+from torch.autograd.function import once_differentiable
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:11:5  GL503  second derivatives are refused
+  help       nothing to do if first-order gradients are all that is promised
+```
+
+References
+----------
+- `once_differentiable`: https://docs.pytorch.org/docs/stable/notes/extending.html
+"""
 
 from __future__ import annotations
 

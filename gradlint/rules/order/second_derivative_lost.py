@@ -1,4 +1,70 @@
-"""Second derivative silently lost."""
+"""Second derivative silently lost.
+
+What it finds
+-------------
+The gradient depends on an input, or on the incoming gradient, but carries no graph to it: second
+derivatives come out as zero or not at all, and nothing raises.
+
+Why it matters
+--------------
+A gradient penalty through such an operator has no effect on the parameters, silently. `no_grad`,
+`.detach()`, `.data` or NumPy in backward are the usual ways to get there.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x.detach() ** 2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:10:5  GL502  second derivative with respect to `x` is silently zero
+  10 |     def backward(ctx, grad_output):
+  help       compute in backward from ctx.saved_tensors without no_grad, .detach() or .data
+```
+
+References
+----------
+- Double backward with custom functions:
+  https://docs.pytorch.org/tutorials/intermediate/custom_function_double_backward_tutorial.html
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,75 @@
-"""Wrong second derivative."""
+"""Wrong second derivative.
+
+What it finds
+-------------
+Differentiating backward itself (`create_graph=True`) gives something else than the derivative of
+what backward computes; or it raises without saying that second derivatives are not supported.
+
+Why it matters
+--------------
+Gradient penalties, physics-informed networks, meta-learning and Hessian-vector products
+differentiate twice. First-order checks can't see it: the gradient itself is right.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        root = torch.sqrt(x)
+        ctx.save_for_backward(x)
+        ctx.root = root.detach()
+        return x * root
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (ctx.root + 0.5 * x / ctx.root)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, 1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sqrt(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 1.5 * torch.sqrt(x)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, 1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:12:5  GL501  wrong second derivative with respect to `x`
+  12 |     def backward(ctx, grad_output):
+             index      returned     measured       error
+             [0]       +0.707107    +1.060660     3.5e-01
+  help       backward must compute from ctx.saved_tensors with differentiable operations
+```
+
+References
+----------
+- Double backward with custom functions:
+  https://docs.pytorch.org/tutorials/intermediate/custom_function_double_backward_tutorial.html
+- Reports: pytorch/pytorch#1753, pytorch/pytorch#58509
+"""
 
 from __future__ import annotations
 

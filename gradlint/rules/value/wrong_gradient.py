@@ -1,4 +1,82 @@
-"""Wrong gradient."""
+"""Wrong gradient.
+
+What it finds
+-------------
+The gradient that backward returns differs from the derivative of what forward computes. The op is
+moved along several random directions, and the measured change, with an error bar, is compared with
+the change that the gradient predicts. A disagreement is confirmed on a fresh seed, located to its
+elements, and its cause is named where one fits: transposed, sign, scaled, swapped between inputs,
+zero, ignores grad_output, and others.
+
+Why it matters
+--------------
+Training goes on and the loss may even fall, only slower, or towards something else. Nothing else
+tells.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight.mT, grad_output.mT @ x
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        x = torch.randn(2, 3, generator=generator)
+        return x, torch.randn(3, 3, generator=generator).requires_grad_()
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight.mT, x.mT @ grad_output
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        x = torch.randn(2, 3, generator=generator)
+        return x, torch.randn(3, 3, generator=generator).requires_grad_()
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:12:41  GL401  wrong gradient for `weight`
+  12 |         return grad_output @ weight.mT, grad_output.mT @ x
+     |                                         ^^^^^^^^^^^^^^^^^^ returned for `weight`
+  cause      transposed: taken as .mT it agrees to 2e-10
+             index      returned     measured       error
+             [0, 2]    -0.812041    +1.334902     2.1e+00
+             [2, 1]    +0.442310    -0.998127     1.4e+00
+  help       return x.mT @ grad_output for `weight`
+```
+
+References
+----------
+- Moré & Wild, Estimating computational noise, SIAM J. Sci. Comput. 33 (2011)
+- Extending torch.autograd: https://docs.pytorch.org/docs/stable/notes/extending.html
+"""
 
 from __future__ import annotations
 

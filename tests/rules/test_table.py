@@ -1,0 +1,94 @@
+"""The table equals the files on disk, and selection picks what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradlint.rules
+from gradlint.config import Settings
+from gradlint.report import SEVERITIES
+from gradlint.rules import TABLE, by_code, select_rules, unknown_selectors
+
+FAMILIES = {
+    "GL0": "loading",
+    "GL1": "contract",
+    "GL2": "shape",
+    "GL3": "finite",
+    "GL4": "value",
+    "GL5": "order",
+}
+
+
+def files() -> set[str]:
+    """Modules of rules: files of the family folders, without private ones."""
+    root = Path(gradlint.rules.__file__).parent
+    return {
+        f"gradlint.rules.{family}.{path.stem}"
+        for family in FAMILIES.values()
+        for path in (root / family).glob("*.py")
+        if not path.stem.startswith("_")
+    }
+
+
+def test_table_equals_the_files_on_disk() -> None:
+    assert {rule.module for rule in TABLE} == files()
+
+
+def test_table_is_sorted_and_unique() -> None:
+    codes = [rule.code for rule in TABLE]
+    assert codes == sorted(set(codes))
+    assert len({rule.name for rule in TABLE}) == len(TABLE)
+
+
+@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
+def test_rule_is_named_after_its_file_and_family(rule: gradlint.rules.Rule) -> None:
+    assert re.fullmatch(r"GL\d{3}", rule.code)
+    _, _, family, name = rule.module.split(".")
+    assert family == FAMILIES[rule.code[:3]]
+    assert name == rule.name
+    assert rule.severity in SEVERITIES
+    assert rule.order == (2 if rule.code.startswith("GL5") else 1)
+    assert rule.summary
+    assert not rule.summary.endswith(".")
+
+
+def test_importing_the_table_does_not_import_torch() -> None:
+    program = "import gradlint.rules, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "expected"),
+    [
+        (None, (), {rule.code for rule in TABLE}),
+        (("GL101",), (), {"GL101"}),
+        (("gl10",), (), {"GL101", "GL102", "GL103", "GL104"}),
+        (("wrong_gradient",), (), {"GL401"}),
+        (("GL2",), ("GL203",), {"GL201", "GL202", "GL204"}),
+        (("GL203",), ("GL2",), {"GL203"}),
+        (("GL101",), ("GL101",), set()),
+        (("ALL",), ("GL0", "GL1", "GL2", "GL3", "GL4", "GL501"), {"GL502", "GL503"}),
+        (None, ("ALL",), set()),
+        (("nonsense", "GL9"), (), set()),
+    ],
+)
+def test_most_specific_selector_wins(
+    select: tuple[str, ...] | None, ignore: tuple[str, ...], expected: set[str]
+) -> None:
+    rules = select_rules(Settings(select=select, ignore=ignore), TABLE)
+    assert {rule.code for rule in rules} == expected
+    assert [rule.code for rule in rules] == sorted(expected)
+
+
+def test_rules_are_found_by_code_and_name() -> None:
+    found = by_code("gl101")
+    assert found is not None
+    assert found.name == "wrong_number_of_gradients"
+    assert by_code("missing_gradient") is by_code("GL103")
+    assert by_code("GL1") is None
+    assert unknown_selectors(["GL1", "GL999", "ALL", "wrong_gradient", "x"]) == ["GL999", "x"]

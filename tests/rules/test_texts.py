@@ -1,0 +1,153 @@
+"""Every rule has its text under the fixed headings, and its examples do what the text says."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.report import SEVERITIES
+from gradlint.report._explain import sections
+from gradlint.rules import HEADINGS, TABLE, Rule, by_code
+from gradlint.rules._subject import Subject
+from gradlint.targets._build import from_object
+
+PROBED = [rule for rule in TABLE if rule.probe is not None]
+
+
+def block(rule: Rule, heading: str) -> str:
+    """The one ```python block under ``heading``."""
+    body = dict(sections(rule.text)[1])[heading]
+    found = re.findall(r"```python\n(.*?)```", body, re.S)
+    assert len(found) == 1, f"{rule.code} has {len(found)} examples under {heading}"
+    return textwrap.dedent(found[0])
+
+
+def subject_in(module: ModuleType) -> Subject:
+    """The ``Op`` of an example on its own sample, in float64."""
+    cls = module.Op
+    op = from_object(cls)
+    given = cls.sample_inputs()
+    args = given if isinstance(given, tuple) else (given,)
+    converted = Sample("example", "sample_inputs", args).converted(torch.float64, "cpu")
+    tensors = [tensor for _, tensor in converted.named_tensors(None)]
+    if not any(tensor.requires_grad for tensor in tensors):
+        for tensor in tensors:
+            tensor.requires_grad_(tensor.is_floating_point() or tensor.is_complex())
+    if isinstance(getattr(cls, "reference", None), str):
+        op.reference = reference_of(cls.reference, op)
+    return Subject(op, converted, Settings(seed=3))
+
+
+def reference_of(text: str, op: Any) -> Callable[..., Any]:
+    from gradlint.expressions import compile_expression
+
+    names = list(op.signature.parameters)
+    return lambda *args: compile_expression(text, names).evaluate(
+        dict(zip(names, args, strict=False))
+    )
+
+
+@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
+def test_text_has_the_headings_in_order(rule: Rule) -> None:
+    title, parts = sections(rule.text)
+    assert title.strip().endswith(".")
+    assert tuple(heading for heading, _ in parts) == HEADINGS
+    assert all(body.strip() for _, body in parts)
+
+
+@pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
+def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
+    assert rule.probe is not None
+    outcome = rule.probe(subject_in(load_module(block(rule, "Bad"))))
+    assert [finding.code for finding in outcome.findings] == [rule.code]
+    (finding,) = outcome.findings
+    assert SEVERITIES.index(finding.severity) >= SEVERITIES.index(rule.severity)
+    assert outcome.verdict == ("pass" if finding.severity == "info" else "fail")
+    assert finding.location is not None
+    assert finding.message
+    assert finding.help
+    assert finding.reproduce.startswith("gradlint check ")
+
+
+@pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
+def test_good_example_is_silent(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
+    assert rule.probe is not None
+    outcome = rule.probe(subject_in(load_module(block(rule, "Good"))))
+    assert outcome.findings == []
+    assert outcome.verdict == "pass", outcome.note
+
+
+@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
+def test_good_example_passes_all_other_structural_rules(
+    rule: Rule, load_module: Callable[..., ModuleType]
+) -> None:
+    subject = subject_in(load_module(block(rule, "Good")))
+    for other in TABLE:
+        if other.probe is not None and other.code < "GL3" and other.severity != "info":
+            assert other.probe(subject).findings == [], other.code
+
+
+def test_unloadable_example_raises_on_import(load_module: Callable[..., ModuleType]) -> None:
+    rule = by_code("GL001")
+    assert rule is not None
+    with pytest.raises(ModuleNotFoundError):
+        load_module(block(rule, "Bad"))
+    assert load_module(block(rule, "Good"), "good").Op
+
+
+def test_example_without_inputs_gives_none(load_module: Callable[..., ModuleType]) -> None:
+    from gradlint.inputs import samples_for
+    from gradlint.inputs._not_found import NoInputsFound
+
+    rule = by_code("GL002")
+    assert rule is not None
+    bad = from_object(load_module(block(rule, "Bad")).Op)
+    with pytest.raises(NoInputsFound):
+        samples_for(bad, Settings(seed=1))
+    good = from_object(load_module(block(rule, "Good"), "good").Op)
+    assert samples_for(good, Settings(seed=1))[0].origin == "sample_inputs"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGABRT"), reason="no signals on this platform")
+def test_crashing_example_aborts(tmp_path: Path) -> None:
+    rule = by_code("GL005")
+    assert rule is not None
+    path = tmp_path / "bad.py"
+    path.write_text(block(rule, "Bad") + "\nOp.apply(*Op.sample_inputs())\n", encoding="utf-8")
+    ended = subprocess.run([sys.executable, str(path)], capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGABRT
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this platform")
+def test_endless_example_is_interrupted(load_module: Callable[..., ModuleType]) -> None:
+    class Interrupted(BaseException):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    rule = by_code("GL006")
+    assert rule is not None
+    op = load_module(block(rule, "Bad")).Op
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Interrupted):
+            op.apply(*op.sample_inputs())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    good = load_module(block(rule, "Good"), "good").Op
+    assert good.apply(*good.sample_inputs()).tolist() == [2.0, 2.0, 2.0]
