@@ -117,7 +117,15 @@ def resolve_settings(
             _set(values, key, value, lambda key, _: "--" + key.replace("_", "-"))
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
+    values.setdefault("jobs", _cores())
     return Settings(**values)
+
+
+def _cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _set(values: dict[str, Any], key: str, value: Any, place: Callable[[str, str], str]) -> None:

@@ -71,7 +71,7 @@ class Worker:
 
     def __init__(self, job: Job, timeout: float) -> None:
         context = _server.context()
-        self._phase: Any = context.RawArray("B", 2)  # type: ignore[attr-defined]
+        self._phase: Any = context.RawArray("B", 2)
         pairs = [context.Pipe(duplex=False) for _ in range(3)]
         (events, _), (output, _), (dumps, _) = pairs
         self._process = context.Process(

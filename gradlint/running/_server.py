@@ -15,8 +15,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec
-from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 PRELOAD = "gradlint.running._preload"
 
@@ -27,7 +27,7 @@ _MAIN = ModuleSpec("gradlint.__main__", None)
 _lock = threading.RLock()
 
 
-def context() -> BaseContext:
+def context() -> Any:
     """The multiprocessing context that workers are made in."""
     methods = multiprocessing.get_all_start_methods()
     return multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -61,13 +61,13 @@ def stop() -> None:
     from multiprocessing import forkserver
 
     # The server ends by itself soon after this process; killing it only makes that immediate.
-    server = getattr(forkserver, "_forkserver", None)
+    server: Any = getattr(forkserver, "_forkserver", None)
     pid = getattr(server, "_forkserver_pid", None)
     if pid:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
         with suppress(Exception):
-            server._stop()  # type: ignore[union-attr]
+            server._stop()
 
 
 @contextmanager

@@ -142,17 +142,19 @@ def _restore(setting: _Setting, value: Any, changes: Changes) -> None:
     now = _read(setting)
     if value is _UNREADABLE or now == value:
         return
-    if setting.told:
-        changes.texts.append(f"{setting.name}{_difference(value, now)}")
+    if setting.told and (difference := _difference(value, now)) is not None:
+        changes.texts.append(f"{setting.name}{difference}")
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         setting.restore(value)
 
 
-def _difference(before: Any, now: Any) -> str:
+def _difference(before: Any, now: Any) -> str | None:
     if isinstance(before, dict) and isinstance(now, dict):
         names = {_decoded(k) for k in before.keys() | now.keys() if before.get(k) != now.get(k)}
-        return ": " + ", ".join(sorted(names))
+        # torch sets variables of its own when parts of it are first used.
+        names = {name for name in names if not name.startswith("TORCH")}
+        return ": " + ", ".join(sorted(names)) if names else None
     return "" if isinstance(before, list) else f": {before} → {now}"
 
 

@@ -1,0 +1,45 @@
+"""Stands in for the rules: three "rules" that call forward, or misbehave as their op says."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from gradlint.report import Check, Finding
+from gradlint.trace import phase
+
+CODES = ("GL101", "GL301", "GL401")
+
+
+def examine(op: Any, samples: Any, settings: Any, emit: Any, done: frozenset[Any]) -> None:
+    """The contract of ``gradlint.rules.examine``; the behaviour is in ``op.function.plan``:
+    code → "pass", "finding", "crash", "hang", "bug", "memory"."""
+    plan = getattr(op.function, "plan", {})
+    emit("samples", [sample.report(op.signature) for sample in samples])
+    for sample in samples:
+        for code in CODES:
+            if (code, sample.label) in done:
+                continue
+            emit("begin", (code, sample.label))
+            with phase("rule"):
+                _act(op, sample, plan.get(code, "pass"))
+            emit("check", Check(code, "pass", sample.label))
+            if plan.get(code) == "finding":
+                emit("finding", Finding(code, "n", "error", "m", sample=sample.label))
+
+
+def _act(op: Any, sample: Any, action: str) -> None:
+    if action == "crash":
+        with phase("backward"):
+            os.kill(os.getpid(), signal.SIGSEGV)
+    elif action == "hang":
+        while True:
+            pass
+    elif action == "bug":
+        raise ZeroDivisionError("a bug of gradlint's own")
+    elif action == "memory":
+        raise MemoryError
+    else:
+        with phase("forward"):
+            op.call(*sample.args)

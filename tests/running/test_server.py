@@ -1,0 +1,110 @@
+"""Workers come from a server that has loaded torch, and the main program runs once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradlint.running import WorkerFailed, _server, call_in_worker
+from gradlint.running._job import Job
+from gradlint.running._process import Worker
+
+
+def events_of(job: Job) -> tuple[list[tuple[str, object]], Worker]:
+    from multiprocessing.connection import wait
+
+    worker = Worker(job, 60.0)
+    events: list[tuple[str, object]] = []
+    while worker.ending is None:
+        wait(worker.waitables(), 60.0)
+        events += worker.pump()
+    return events, worker
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no fork server on Windows")
+def test_torch_is_loaded_before_the_fork() -> None:
+    events, worker = events_of(Job("gradlint.running._jobs:call", ("os:getpid", ())))
+    assert events[0] == ("hello", True)
+    assert [kind for kind, _ in events] == ["hello", "result", "done"]
+    assert worker.ending is not None
+    assert worker.ending.finished
+
+
+def test_every_call_has_a_process_of_its_own() -> None:
+    first, second = call_in_worker("os:getpid"), call_in_worker("os:getpid")
+    assert len({first, second, os.getpid()}) == 3
+
+
+def test_the_environment_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    call_in_worker("os:getpid")  # the server runs from here on
+    monkeypatch.setenv("GRADLINT_TEST", "later")
+    assert call_in_worker("os:getenv", "GRADLINT_TEST") == "later"
+    before = os.environ.get("PYTHONPATH")
+    assert call_in_worker("os:getenv", "PYTHONPATH") == before
+
+
+def test_a_worker_that_dies_says_how() -> None:
+    with pytest.raises(WorkerFailed, match=r"GL005 .*os\._exit\(3\)") as caught:
+        call_in_worker("os:_exit", 3)
+    assert caught.value.finding is not None
+    assert caught.value.exit_code == 1
+
+
+def test_a_worker_that_hangs_is_ended() -> None:
+    with pytest.raises(WorkerFailed, match="GL006"):
+        call_in_worker("time:sleep", 10_000, timeout=1.0)
+
+
+def test_a_failure_in_a_worker_is_an_internal_error() -> None:
+    with pytest.raises(WorkerFailed, match="ValueError") as caught:
+        call_in_worker("math:sqrt", -1.0)
+    assert caught.value.exit_code == 3
+    assert "math domain error" in caught.value.internal
+
+
+@pytest.mark.parametrize("how", ["script", "module", "stdin"])
+def test_the_main_program_is_not_run_again(tmp_path: Path, how: str) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import sys\nprint('ran')\n"
+        "from gradlint.running import call_in_worker\n"
+        "print(call_in_worker('operator:add', 1, 2))\n"
+        "print(sys.modules['__main__'].__spec__ is None or sys.modules['__main__'].__spec__.name)\n"
+    )
+    command = {"script": [str(script)], "module": ["-m", "program"], "stdin": ["-"]}[how]
+    with script.open() as text:
+        done = subprocess.run(
+            [sys.executable, *command],
+            stdin=text if how == "stdin" else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=True,
+        )
+    assert done.stdout.split() == ["ran", "3", "program" if how == "module" else "True"]
+    assert done.stderr == ""
+
+
+def test_a_file_that_shadows_the_standard_library_does_not_hurt_the_server(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit('shadowed')\n")
+    code = (
+        "import sys; sys.path.pop(0)\n"
+        "from gradlint.running import call_in_worker\n"
+        "print(call_in_worker('operator:add', 1, 2))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert done.stdout == "3\n"
+
+
+def test_the_server_can_be_stopped_and_started_again() -> None:
+    assert call_in_worker("operator:add", 1, 2) == 3
+    _server.stop()
+    assert call_in_worker("operator:add", 1, 2) == 3

@@ -1,0 +1,85 @@
+"""Global state is as it was after the body, and changes are told."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+from gradlint.trace._state import preserved_state
+
+
+def test_everything_comes_back(tmp_path: Path) -> None:
+    here = os.getcwd()
+    threads = torch.get_num_threads()
+    torch_state, python_state = torch.get_rng_state(), random.getstate()
+    with preserved_state() as changes:
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        torch.autograd.set_detect_anomaly(True)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.set_num_threads(threads + 3)
+        torch.set_default_device("meta")
+        torch.manual_seed(1)
+        random.seed(1)
+        os.chdir(tmp_path)
+        os.environ["GRADLINT_TEST"] = "x"
+        sys.path.insert(0, "/nowhere")
+        warnings.simplefilter("error")
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.is_grad_enabled()
+    assert not torch.is_anomaly_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.get_num_threads() == threads
+    assert torch.empty(1).device.type == "cpu"
+    assert torch.equal(torch.get_rng_state(), torch_state)
+    assert random.getstate() == python_state
+    assert os.getcwd() == here
+    assert "GRADLINT_TEST" not in os.environ
+    assert "/nowhere" not in sys.path
+    assert "default dtype: torch.float32 → torch.float64" in changes.texts
+    assert "environment variables: GRADLINT_TEST" in changes.texts
+    assert any(text.startswith("working directory") for text in changes.texts)
+
+
+def test_it_comes_back_after_an_exception() -> None:
+    def body() -> None:
+        with preserved_state():
+            torch.set_default_dtype(torch.float64)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        body()
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_nothing_changed_is_nothing_told() -> None:
+    with preserved_state() as changes:
+        torch.rand(3)
+        random.random()
+    assert changes.texts == []
+
+
+def test_closed_descriptors_and_streams_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    saved = os.dup(1)
+    stream = sys.stdout
+    try:
+        with path.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+            with preserved_state() as changes:
+                sys.stdout.close()
+                os.close(1)
+            print("heard", flush=True)
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        sys.stdout = stream
+    assert path.read_text() == "heard\n"
+    assert changes.texts == ["descriptor 1 was closed or replaced", "sys.stdout was closed"]
