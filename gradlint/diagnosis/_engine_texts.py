@@ -181,7 +181,7 @@ _GRAPH = (
     ),
     (
         "grad-on-integer-tensor",
-        r"Only Tensors of floating point and complex dtype can require gradients",
+        r"[Oo]nly Tensors of floating point (and complex )?dtype can require gradients",
         "an integer or boolean tensor was asked to require grad.",
         "Convert it to a floating dtype, or leave it without gradient.",
     ),

@@ -21,7 +21,6 @@ class Op(torch.autograd.Function):
     def forward(ctx, x):
         y = torch.exp(x)
         ctx.save_for_backward(y)
-        y.add_(1)
         return y
 
     @staticmethod
@@ -44,7 +43,7 @@ class Op(torch.autograd.Function):
     def forward(ctx, x):
         y = torch.exp(x)
         ctx.save_for_backward(y)
-        return y + 1
+        return y
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -59,8 +58,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:13:16  GL004  backward raised ValueError: not enough values to unpack …
-  13 |         y, x = ctx.saved_tensors
+mylib/ops.py:12:9  GL004  backward raised ValueError: not enough values to unpack …
+  12 |         y, x = ctx.saved_tensors
      |         ^^^^ raised here
   cause      a tuple was unpacked into the wrong number of names.
   original   not enough values to unpack (expected 2, got 1)
