@@ -76,11 +76,14 @@ def _formula(spec: OpSpec, document: Document, ref: OpRef) -> Op:
         op.function = function_class(
             program, _identifier(name), once_differentiable=spec.once_differentiable
         )
+        # Source lookups find the formulas here: the class itself has no source of its own.
         op.function.gradlint_places = {  # type: ignore[attr-defined]
             "forward": location,
+            "backward": _location(document, ref.path, ("backward",)),
             **{
-                f"backward.{key}": _location(document, ref.path, ("backward", key))
-                for key in spec.backward
+                position: _location(document, ref.path, ("backward", name))
+                for position, name in enumerate(spec.inputs)
+                if name in spec.backward
             },
         }
         op.call = op.function.apply

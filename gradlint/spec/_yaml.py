@@ -87,6 +87,10 @@ class Document:
     def end(self, path: Path) -> Mark:
         """Where the value at ``path`` ends (exclusive)."""
         node = self._nodes.get(path)
+        if isinstance(node, yaml.ScalarNode) and node.value.strip():
+            last = self.inside(path, len(node.value.rstrip()) - 1)
+            if last != self.value(path):
+                return Mark(last.line, last.column + 1)
         return self.value(path) if node is None else _mark(node.end_mark)
 
     def inside(self, path: Path, offset: int) -> Mark:

@@ -16,7 +16,7 @@ from gradlint.report import Excerpt, Location
 from gradlint.targets._nodes import class_node, function_node, method_node
 from gradlint.targets._op import Op
 from gradlint.targets._returns import returned_element
-from gradlint.targets._source_file import SourceFile, header
+from gradlint.targets._source_file import SourceFile, header, read_source
 from gradlint.targets._static import FunctionNode
 
 Place = tuple[Location | None, Excerpt | None, list[Location]]
@@ -56,7 +56,9 @@ def definition(op: Any) -> Place:
     """
     thing = op.defining if isinstance(op, Op) else op
     if thing is None:
-        return _NOWHERE
+        return _given(op.location) if isinstance(op, Op) else _NOWHERE
+    if hasattr(thing, "gradlint_places"):
+        return _given(thing.gradlint_places.get("forward"))
     found = class_node(thing) if isinstance(thing, type) else function_node(thing)
     if found is None:
         return _NOWHERE
@@ -84,6 +86,8 @@ def method(op_or_class: Any, name: str) -> Place:
     if not isinstance(thing, type):
         found = function_node(thing) if name == "forward" and thing is not None else None
         return _header_place(*found) if found else _NOWHERE
+    if hasattr(thing, "gradlint_places"):
+        return _given(thing.gradlint_places.get(name))
     names = ("backward", "vjp") if name == "backward" else (name,)
     held = method_node(thing, *names)
     return _header_place(held[0], held[1]) if held else _NOWHERE
@@ -107,6 +111,9 @@ def returned_gradient(
         Location and excerpt of the expression. Where it is a bare name, ``related`` holds the
         statements that computed it, in the order of their lines, and the excerpt shows them.
     """
+    if hasattr(function_class, "gradlint_places"):
+        places = function_class.gradlint_places
+        return _given(places.get(position, places.get("backward")), label)
     found = method_node(function_class, "backward", "vjp")
     if found is None:
         return _NOWHERE
@@ -128,6 +135,15 @@ def returned_gradient(
         end = min(span.end_line or span.line, span.line + _CONTEXT)
         shown |= set(range(span.line, end + 1))
     return place, _excerpt(source, shown, label), related
+
+
+def _given(place: Location | None, label: str = "") -> Place:
+    """A place known beforehand: formulas of a spec say themselves where they stand."""
+    source = None if place is None else read_source(place.file)
+    if place is None or source is None:
+        return place, None, []
+    last = min(place.end_line or place.line, place.line + _LONGEST - 1)
+    return place, _excerpt(source, range(place.line, last + 1), label), []
 
 
 def _header_place(
