@@ -14,7 +14,7 @@ from gradlint.targets._construct import construct, shown_call
 from gradlint.targets._intent import ignores_of, intent_of, samples_of
 from gradlint.targets._library import is_library_op, library_op
 from gradlint.targets._load_error import attempt, short_repr
-from gradlint.targets._nodes import code_of
+from gradlint.targets._nodes import code_of, vars_of
 from gradlint.targets._op import Op
 from gradlint.targets._signature import forward_signature, partial_signature, signature_of
 from gradlint.targets._source_file import shown_path
@@ -192,7 +192,7 @@ def _target_of(defining: Any, name: str) -> str:
     if not isinstance(module, str) or "<" in qualified:
         return name
     loaded = sys.modules.get(module)
-    file = getattr(loaded, "__file__", None)
+    file = vars_of(loaded).get("__file__")
     if module == "__main__" or module.startswith("_gradlint_"):
         return f"{shown_path(file)}:{qualified}" if isinstance(file, str) else name
     return f"{module}:{qualified}"

@@ -11,7 +11,7 @@ from gradlint._errors import TargetError
 from gradlint.config import Settings
 from gradlint.targets._build import from_object, is_method_of_function, no_operator
 from gradlint.targets._construct import construct
-from gradlint.targets._import import import_named, import_target
+from gradlint.targets._import import held, import_named, import_target
 from gradlint.targets._intent import attribute
 from gradlint.targets._library import expand_namespace, is_library_op, load_library
 from gradlint.targets._load_error import LoadError, attempt
@@ -40,7 +40,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
         import_named(settings)
         return load_library(ref.path)
     module = import_target(ref, settings)
-    file = getattr(module, "__file__", None) or ""
+    file = held(module, "__file__") or ""
     thing = attempt(f"looking up `{ref.attribute}`", lambda: _look_up(module, ref), file)
     op = attempt(
         f"reading `{ref.attribute}`",
@@ -69,7 +69,7 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
         import_named(settings)
         return expand_namespace(ref)
     module = import_target(ref, settings)
-    file = getattr(module, "__file__", None) or ""
+    file = held(module, "__file__") or ""
     found = attempt(f"listing `{ref.path}`", lambda: _defined(module), file)
     return [
         OpRef(f"{ref.target}:{name}", ref.source, ref.path, name, kind, explicit=False)
@@ -121,7 +121,7 @@ def _absent(ref: OpRef, owner: Any, index: int) -> Exception:
 def _submodule(owner: Any, name: str) -> ModuleType | None:
     import importlib
 
-    if not isinstance(owner, ModuleType) or not hasattr(owner, "__path__"):
+    if not isinstance(owner, ModuleType) or held(owner, "__path__") is None:
         return None
     full = f"{owner.__name__}.{name}"
     if full in sys.modules:

@@ -117,7 +117,7 @@ def _method_of(owner: type, name: str) -> tuple[SourceFile, FunctionNode | ast.L
 def _files_of(cls: type) -> list[str]:
     files = []
     module = sys.modules.get(cls.__module__)
-    file = getattr(module, "__file__", None)
+    file = vars_of(module).get("__file__")
     codes = [code for code in map(code_of, vars(cls).values()) if code is not None]
     # In `__main__` of a notebook each cell is a file of its own, so methods know better.
     if isinstance(file, str) and file.endswith(".py"):

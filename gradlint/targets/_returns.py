@@ -43,8 +43,8 @@ def returned_element(
     body = [] if isinstance(function, ast.Lambda) else list(bindings(function.body))
     body = [item for item in body if item.lineno < getattr(statement, "lineno", 0)]
     element, related = _element(whole, position, body)
-    if isinstance(element, ast.Name):
-        return element, [*related, *_writes(element.id, body)]
+    if isinstance(element, ast.Name) and not related:
+        related = _writes(element.id, body)
     return element, related
 
 

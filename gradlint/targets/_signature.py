@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import inspect
 import sys
@@ -123,6 +124,17 @@ def _parameter(
         try:
             value = ast.literal_eval(default)
         except (ValueError, TypeError, SyntaxError):
-            value = namespace.get(dotted(default))
-    annotation = ast.unparse(argument.annotation) if argument.annotation else Parameter.empty
+            value = _named(default, namespace)
+    annotation: Any = Parameter.empty
+    if argument.annotation is not None:
+        annotation = _named(argument.annotation, namespace) or ast.unparse(argument.annotation)
     return Parameter(argument.arg, kind, default=value, annotation=annotation)
+
+
+def _named(expression: ast.expr, namespace: dict[str, Any]) -> Any:
+    """What ``a.b.c`` stands for in ``namespace`` or among the built-ins; None when unknown."""
+    head, *rest = dotted(expression).split(".")
+    value = namespace.get(head, vars(builtins).get(head))
+    for part in rest:
+        value = getattr(value, part, None)
+    return value

@@ -27,7 +27,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     yield write
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        file = getattr(sys.modules[name], "__file__", None)
-        paths = [str(item) for item in getattr(sys.modules[name], "__path__", [])]
-        if any(str(place).startswith(str(tmp_path)) for place in [file, *paths]):
+        held = vars(sys.modules[name])
+        places = [held.get("__file__"), *held.get("__path__", [])]
+        if any(str(place).startswith(str(tmp_path)) for place in places):
             del sys.modules[name]

@@ -242,7 +242,7 @@ def test_dynamic_modules_are_left_to_a_worker(write, text):
 
 def test_resolving_imports_neither_torch_nor_the_target(write):
     write("pkg/__init__.py", BOOM)
-    write("pkg/square.py", SQUARE + BOOM)
+    write("pkg/square.py", SQUARE + "    " + BOOM)
     write("spec.yaml", "op: a:b\n")
     script = (
         "import sys\n"
