@@ -126,13 +126,15 @@ def _from_function(cls: Any, name: str | None) -> Op:
 
 
 def _from_module(module: Any, name: str | None) -> Op:
-    cls = type(module)
+    # torch.compile wraps a module in one whose own forward takes anything.
+    written = vars_of(module).get("_modules", {}).get("_orig_mod", module)
+    cls = type(written)
     op = Op(
         name or cls.__name__,
         "",
         "module",
         module,
-        signature_of(module.forward),
+        signature_of(written.forward),
         module=module,
         defining=cls,
     )
@@ -193,6 +195,11 @@ def _target_of(defining: Any, name: str) -> str:
         return name
     loaded = sys.modules.get(module)
     file = vars_of(loaded).get("__file__")
+    held: Any = loaded
+    for part in qualified.split("."):
+        held = vars_of(held).get(part)
+    if held is None:  # made by a function, or not there under its name
+        return name
     if module == "__main__" or module.startswith("_gradlint_"):
         return f"{shown_path(file)}:{qualified}" if isinstance(file, str) else name
     return f"{module}:{qualified}"

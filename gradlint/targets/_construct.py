@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
 _SIZES: tuple[tuple[int, ...], ...] = ((4, 3, 6, 5, 7), (4,), (8,), (6, 2, 3), (16,), (2,), (1,))
 
+#: Sizes above this, from calls elsewhere, are tried last: gradients are judged on small tensors.
+_LARGEST = 32
+
 _AXIS = ("axis", "dim", "dims")
 
 #: Parts of names and the value they suggest; the first that matches is taken (heuristic).
@@ -117,10 +120,12 @@ def _missing_names(error: TypeError) -> list[Parameter]:
 
 def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]]:
     names = [parameter.name for parameter in required]
-    for call in call_hints(cls):
-        known = {name: call[name].value for name in names if name in call and call[name].known}
-        if len(known) == len(names):
-            yield known
+    calls = [
+        {name: call[name].value for name in names}
+        for call in call_hints(cls)
+        if all(name in call and call[name].known for name in names)
+    ]
+    yield from filter(_small, calls)
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
             values = {}
@@ -133,6 +138,11 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                 used += value is sizes[used % len(sizes)]
                 values[parameter.name] = value
             yield values
+    yield from calls
+
+
+def _small(values: dict[str, Any]) -> bool:
+    return all(not isinstance(value, int) or abs(value) <= _LARGEST for value in values.values())
 
 
 def _guess(parameter: Parameter, size: int) -> Any:
@@ -180,12 +190,21 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         if issubclass(annotation, torch.Tensor):
             return torch.randn(size, dtype=torch.float64)
         if issubclass(annotation, torch.nn.Module):
-            return torch.nn.Linear(size, size) if annotation is torch.nn.Module else annotation()
+            return _instance(annotation, size)
         if annotation is torch.dtype:
             return torch.float32
         if annotation is torch.device:
             return torch.device("cpu")
     return NotImplemented
+
+
+def _instance(cls: type[torch.nn.Module], size: int) -> Any:
+    import torch
+
+    try:
+        return torch.nn.Linear(size, size) if cls is torch.nn.Module else cls()
+    except Exception:
+        return NotImplemented
 
 
 def _object(name: str, size: int) -> Any:

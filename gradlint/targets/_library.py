@@ -59,8 +59,7 @@ def library_op(thing: Any, name: str | None = None) -> Op:
     written = getattr(thing, "_init_fn", None)
     schema_of = getattr(thing, "_opoverload", thing)
     if isinstance(schema_of, torch._ops.OpOverloadPacket):
-        names = schema_of.overloads()
-        schema_of = getattr(schema_of, "default" if "default" in names else names[0])
+        schema_of = _main_overload(schema_of)
     schema = schema_of._schema
     space, _, plain = schema.name.partition("::")
     target = f"torch.ops.{space}.{plain}"
@@ -69,6 +68,20 @@ def library_op(thing: Any, name: str | None = None) -> Op:
     return Op(
         name or plain, target, "library", thing, signature_of_schema(schema), defining=written
     )
+
+
+def _main_overload(packet: Any) -> Any:
+    """The overload whose parameters stand for the op: the default one, else that of most tensors
+    (``aten.add`` also has overloads for plain numbers)."""
+    overloads = [getattr(packet, name) for name in packet.overloads()]
+
+    def rank(overload: Any) -> tuple[bool, int, int]:
+        arguments = overload._schema.arguments
+        outputs = sum(argument.is_out for argument in arguments)
+        tensors = sum(str(argument.type) == "Tensor" for argument in arguments)
+        return overload._overloadname == "default", -outputs, tensors
+
+    return max(overloads, key=rank)
 
 
 def signature_of_schema(schema: Any) -> Signature:

@@ -136,8 +136,15 @@ def _has_forward(module: StaticModule, node: ast.ClassDef) -> bool:
 
 
 def _is_base(module: StaticModule, node: ast.ClassDef) -> bool:
-    """Whether a Function class is meant to be derived from: it is, or by its name should be, and
-    a class method of it uses ``cls.name`` (or backward) that only a derived class defines."""
+    """Whether a Function class is only meant to be derived from: it leaves an abstract method,
+    or it is derived from (or by its name should be) and a class method of it uses ``cls.name``,
+    or a backward, that only a derived class defines."""
+    known, _ = lineage(module, node)
+    bound: dict[str, ast.stmt] = {}
+    for _, ancestor in reversed(known):
+        bound.update(members(ancestor))
+    if any(_marked_abstract(statement) for statement in bound.values()):
+        return True
     derived = any(
         find_class(module, dotted(base))[-1] is node
         for other in module.classes.values()
@@ -146,14 +153,16 @@ def _is_base(module: StaticModule, node: ast.ClassDef) -> bool:
     )
     if not derived and not re.search(r"Base|Abstract|Generic", node.name):
         return False
-    known, _ = lineage(module, node)
-    bound: dict[str, ast.stmt] = {}
-    for _, ancestor in reversed(known):
-        bound.update(members(ancestor))
     defined = {name for name, statement in bound.items() if not _abstract(statement)}
     if "backward" in bound and "backward" not in defined:
         return True
     return bool({name for _, item in known for name in _used_of_class(item)} - defined)
+
+
+def _marked_abstract(method: ast.stmt) -> bool:
+    return isinstance(method, ast.FunctionDef) and any(
+        dotted(decorator).endswith("abstractmethod") for decorator in method.decorator_list
+    )
 
 
 def _used_of_class(node: ast.ClassDef) -> Iterator[str]:
@@ -186,7 +195,7 @@ def _abstract(method: ast.stmt) -> bool:
         for statement in method.body
         if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
     ]
-    if any(dotted(item).endswith("abstractmethod") for item in method.decorator_list):
+    if _marked_abstract(method):
         return True
     if not body or all(isinstance(statement, ast.Pass) for statement in body):
         return True

@@ -245,7 +245,22 @@ class Called(nn.Module):
 
 
 def make_called():
-    return Called("high", 9)
+    return Called("high", 9), Big(512, 4096)
+
+
+class Big(nn.Module):
+    def __init__(self, codes, width):
+        super().__init__()
+
+
+class Abstract(nn.Module):
+    def __init__(self, config):
+        raise TypeError
+
+
+class Inside(nn.Module):
+    def __init__(self, part: Abstract):
+        super().__init__()
 
 
 @pytest.mark.parametrize(
@@ -257,6 +272,8 @@ def make_called():
         (Axis, {"dim": -1}),
         (Width, {"dim": 4}),
         (Called, {"table": "high", "limit": 9}),
+        (Big, {"codes": 4, "width": 3}),
+        (Inside, {"part": 4}),
         (nn.GRU, {"input_size": 4, "hidden_size": 3}),
     ],
 )
@@ -281,3 +298,21 @@ def test_construction_is_the_same_every_time_and_leaves_the_seed_alone():
     one, two = (from_object(nn.Linear).module for _ in range(2))
     assert torch.equal(one.weight, two.weight)
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_overload_with_tensors_stands_for_the_op():
+    assert list(from_object(torch.ops.aten.add).signature.parameters) == ["self", "other", "alpha"]
+
+
+def test_compiled_module_shows_the_one_inside():
+    op = from_object(torch.compile(nn.Linear(2, 3)))
+    assert (op.name, list(op.signature.parameters)) == ("Linear", ["input"])
+
+
+def test_script_function_has_its_arguments():
+    def double(x: torch.Tensor, k: int = 2) -> torch.Tensor:
+        return x * k
+
+    op = from_object(torch.jit.script(double), name="double")
+    assert (op.kind, op.target) == ("callable", "double")
+    assert str(op.signature.parameters["k"]) == "k: int = 2"

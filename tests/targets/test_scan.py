@@ -63,6 +63,14 @@ CASES: dict[str, tuple[str, list[tuple[str, str]]]] = {
         "class B(A):\n    @classmethod\n    def project(cls, x): return x\n",
         [("B", "function")],
     ),
+    "base with an abstract method": (
+        "from abc import abstractmethod\nfrom torch.autograd import Function\n"
+        "class A(Function):\n"
+        "    @staticmethod\n    def forward(ctx, x): return x\n"
+        "    @abstractmethod\n    def loss(x): ...\n"
+        "class B(A):\n    @staticmethod\n    def loss(x): return x\n",
+        [("B", "function")],
+    ),
     "setup_context and vjp": (
         "from torch.autograd import Function\nclass A(Function):\n"
         "    @staticmethod\n    def forward(x): return x\n"
