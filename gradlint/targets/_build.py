@@ -11,7 +11,7 @@ from typing import Any
 from gradlint._errors import TargetError
 from gradlint.targets import source
 from gradlint.targets._construct import construct, shown_call
-from gradlint.targets._intent import ignores_of, intent_of, samples_of
+from gradlint.targets._intent import attribute, ignores_of, intent_of, samples_of
 from gradlint.targets._library import is_library_op, library_op
 from gradlint.targets._load_error import attempt, short_repr
 from gradlint.targets._nodes import code_of, vars_of
@@ -127,7 +127,7 @@ def _from_function(cls: Any, name: str | None) -> Op:
 
 def _from_module(module: Any, name: str | None) -> Op:
     # torch.compile wraps a module in one whose own forward takes anything.
-    written = vars_of(module).get("_modules", {}).get("_orig_mod", module)
+    written = attribute(module, "_orig_mod") or module
     cls = type(written)
     op = Op(
         name or cls.__name__,
@@ -171,7 +171,7 @@ def _from_callable(function: Any, name: str | None) -> Op:
         signature = signature_of_schema(function.schema)
     has_source = isinstance(function, FunctionType) or code_of(function) is not None
     defining = function if has_source else type(function)
-    if not has_source and type(function).__module__ in ("builtins", "torch._C"):
+    if not has_source and type(function).__module__.partition(".")[0] in ("builtins", "torch"):
         defining = None
     op = Op(name or own, "", "callable", function, signature, defining=defining)
     return _declared(op, function, defining)

@@ -10,7 +10,8 @@ from gradlint.targets._locate import skipped_folder
 
 #: A YAML file in a folder is taken for a spec when a line starts with one of these.
 _MARKS = re.compile(
-    r"^(?:['\"]?(?:op|forward|surrogate|extension)['\"]?\s*:|#.*\bgradlint\b)", re.M
+    r"^(?:['\"]?(?:op|forward|surrogate|extension)['\"]?\s*:|#.*\$?schema\b.*gradlint)",
+    re.MULTILINE,
 )
 
 #: Fewer bytes than this are read to tell whether a YAML file is a spec.

@@ -71,15 +71,15 @@ def library_op(thing: Any, name: str | None = None) -> Op:
 
 
 def _main_overload(packet: Any) -> Any:
-    """The overload whose parameters stand for the op: the default one, else that of most tensors
-    (``aten.add`` also has overloads for plain numbers)."""
+    """The overload whose parameters stand for the op: among those that take tensors (the default
+    one of ``aten.add`` takes plain numbers) the default one, else that of most tensors."""
     overloads = [getattr(packet, name) for name in packet.overloads()]
 
-    def rank(overload: Any) -> tuple[bool, int, int]:
+    def rank(overload: Any) -> tuple[bool, bool, int, int]:
         arguments = overload._schema.arguments
         outputs = sum(argument.is_out for argument in arguments)
         tensors = sum(str(argument.type) == "Tensor" for argument in arguments)
-        return overload._overloadname == "default", -outputs, tensors
+        return tensors > 0, overload._overloadname == "default", -outputs, tensors
 
     return max(overloads, key=rank)
 
