@@ -1,0 +1,228 @@
+"""One attempt: build the arguments of a plan, run forward and backward, see what came of it."""
+
+from __future__ import annotations
+
+import traceback
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gradlint.inputs._plan import Plan
+from gradlint.inputs._sample import map_tensors
+from gradlint.inputs._values import Built, build
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.targets import Op
+
+#: Engine texts that say that backward broke its contract: the op's fault, not the inputs'.
+_CONTRACT = (
+    "returned an incorrect number of gradients",
+    "returned a gradient different than None",
+    "expected Variable or None",
+    "expected Tensor or None",
+)
+_LEAF = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
+
+
+@dataclass
+class Frame:
+    """A level of the traceback inside the user's code."""
+
+    filename: str
+    line: int
+    names: dict[str, Any]
+    globals: dict[str, Any]
+
+
+@dataclass
+class Failure:
+    """Why an attempt failed: the phase, the exception's type and text, the user's frames."""
+
+    phase: str
+    kind: str
+    text: str
+    frames: list[Frame] = field(default_factory=list)
+    attribute: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}" if self.text else self.kind
+
+
+@dataclass
+class Trial:
+    """The outcome of an attempt.
+
+    Args:
+        score: 0 forward raised; 1 forward ran but no floating output requires grad; 2 outputs
+            are not finite; 3 backward raised; 4 gradients are not finite or all zero;
+            5 some input's gradient is zero or missing; 6 everything is well.
+        failure: what was raised, in forward or backward.
+        contract: backward broke the contract of autograd (the inputs are not to blame).
+        built: the arguments, as passed.
+        zero: number of differentiable tensors without a gradient or with an all-zero one.
+        progress: line of forward that raised; a later one means that more of it ran.
+    """
+
+    score: int
+    failure: Failure | None = None
+    contract: bool = False
+    built: Built | None = None
+    zero: int = 0
+    progress: int = 0
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+
+def attempt(
+    op: Op, plan: Plan, seed: int, keywords: frozenset[str], *, backward: bool = True
+) -> Trial:
+    """Run ``op`` once on fresh arguments made from ``plan``."""
+    try:
+        built = build(plan, seed, keywords)
+    except Exception as error:
+        return Trial(0, Failure("inputs", type(error).__name__, str(error)))
+    return run(op, built, plan.working, seed, backward=backward)
+
+
+def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True) -> Trial:
+    """Run ``op`` once on copies of the arguments in ``built``."""
+    import torch
+
+    from gradlint.trace._phase import phase
+
+    torch.manual_seed(seed)
+    leaves: list[torch.Tensor] = []
+    try:
+        with torch.enable_grad(), phase("forward"):
+            try:
+                outputs = _call(op, built, working, leaves, clone=False)
+            except RuntimeError as error:
+                if not any(text in str(error) for text in _LEAF):
+                    raise
+                leaves.clear()
+                outputs = _call(op, built, working, leaves, clone=True)
+            tensors = list(_tensors(outputs))
+            finite = _finite(tensors)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        failure = _failure("forward", error, _home(op))
+        progress = failure.frames[0].line if failure.frames else 0
+        return Trial(0, failure, built=built, progress=progress)
+    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+    connected = [t for t in tensors if t.requires_grad and _inexact(t) and t.numel()]
+    if not tensors:
+        text = "forward returned no tensor"
+        return Trial(0, Failure("forward", "TypeError", text), built=built, progress=10**6)
+    if not connected:
+        return Trial(1, built=built, shapes=shapes)
+    if not finite:
+        return Trial(2, built=built, shapes=shapes)
+    if not backward:
+        return Trial(6, built=built, shapes=shapes)
+    try:
+        with torch.enable_grad(), phase("backward"):
+            cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
+            gradients = torch.autograd.grad(connected, leaves, cotangents, allow_unused=True)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        failure = _failure("backward", error, _home(op))
+        contract = any(text in failure.text for text in _CONTRACT)
+        return Trial(3, failure, contract, built, shapes=shapes)
+    return _judged(list(gradients), built, shapes)
+
+
+def _judged(
+    gradients: list[torch.Tensor | None], built: Built, shapes: tuple[tuple[int, ...], ...]
+) -> Trial:
+    given = [gradient for gradient in gradients if gradient is not None]
+    nonzero = [g for g in given if bool((g.detach() != 0).any())]
+    zero = len(gradients) - len(nonzero)
+    if not nonzero or not _finite(given):
+        return Trial(4, built=built, zero=zero, shapes=shapes)
+    return Trial(5 if zero else 6, built=built, zero=zero, shapes=shapes)
+
+
+def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clone: bool) -> Any:
+    import torch
+
+    def place(tensor: torch.Tensor) -> torch.Tensor:
+        copy = tensor.detach().clone()
+        if not tensor.requires_grad:
+            return copy
+        copy.requires_grad_(True)
+        leaves.append(copy)
+        return copy.clone() if clone else copy
+
+    args, kwargs = map_tensors((built.args, built.kwargs), place)
+    if op.module is None:
+        return op.call(*args, **kwargs)
+    dtype = getattr(torch, working)
+    state = {}
+    for name, value in (*op.module.named_parameters(), *op.module.named_buffers()):
+        copy = value.detach().clone()
+        if copy.is_floating_point():
+            copy = copy.to(dtype)
+        if value.requires_grad:
+            copy.requires_grad_(True)
+            leaves.append(copy)
+        state[name] = copy
+    return torch.func.functional_call(op.module, state, args, kwargs)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _tensors(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _tensors(part)
+
+
+def _inexact(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _finite(tensors: list[torch.Tensor]) -> bool:
+    import torch
+
+    for tensor in tensors:
+        if _inexact(tensor):
+            values = tensor.detach()
+            if values.layout != torch.strided:
+                values = values.to_dense()
+            if not bool(torch.isfinite(values).all()):
+                return False
+    return True
+
+
+def _home(op: Op) -> str:
+    """The module of the op: its frames are the user's even where it is part of a library."""
+    return getattr(op.function or op.defining or op.call, "__module__", None) or ""
+
+
+def _failure(phase: str, error: BaseException, home: str) -> Failure:
+    try:
+        text = str(error)
+    except BaseException:
+        text = "(its message can't be read)"
+    found = Failure(phase, type(error).__name__, text, _frames(error.__traceback__, home))
+    if isinstance(error, AttributeError):
+        found.attribute = getattr(error, "name", "") or ""
+    error.__traceback__ = None
+    return found
+
+
+def _frames(trace: types.TracebackType | None, home: str) -> list[Frame]:
+    """The user's frames, outermost first; torch's, numpy's and gradlint's own are left out."""
+    found = []
+    for frame, line in traceback.walk_tb(trace):
+        module = frame.f_globals.get("__name__") or ""
+        root = module.split(".")[0]
+        if module != home and root in ("torch", "numpy", "gradlint", "contextlib", "functools"):
+            continue
+        found.append(Frame(frame.f_code.co_filename, line, dict(frame.f_locals), frame.f_globals))
+    return found

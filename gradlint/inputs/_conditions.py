@@ -1,0 +1,242 @@
+"""Moves that make a failed ``assert`` or ``if …: raise`` of the user's code come out right."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gradlint.inputs._attempt import Frame
+from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._frames import Scene, evaluate
+from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
+from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
+from gradlint.inputs._proposals import of_kind
+
+_EQUAL = (ast.Eq, ast.Is)
+_DIFFERENT = (ast.NotEq, ast.IsNot)
+_KIND_WORDS = (
+    ("Tensor", "tensor"),
+    ("Parameter", "tensor"),
+    ("int", "int"),
+    ("float", "float"),
+    ("bool", "bool"),
+    ("str", "str"),
+    ("tuple", "shape"),
+    ("list", "tensors"),
+    ("dict", "dict"),
+    ("Module", "module"),
+)
+
+
+def from_conditions(scene: Scene) -> Iterator[Plan]:
+    """Plans under which the condition that stopped the code would have held."""
+    for test, truth, frame in scene.conditions():
+        yield from _want(scene, test, truth, frame)
+
+
+def _want(scene: Scene, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            known, holds = evaluate(value, frame)
+            if not known or _truth(holds) is not truth:
+                yield from _want(scene, value, truth, frame)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _want(scene, test.operand, not truth, frame)
+    elif isinstance(test, ast.Compare):
+        sides = [test.left, *test.comparators]
+        for left, operator, right in zip(sides, test.ops, sides[1:], strict=False):
+            yield from _compare(scene, left, operator, right, truth, frame)
+    elif isinstance(test, ast.Call):
+        yield from _call(scene, test, truth, frame)
+    elif isinstance(test, ast.Name) and test.id in scene.plan.names:
+        if isinstance(scene.plan.guess(test.id), ValueGuess):
+            yield scene.plan.changed(test.id, ValueGuess(truth, "bool"), 0.3)
+
+
+def _truth(value: Any) -> bool | None:
+    try:
+        return bool(value)
+    except Exception:
+        return None
+
+
+def _compare(
+    scene: Scene, left: ast.expr, operator: ast.cmpop, right: ast.expr, truth: bool, frame: Frame
+) -> Iterator[Plan]:
+    wants_equal = isinstance(operator, _EQUAL if truth else _DIFFERENT)
+    wants_member = isinstance(operator, ast.In if truth else ast.NotIn)
+    for one, other in ((left, right), (right, left)):
+        known, value = evaluate(other, frame)
+        if not known:
+            continue
+        if wants_equal or wants_member:
+            options = list(value) if wants_member and one is left and _listed(value) else [value]
+            for step, option in enumerate(options[:4]):
+                yield from _make_equal(scene, one, option, frame, 0.1 * step)
+        elif one is left or not isinstance(operator, (ast.In, ast.NotIn)):
+            yield from _make_ordered(scene, one, operator, value, truth, one is left, frame)
+
+
+def _listed(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset, dict))
+
+
+def _make_equal(
+    scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float
+) -> Iterator[Plan]:
+    """Plans under which ``node`` would be ``value``."""
+    import torch
+
+    plan = scene.plan
+    name = _rank_subject(scene, node, frame)
+    if name and type(value) is int and 0 <= value <= 6:
+        yield with_rank(plan, name, value, 0.1 + cost)
+        return
+    if isinstance(value, torch.dtype):
+        yield from _make_dtype(scene, node, value, frame, cost)
+        return
+    if isinstance(node, ast.Name) and node.id in plan.names:
+        if isinstance(plan.guess(node.id), ValueGuess) and not isinstance(value, torch.Tensor):
+            yield plan.changed(node.id, ValueGuess(value, type(value).__name__), 0.15 + cost)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        yield from _make_multiple(scene, node, frame)
+        return
+    known, current = evaluate(node, frame)
+    if not known:
+        return
+    if type(current) is int and type(value) is int:
+        for plan_ in pairs_to_plans(scene, [(current, value)]):
+            yield replace(plan_, cost=plan_.cost + cost - 0.1)
+    elif isinstance(current, (tuple, list)) and isinstance(value, (tuple, list)):
+        pairs = [
+            (a, b)
+            for a, b in zip(current, value, strict=False)
+            if type(a) is int and type(b) is int and a != b
+        ]
+        if len(current) != len(value):
+            for name in scene.named(node, frame):
+                if rank_of(plan, name) == len(current):
+                    yield with_rank(plan, name, len(value), 0.2 + cost)
+        else:
+            yield from pairs_to_plans(scene, pairs)
+
+
+def _make_dtype(
+    scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float
+) -> Iterator[Plan]:
+    import torch
+
+    if value.is_floating_point:
+        wanted = str(value).removeprefix("torch.")
+        if wanted in ("float32", "float64") and scene.plan.working != wanted:
+            yield replace(scene.plan, working=wanted, cost=scene.plan.cost + 0.3)
+        dtype = "float"
+    elif value.is_complex:
+        dtype = "complex"
+    else:
+        dtype = "bool" if value == torch.bool else "int"
+    for name in scene.named(node, frame):
+        guess = scene.plan.guess(name)
+        if isinstance(guess, TensorGuess) and guess.dtype != dtype:
+            grad = dtype in ("float", "complex")
+            yield scene.plan.changed(name, replace(guess, dtype=dtype, grad=grad), 0.1 + cost)
+
+
+def _make_multiple(scene: Scene, node: ast.BinOp, frame: Frame) -> Iterator[Plan]:
+    """``size % k == 0``: the smallest multiple of k that is at least 2k."""
+    known_size, size = evaluate(node.left, frame)
+    known_step, step = evaluate(node.right, frame)
+    if not (known_size and known_step and type(size) is int and type(step) is int and step > 0):
+        return
+    for multiple in (2 * step, 3 * step):
+        for symbol in scene.labels.get(size, ()):
+            if not symbol.startswith("="):
+                yield scene.plan.sized(symbol, multiple, 0.15)
+    name = node.right.id if isinstance(node.right, ast.Name) else ""
+    if name in scene.plan.names:
+        yield scene.plan.changed(name, ValueGuess(1, "int"), 0.4)
+
+
+def _make_ordered(
+    scene: Scene,
+    node: ast.expr,
+    operator: ast.cmpop,
+    value: Any,
+    truth: bool,
+    on_left: bool,
+    frame: Frame,
+) -> Iterator[Plan]:
+    """Plans under which ``node <operator> value`` has the wanted truth."""
+    plan = scene.plan
+    greater = isinstance(operator, (ast.Gt, ast.GtE)) == on_left
+    if not truth:
+        greater = not greater
+    name = _rank_subject(scene, node, frame)
+    if type(value) is int:
+        if name:
+            rank = value + 1 if greater else value - 1
+            for wanted in (rank, value):
+                if 0 <= wanted <= 6 and wanted != rank_of(plan, name):
+                    yield with_rank(plan, name, wanted, 0.15)
+            return
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(node, ast.Name) and node.id in plan.names:
+            if isinstance(plan.guess(node.id), ValueGuess):
+                steps = (1, 2, 0) if greater else (-1, -2, 0)
+                for index, step in enumerate(steps):
+                    near = value + step if isinstance(value, int) else value + 0.7 * step
+                    yield plan.changed(node.id, ValueGuess(near, "number"), 0.2 + 0.1 * index)
+        known, current = evaluate(node, frame)
+        if known and type(current) is int and type(value) is int:
+            for symbol in scene.labels.get(current, ()):
+                if not symbol.startswith("="):
+                    yield plan.sized(symbol, max(value + (1 if greater else -1), 1), 0.3)
+    # A condition on values: try the domains in which such conditions hold.
+    for suspect in scene.named(node, frame):
+        guess = plan.guess(suspect)
+        if isinstance(guess, TensorGuess) and guess.dtype == "float" and not name:
+            for index, domain in enumerate(("unit", "positive", "small", "above")):
+                if domain != guess.domain:
+                    yield plan.changed(suspect, replace(guess, domain=domain), 0.4 + 0.1 * index)
+
+
+def _call(scene: Scene, test: ast.Call, truth: bool, frame: Frame) -> Iterator[Plan]:
+    plan = scene.plan
+    text = ast.unparse(test.func)
+    if text == "isinstance" and len(test.args) == 2 and truth:
+        classes = ast.unparse(test.args[1])
+        for name in scene.named(test.args[0], frame)[:1]:
+            evidence = scene.evidence.get(name) or Evidence(name)
+            for word, kind in _KIND_WORDS:
+                if word in classes:
+                    for guess, extra in of_kind(evidence, kind)[:3]:
+                        yield plan.changed(name, guess, 0.15 + extra)
+    elif text.endswith(("is_floating_point", "is_complex", "is_tensor")) and truth:
+        kind = "complex" if text.endswith("is_complex") else "tensor"
+        for name in scene.named(test, frame)[:1]:
+            evidence = scene.evidence.get(name) or Evidence(name)
+            for guess, extra in of_kind(evidence, kind)[:2]:
+                yield plan.changed(name, guess, 0.15 + extra)
+    elif text.endswith(("all", "any", "allclose", "equal")):
+        for argument in (*test.args, test.func):
+            for part in ast.walk(argument):
+                if isinstance(part, ast.Compare):
+                    yield from _want(scene, part, truth, frame)
+
+
+def _rank_subject(scene: Scene, node: ast.expr, frame: Frame) -> str:
+    """The parameter whose number of axes ``node`` is; empty when it is something else."""
+    subject: ast.expr | None = None
+    if isinstance(node, ast.Attribute) and node.attr == "ndim":
+        subject = node.value
+    elif isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("dim", "ndimension"):
+            subject = node.func.value
+        elif isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
+            subject = node.args[0]
+    if subject is None:
+        return ""
+    names = scene.named(subject, frame)
+    return names[0] if names and rank_of(scene.plan, names[0]) is not None else ""

@@ -1,0 +1,100 @@
+"""What is known about each parameter before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Marks a parameter without default.
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+#: Kinds a parameter can be. "tensor" is a floating one, "index" an integer one, "mask" boolean.
+KINDS = (
+    "tensor",
+    "complex",
+    "index",
+    "mask",
+    "int",
+    "float",
+    "bool",
+    "str",
+    "shape",
+    "tensors",
+    "dict",
+    "callable",
+    "module",
+    "dtype",
+    "device",
+    "none",
+    "value",
+)
+TENSOR_KINDS = frozenset({"tensor", "complex", "index", "mask"})
+
+
+@dataclass
+class Evidence:
+    """Everything gathered about one parameter.
+
+    Args:
+        name: its name in forward.
+        passing: "positional", "varargs" or "keyword".
+        default: its default, or :data:`MISSING`.
+        weights: kind → weight of the evidence for it.
+        ranks: rank → weight, for a tensor.
+        least_rank: smallest rank that the code can work with.
+        values: values the code compares it with, or that a caller passes; likeliest first.
+        differentiable: True when backward returns something at its position, False for a
+            literal None, None when unknown.
+        optional: whether None is allowed, as far as the code shows.
+        shape: names of its axes from documentation; empty when it says nothing.
+        length: number of elements it is unpacked into, for a sequence.
+        nested: further evidence about the elements of a sequence.
+    """
+
+    name: str
+    passing: str = "positional"
+    default: Any = MISSING
+    weights: dict[str, float] = field(default_factory=dict)
+    ranks: dict[int, float] = field(default_factory=dict)
+    least_rank: int = 0
+    values: list[Any] = field(default_factory=list)
+    classes: list[type] = field(default_factory=list)
+    differentiable: bool | None = None
+    optional: bool = False
+    shape: tuple[str, ...] = ()
+    length: int | None = None
+
+    def say(self, kind: str, weight: float) -> None:
+        """Add ``weight`` to ``kind``."""
+        self.weights[kind] = self.weights.get(kind, 0.0) + weight
+
+    def rank(self, rank: int, weight: float) -> None:
+        """Add ``weight`` to rank ``rank``."""
+        self.ranks[rank] = self.ranks.get(rank, 0.0) + weight
+
+    def at_least(self, rank: int) -> None:
+        """The code reads an axis that only a tensor of ``rank`` or more has."""
+        self.least_rank = max(self.least_rank, rank)
+
+    def suggest(self, value: Any, *, first: bool = False) -> None:
+        """A value worth trying."""
+        if all(repr(value) != repr(known) for known in self.values):
+            if first:
+                self.values.insert(0, value)
+            else:
+                self.values.append(value)
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default and is no ``*args``."""
+        return self.default is MISSING and self.passing != "varargs"
+
+    def ordered_kinds(self) -> list[tuple[str, float]]:
+        """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
+        weights = {kind: min(weight, 9.0) for kind, weight in self.weights.items()}
+        for kind, floor in (("tensor", 0.6), ("float", 0.3), ("int", 0.2), ("bool", 0.1)):
+            weights[kind] = max(weights.get(kind, 0.0), floor)
+        # Nothing at all is known: most arguments of operators are tensors.
+        ordered = sorted(weights.items(), key=lambda item: -item[1])
+        top = ordered[0][1]
+        return [(kind, min(0.5 * (top - weight), 4.0)) for kind, weight in ordered if weight > 0]

@@ -1,0 +1,161 @@
+"""From a plan that works to one that shows more: small unequal sizes, no needless square, wide
+index ranges; and a few variants of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from gradlint.inputs import _names
+from gradlint.inputs._attempt import Trial, attempt
+from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
+from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._search import Found, Search
+
+#: Elements that a tensor of a sample should have at most.
+ELEMENTS = 64
+#: Final sizes, tried in order: unequal and small, the second where tensors would get large.
+_POOLS = (
+    tuple(range(3, 40)),
+    tuple(range(2, 40)),
+    (2, 3, 4, 2, 3, 4, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
+)
+#: Variants beside the main sample.
+VARIANTS = 3
+
+
+def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
+    """The plan with everything changed that makes it more telling and keeps it working."""
+    plan, trial = found.plan, found.trial
+    for step in (_without_squares, _small, _wide_indices):
+        plan, trial = step(search, plan, trial)
+    return plan, trial
+
+
+def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
+    """The trial of ``plan`` if it is as good as ``known``."""
+    trial = attempt(search.op, plan, search.seed, search.keywords)
+    search.attempts += 1
+    good = trial.score >= known.score and trial.zero <= known.zero
+    return trial if good else None
+
+
+def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Split the symbols that stand twice in one tensor, where the op allows it."""
+    for name, guess in list(plan.tensors()):
+        if len(set(guess.axes)) == len(guess.axes) or guess.domain == "spd":
+            continue
+        current = plan.guess(name)
+        if not isinstance(current, TensorGuess):
+            continue
+        for index, axis in enumerate(current.axes):
+            if axis in current.axes[:index] and not axis.startswith("="):
+                fresh = (*current.axes[:index], f"{name}.{index}'", *current.axes[index + 1 :])
+                split = plan.changed(name, replace(current, axes=fresh))
+                better = _try(search, split, trial)
+                if better is not None:
+                    return _without_squares(search, split, better)
+    if len(set(plan.pool)) == 1:
+        unequal = replace(plan, pool=_POOLS[0])
+        better = _try(search, unequal, trial)
+        if better is not None:
+            return unequal, better
+    return plan, trial
+
+
+def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    for pool in _POOLS:
+        smaller = replace(plan, pool=pool)
+        if _largest(smaller) > ELEMENTS and pool is not _POOLS[-1]:
+            # Larger than wished, but with all sizes different, if nothing smaller works.
+            if not (pool is _POOLS[1] and _largest(smaller) <= 2 * ELEMENTS):
+                continue
+        better = _try(search, smaller, trial)
+        if better is not None:
+            return smaller, better
+    for pool in _POOLS[:2]:
+        smaller = replace(plan, pool=pool)
+        if _largest(smaller) < _largest(plan):
+            better = _try(search, smaller, trial)
+            if better is not None:
+                return smaller, better
+    return plan, trial
+
+
+def _largest(plan: Plan) -> int:
+    sizes = plan.sizes()
+    return max((prod(sizes[a] for a in guess.axes) for _, guess in plan.tensors()), default=0)
+
+
+def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Integer tensors reach as far as the op lets them: up to the size of some axis."""
+    sizes = sorted(set(plan.sizes().values()), reverse=True)
+    for name, guess in list(plan.tensors()):
+        current = plan.guess(name)
+        if guess.dtype != "int" or guess.domain != "real" or not isinstance(current, TensorGuess):
+            continue
+        now = current.high or (sizes[-1] if sizes else 3)
+        for high in [size for size in sizes if size > now][:4]:
+            wider = plan.changed(name, replace(current, high=high))
+            better = _try(search, wider, trial)
+            if better is not None:
+                plan, trial = wider, better
+                break
+    return plan, trial
+
+
+def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Plan, Trial]]:
+    """Other samples that tell more: label, plan, trial; at most :data:`VARIANTS`."""
+    given = 0
+    for label, other, least in _candidates(search, plan):
+        if given >= VARIANTS:
+            return
+        outcome = attempt(search.op, other, search.seed, search.keywords)
+        if outcome.score < least and label.endswith("given"):
+            # A tensor in place of a default: its shape has to be found.
+            mended = search.mend(other)
+            if mended is not None:
+                other, outcome = mended.plan, mended.trial
+        if outcome.score >= min(least, trial.score) and outcome.score >= 3:
+            given += 1
+            yield label, other, outcome
+
+
+def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
+    """Label, plan, least score that makes it worth reporting."""
+    # A permutation is one along the last axis.
+    ordered = any("perm" in guess.domain for _, guess in plan.tensors())
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        item = search.evidence[name]
+        if isinstance(guess, (TensorGuess, GroupGuess)):
+            if item.default is None:
+                yield f"{name}=None", plan.changed(name, ValueGuess(None, "default")), 3
+            continue
+        if _takes_tensor(item, search):
+            for proposal, _ in search.proposals[name]:
+                if isinstance(proposal, TensorGuess):
+                    yield f"{name} given", plan.changed(name, proposal), 6
+                    break
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        value = search.evidence[name].default if isinstance(guess, Omitted) else None
+        if isinstance(guess, ValueGuess):
+            value = guess.value
+        if isinstance(value, bool):
+            yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
+        elif type(value) is int and _names.is_axis(name) and value in (-1, 0, 1) and not ordered:
+            other = 0 if value else 1
+            yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
+        elif isinstance(value, str):
+            for text in search.evidence[name].values[:4]:
+                if isinstance(text, str) and text != value:
+                    yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
+
+
+def _takes_tensor(item: Evidence, search: Search) -> bool:
+    """Whether a parameter that got no tensor may well take one."""
+    if item.default is None:
+        likely = sum(item.weights.get(kind, 0.0) for kind in TENSOR_KINDS)
+        others = [weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS]
+        return likely >= 3.0 and likely > max(others, default=0.0)
+    return bool(item.differentiable) and search.op.kind == "function"

@@ -1,0 +1,195 @@
+"""All evidence about an op's parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradlint.inputs._annotations import read_annotation, read_default, read_name
+from gradlint.inputs._docs import read_docs
+from gradlint.inputs._evidence import MISSING, Evidence
+from gradlint.inputs._returns import read_returns
+from gradlint.inputs._source import plain_function, syntax
+from gradlint.inputs._usage import Reader
+
+if TYPE_CHECKING:
+    from gradlint.targets import Op
+
+
+def gather(op: Op) -> list[Evidence]:
+    """One :class:`Evidence` for every parameter of ``op``, in order."""
+    signature = op.signature
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    found = []
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        passing = {
+            inspect.Parameter.VAR_POSITIONAL: "varargs",
+            inspect.Parameter.KEYWORD_ONLY: "keyword",
+        }.get(parameter.kind, "positional")
+        default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
+        evidence = Evidence(parameter.name, passing, default)
+        read_default(evidence)
+        read_name(evidence)
+        read_annotation(evidence, parameter.annotation)
+        found.append(evidence)
+    schema = _schema(op)
+    if schema is not None:
+        found = _from_schema(schema)
+    elif signature is None:
+        found = [Evidence("args", "varargs")]
+    _read_code(op, found)
+    _read_calls(op, found)
+    for evidence in found:
+        if evidence.passing == "varargs" and not evidence.length:
+            evidence.weights = {"tensors": 5.0}
+    return found
+
+
+def _read_code(op: Op, found: list[Evidence]) -> None:
+    forward, owner = _forward(op)
+    if forward is None:
+        return
+    names = {evidence.name: evidence for evidence in found}
+    attributes: dict[str, Evidence] = {}
+    saved: list[Evidence | None] = []
+    shared: dict[str, Any] = {"owner": owner, "attributes": attributes, "saved": saved}
+    ctx = _context_name(forward) if owner is not None else ""
+    if ctx in names:
+        ctx = ""
+    Reader(dict(names), forward, ctx=ctx, **shared).read()
+    if owner is not None and op.function is not None:
+        setup = plain_function(getattr(owner, "setup_context", None))
+        tree = syntax(setup) if setup is not None and not _from_torch(setup) else None
+        if setup is not None and tree is not None:
+            arguments = [argument.arg for argument in tree.args.args]
+            # classmethods take cls first
+            arguments = arguments[-3:]
+            if len(arguments) == 3:
+                Reader({}, setup, ctx=arguments[0], inputs=(arguments[1], found), **shared).read()
+        backward = plain_function(getattr(owner, "backward", None))
+        if backward is None or _from_torch(backward):
+            backward = plain_function(getattr(owner, "vjp", None))
+        if backward is not None and not _from_torch(backward):
+            Reader({}, backward, ctx=_context_name(backward), **shared).read()
+            read_returns(backward, found)
+    read_docs([forward, owner], found)
+
+
+def _forward(op: Op) -> tuple[Callable[..., Any] | None, type | None]:
+    """The Python function behind ``op`` and, for a Function or module, its class."""
+    if op.function is not None:
+        return plain_function(getattr(op.function, "forward", None)), op.function
+    if op.module is not None:
+        return plain_function(type(op.module).forward), type(op.module)
+    return plain_function(op.call) or plain_function(op.defining), None
+
+
+def _context_name(function: Callable[..., Any]) -> str:
+    tree = syntax(function)
+    arguments = [argument.arg for argument in tree.args.args] if tree else []
+    if arguments and arguments[0] in ("cls", "self") and len(arguments) > 1:
+        return arguments[1]
+    return arguments[0] if arguments else ""
+
+
+def _from_torch(function: Callable[..., Any]) -> bool:
+    return (function.__module__ or "").startswith("torch.autograd.")
+
+
+def _read_calls(op: Op, found: list[Evidence]) -> None:
+    """Values that the module's own wrappers pass, where the reader of call sites is there."""
+    try:
+        from gradlint.targets._calls import call_hints
+    except ImportError:
+        return
+    try:
+        sites = call_hints(op)
+    except Exception:
+        return
+    names = {evidence.name: evidence for evidence in found}
+    for site in sites:
+        for name, hint in site.items():
+            evidence = names.get(name)
+            if evidence is None:
+                continue
+            if getattr(hint, "has_value", False):
+                value = hint.value
+                if value is None:
+                    evidence.optional = True
+                    evidence.say("none", 0.5)
+                    continue
+                evidence.suggest(value)
+                for kind, types in (
+                    ("bool", bool),
+                    ("int", int),
+                    ("float", float),
+                    ("str", str),
+                    ("shape", (tuple, list)),
+                    ("dict", dict),
+                ):
+                    if isinstance(value, types):
+                        evidence.say(kind, 2.5)
+                        break
+            read_annotation(evidence, getattr(hint, "annotation", None))
+            passed = getattr(hint, "name", "") or ""
+            if passed and passed != name:
+                other = Evidence(passed)
+                read_name(other)
+                for kind, weight in other.weights.items():
+                    evidence.say(kind, 0.4 * weight)
+
+
+def _schema(op: Op) -> Any:
+    """The schema of a library op: the overload's own, or the packet's first usable one."""
+    if op.kind != "library":
+        return None
+    schema = getattr(op.call, "_schema", None)
+    if schema is not None:
+        return schema
+    try:
+        names = op.call.overloads()  # type: ignore[attr-defined]
+        chosen = "default" if "default" in names else names[0]
+        return getattr(op.call, chosen)._schema
+    except Exception:
+        return None
+
+
+def _from_schema(schema: Any) -> list[Evidence]:
+    found = []
+    for argument in schema.arguments:
+        default = MISSING
+        if argument.has_default_value():
+            default = argument.default_value
+        evidence = Evidence(
+            argument.name, "keyword" if argument.kwarg_only else "positional", default
+        )
+        read_default(evidence)
+        read_name(evidence)
+        text = str(argument.type)
+        inner = re.sub(r"^Optional\[(.*)\]$", r"\1", text)
+        evidence.optional = evidence.optional or inner != text
+        kind = {
+            "Tensor": "tensor",
+            "List[Tensor]": "tensors",
+            "List[int]": "shape",
+            "List[SymInt]": "shape",
+            "int": "int",
+            "SymInt": "int",
+            "float": "float",
+            "number": "float",
+            "bool": "bool",
+            "str": "str",
+            "Device": "device",
+            "ScalarType": "dtype",
+        }.get(inner, "none" if evidence.optional else "tensor")
+        evidence.say(kind, 20.0)
+        if kind == "tensor":
+            for other in ("index", "mask"):
+                if other in evidence.weights:
+                    evidence.say(other, 16.0)
+        found.append(evidence)
+    return found

@@ -1,0 +1,327 @@
+"""Samples that the user gives: what ``--inputs`` names or ``sample_inputs`` returns."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from gradlint._errors import GradlintError, InputsError
+from gradlint.inputs._sample import Sample, map_tensors, short_text
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.targets import Op
+
+FORMS = (
+    "Expected one tuple of arguments, one tensor, a list of tuples, or a dict name → tuple; "
+    "for example `return torch.randn(3, 4), torch.randn(5, 4), -1`."
+)
+_FILE = re.compile(r"^(?P<path>.+\.py)::?(?P<name>[A-Za-z_][\w.]*)$")
+_MODULE = re.compile(r"^(?P<path>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)::?(?P<name>[A-Za-z_][\w.]*)$")
+
+
+def from_option(op: Op, text: str, seed: int) -> list[Sample]:
+    """Samples from the text of ``--inputs``.
+
+    Args:
+        op: the operator they are for.
+        text: ``path/file.py:function``, ``pkg.mod:function``, or an expression such as
+            ``randn(3, 4), None, dim=-1``.
+        seed: seed of the random values drawn on the way.
+
+    Raises:
+        InputsError: no such file or function, it raised, or what it gave is of no use.
+    """
+    stripped = text.strip()
+    place = f"--inputs {short_text(text, 80)}"
+    match = _FILE.match(stripped) or _MODULE.match(stripped)
+    if match is None:
+        return _from_expression(op, stripped, seed, place)
+    if stripped.endswith(".py") or _FILE.match(stripped):
+        module = _load_file(match["path"], place)
+    else:
+        module = _load_module(match["path"], place)
+    function = _attribute(module, match["name"], place)
+    if not callable(function):
+        return samples_from(op, function, "--inputs", place)
+    return from_function(op, function, seed, "--inputs", place)
+
+
+def from_function(
+    op: Op, function: Callable[[], Any], seed: int, origin: str, place: str
+) -> list[Sample]:
+    """Samples from a zero-argument function."""
+    import torch
+
+    torch.manual_seed(seed)
+    try:
+        value = function()
+    except (Exception, SystemExit) as error:
+        raise InputsError(
+            f"the function raised {_said(error)}{_where(error)}",
+            place=place,
+            hint=f"It is called without arguments. {FORMS}",
+        ) from error
+    return samples_from(op, value, origin, place)
+
+
+def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
+    from gradlint.expressions import parse_arguments
+
+    try:
+        args, kwargs = parse_arguments(text).evaluate(seed)
+    except GradlintError as error:
+        hint = error.hint or (
+            "Write the arguments as in a call, for example "
+            '"randn(3, 4), randn(5, 4), None, dim=-1", or name a function: '
+            "path/file.py:function or pkg.mod:function."
+        )
+        raise InputsError(error.message, place=place, hint=hint) from error
+    except Exception as error:
+        raise InputsError(
+            f"the expression raised {_said(error)}",
+            place=place,
+            hint="Check the shapes and values in it.",
+        ) from error
+    return [_sample(op, "--inputs", "--inputs", tuple(args), dict(kwargs), place)]
+
+
+def samples_from(op: Op, value: Any, origin: str, place: str) -> list[Sample]:
+    """Samples from what the user's function returned.
+
+    Args:
+        op: the operator.
+        value: a tuple of arguments, a tensor, a list of those, a dict name → those, or samples.
+        origin: "--inputs" or "sample_inputs".
+        place: what to name in an error.
+
+    Raises:
+        InputsError: ``value`` is of no use; the message says what came and what is expected.
+    """
+    import torch
+
+    if isinstance(value, (Sample, tuple, torch.Tensor)):
+        return [_of_one(op, value, origin, origin, place)]
+    if isinstance(value, list):
+        if not value:
+            raise InputsError("it gave an empty list: no samples", place=place, hint=FORMS)
+        many = len(value) > 1
+        return [
+            _of_one(op, item, f"{origin}[{index}]" if many else origin, origin, place)
+            for index, item in enumerate(value)
+        ]
+    if isinstance(value, dict):
+        return _of_dict(op, value, origin, place)
+    shown = "None" if value is None else f"{_article(value)}, {short_text(value, 40)}"
+    hint = FORMS
+    if inspect.isgenerator(value):
+        shown, hint = "a generator", f"Put list(…) around it. {FORMS}"
+    elif value is None:
+        hint = f"Is a `return` missing? {FORMS}"
+    raise InputsError(f"it gave {shown}", place=place, hint=hint)
+
+
+def _of_dict(op: Op, value: dict[Any, Any], origin: str, place: str) -> list[Sample]:
+    if not value:
+        raise InputsError("it gave an empty dict: no samples", place=place, hint=FORMS)
+    names = set(op.signature.parameters) if op.signature is not None else set()
+    keys = [str(key) for key in value]
+    if set(keys) <= names and not all(isinstance(item, tuple) for item in value.values()):
+        order = ", ".join(key for key in op.signature.parameters if key in keys)  # type: ignore[union-attr]
+        raise InputsError(
+            f"it gave a dict with the names of forward's parameters as keys ({', '.join(keys)})",
+            place=place,
+            hint=f"Return a tuple in forward's order: ({order}). A dict names several samples: "
+            '{"small": (…), "large": (…)}.',
+        )
+    return [
+        _of_one(op, item, str(key), origin, f"{place}, sample {key!r}")
+        for key, item in value.items()
+    ]
+
+
+def _of_one(op: Op, item: Any, label: str, origin: str, place: str) -> Sample:
+    import torch
+
+    if isinstance(item, Sample):
+        made = _sample(op, item.label, origin, item.args, item.kwargs, place)
+        return replace(made, notes=list(item.notes), domains=dict(item.domains))
+    if isinstance(item, torch.Tensor):
+        item = (item,)
+    if not isinstance(item, tuple):
+        where = f" for sample {label!r}" if label != origin else ""
+        raise InputsError(
+            f"it gave {_article(item)}{where}, {short_text(item, 40)}, not a tuple of arguments",
+            place=place,
+            hint=FORMS,
+        )
+    return _sample(op, label, origin, item, {}, place)
+
+
+def _sample(
+    op: Op, label: str, origin: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: str
+) -> Sample:
+    import torch
+
+    if op.signature is not None:
+        try:
+            op.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InputsError(
+                f"the arguments do not fit: {error}",
+                place=place,
+                hint=f"{op.name} takes {op.signature}; {len(args)} positional given.",
+            ) from error
+    found: list[torch.Tensor] = []
+    map_tensors((args, kwargs), lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
+    if not found and op.module is None:
+        shown = ", ".join(short_text(item, 30) for item in args) or "no arguments"
+        raise InputsError(
+            f"no tensor among the arguments: {shown}",
+            place=place,
+            hint="Give at least one floating tensor: a gradient needs one. " + FORMS,
+        )
+    chosen = any(tensor.requires_grad for tensor in found)
+
+    def convert(tensor: torch.Tensor) -> torch.Tensor:
+        inexact = tensor.is_floating_point() or tensor.is_complex()
+        wanted = tensor.requires_grad if chosen else inexact
+        copy = tensor.detach().to("cpu")
+        if inexact:
+            copy = copy.to(torch.complex128 if tensor.is_complex() else torch.float64)
+        if copy is tensor or copy.data_ptr() == tensor.data_ptr():
+            copy = copy.clone()
+        return copy.requires_grad_(wanted)
+
+    given = Sample(label, origin, args, kwargs)
+    made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
+    return _in_given_dtype(op, given, made, found, chosen)
+
+
+def _in_given_dtype(
+    op: Op, given: Sample, made: Sample, found: list[torch.Tensor], chosen: bool
+) -> Sample:
+    """``made``, or the sample in the dtypes given where the op runs in these alone."""
+    import torch
+
+    from gradlint.inputs._attempt import run
+    from gradlint.inputs._quiet import undisturbed
+    from gradlint.inputs._values import Built
+
+    if not any(tensor.dtype in (torch.float32, torch.complex64) for tensor in found):
+        return made
+    with undisturbed():
+        if run(op, Built(made.args, made.kwargs), "float64", 0, backward=False).score > 0:
+            return made
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            inexact = tensor.is_floating_point() or tensor.is_complex()
+            wanted = tensor.requires_grad if chosen else inexact
+            return tensor.detach().to("cpu").clone().requires_grad_(wanted)
+
+        args, kwargs = map_tensors((given.args, given.kwargs), keep)
+        if run(op, Built(args, kwargs), "float32", 0, backward=False).score == 0:
+            return made
+    return replace(made, args=args, kwargs=kwargs, notes=["in float32: the op refused float64"])
+
+
+# -- finding the function --------------------------------------------------------------------
+
+
+def _load_file(path: str, place: str) -> ModuleType:
+    full = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isfile(full):
+        folder = os.path.dirname(full)
+        near = get_close_matches(
+            os.path.basename(full), os.listdir(folder) if os.path.isdir(folder) else [], n=3
+        )
+        hint = f"Did you mean {', '.join(near)}?" if near else "Check the path."
+        raise InputsError(f"no such file: {path}", place=place, hint=hint)
+    for module in list(sys.modules.values()):
+        # The target's own file is loaded already: its classes must stay the same objects.
+        if getattr(module, "__file__", None) == full and getattr(module, "__spec__", None):
+            return module
+    name = "gradlint_inputs_" + re.sub(r"\W", "_", os.path.splitext(full)[0])
+    spec = importlib.util.spec_from_file_location(name, full)
+    if spec is None or spec.loader is None:
+        raise InputsError(f"{path} is no Python file", place=place)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    folder = os.path.dirname(full)
+    sys.path.append(folder)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        raise InputsError(
+            f"{path} raised {_said(error)} when loaded{_where(error)}",
+            place=place,
+            hint="It must load without errors before its function can be called.",
+        ) from error
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+    return module
+
+
+def _load_module(path: str, place: str) -> ModuleType:
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        raise InputsError(
+            f"no module named {error.name!r}",
+            place=place,
+            hint="The current directory is importable; for a file write path/file.py:function.",
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise InputsError(
+            f"importing {path} raised {_said(error)}{_where(error)}", place=place
+        ) from error
+
+
+def _attribute(module: ModuleType, name: str, place: str) -> Any:
+    value: Any = module
+    for part in name.split("."):
+        if not hasattr(value, part):
+            public = [key for key in dir(value) if callable(getattr(value, key, None))]
+            near = get_close_matches(part, public, n=3)
+            hint = f"Did you mean {', '.join(near)}?" if near else FORMS
+            raise InputsError(f"there is no {part!r} in it", place=place, hint=hint)
+        value = getattr(value, part)
+    return value
+
+
+def _said(error: BaseException) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _where(error: BaseException) -> str:
+    """The user's line that raised, e.g. `` (inputs.py:12)``."""
+    trace = error.__traceback__
+    place = ""
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        module = (trace.tb_frame.f_globals.get("__name__") or "").split(".")[0]
+        if module not in ("gradlint", "torch", "importlib") and not filename.startswith("<"):
+            place = f" ({os.path.relpath(filename)}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
+
+
+def _article(value: Any) -> str:
+    name = type(value).__name__
+    return f"an {name}" if name[:1] in "aeiou" else f"a {name}"

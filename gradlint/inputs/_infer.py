@@ -1,0 +1,143 @@
+"""Samples for an op that comes with none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.inputs._attempt import Trial
+from gradlint.inputs._evidence import MISSING
+from gradlint.inputs._finish import refine, variants
+from gradlint.inputs._gather import gather
+from gradlint.inputs._not_found import SHOWN, NoInputsFound, line_to_add
+from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._proposals import propose
+from gradlint.inputs._quiet import undisturbed
+from gradlint.inputs._sample import Sample, short_text
+from gradlint.inputs._search import Search
+from gradlint.inputs._values import DOMAINS, build
+
+if TYPE_CHECKING:
+    from gradlint.targets import Op
+
+
+def infer(op: Op, seed: int = 0) -> list[Sample]:
+    """Samples for ``op``, found by reading its code and trying.
+
+    Args:
+        op: the operator.
+        seed: seed of the values; the same seed gives the same samples.
+
+    Returns:
+        The main sample, labelled "inferred", and at most three variants. ``notes`` say what was
+        inferred, ``domains`` where the values were drawn from.
+
+    Raises:
+        NoInputsFound: forward ran under nothing that was tried.
+    """
+    with undisturbed():
+        evidence = gather(op)
+        search = Search(op, evidence, propose(op, evidence), seed)
+        found = search.run()
+        if found is None:
+            raise NoInputsFound(
+                _told(search.failures), line_to_add(evidence, op.kind == "function")
+            )
+        plan, trial = refine(search, found)
+        samples = [_sample("inferred", search, plan, trial)]
+        for label, other, outcome in variants(search, plan, trial):
+            samples.append(_sample(label, search, other, outcome))
+    return samples
+
+
+def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
+    built = build(plan, search.seed, search.keywords)
+    domains = {
+        name: _domain(guess) for name, guess in plan.tensors() if guess.dtype in ("float", "int")
+    }
+    return Sample(label, "inferred", built.args, built.kwargs, _notes(search, plan, trial), domains)
+
+
+def _domain(guess: TensorGuess) -> str:
+    if guess.dtype == "int":
+        return {
+            "permutation": "a permutation along the last axis",
+            "offsets": "increasing from 0",
+            "sizes": "sizes",
+        }.get(guess.domain, guess.domain if "inverse" in guess.domain else "indices")
+    return DOMAINS.get(guess.domain, guess.domain)
+
+
+def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
+    """What was inferred, in words."""
+    sizes = plan.sizes()
+    first: dict[str, tuple[str, int]] = {}
+    notes: list[str] = []
+    for name, guess in plan.tensors():
+        ties = []
+        for index, axis in enumerate(guess.axes):
+            if axis in first:
+                other, where = first[axis]
+                owner = "" if other == name else f" of {other}"
+                ties.append(f"axis {index} tied to axis {where}{owner}")
+            elif axis.startswith("=") or axis in dict(plan.fixed):
+                ties.append(f"axis {index} of size {sizes[axis]}")
+        for index, axis in enumerate(guess.axes):
+            first.setdefault(axis, (name, index))
+        shape = ", ".join(str(sizes[axis]) for axis in guess.axes)
+        parts = [f"{name}: ({shape}{',' if len(guess.axes) == 1 else ''})"]
+        if guess.dtype != "float":
+            parts.append({"int": "integers", "bool": "booleans"}.get(guess.dtype, guess.dtype))
+        if guess.dtype == "int" or guess.domain != "real":
+            parts.append(_domain(guess))
+        notes.append(", ".join([*parts, *ties]))
+    for name, value in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(value, ValueGuess) and value.kind != "default":
+            if search.evidence[name].default is MISSING:
+                notes.append(f"{name} = {short_text(value.value)}, chosen: it has no default")
+    if plan.working != "float64":
+        notes.append(f"in {plan.working}: the op refused float64")
+    if trial.score == 3 and trial.failure is not None:
+        notes.append(f"backward raised under all that was tried: {_line(str(trial.failure))}")
+    elif trial.score == 2:
+        notes.append("outputs are not finite in any domain that was tried")
+    elif trial.score == 1:
+        notes.append("no floating output depends on the inputs")
+    return notes
+
+
+def _told(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
+    """Arguments and errors, one of each kind of error, those that got furthest first."""
+    best: dict[str, tuple[int, int, Plan, str]] = {}
+    for order, (plan, trial) in enumerate(failures):
+        if trial.failure is None:
+            continue
+        text = _line(str(trial.failure))
+        key = "".join(character for character in text if not character.isdigit())
+        if key not in best or trial.progress > best[key][0]:
+            best[key] = trial.progress, order, plan, text
+    ordered = sorted(best.values(), key=lambda item: (-item[0], item[1]))
+    return [(describe(plan), text) for _, _, plan, text in ordered[:SHOWN]]
+
+
+def describe(plan: Plan) -> str:
+    """The arguments of a plan in one line, e.g. ``x: float (4, 5), dim=-1``."""
+    sizes = plan.sizes()
+
+    def tensor(guess: TensorGuess) -> str:
+        return f"{guess.dtype} ({', '.join(str(sizes[axis]) for axis in guess.axes)})"
+
+    parts = []
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(guess, TensorGuess):
+            parts.append(f"{name}: {tensor(guess)}")
+        elif isinstance(guess, GroupGuess):
+            inner = [tensor(item) for item in guess.items if isinstance(item, TensorGuess)]
+            parts.append(f"{name}: [{', '.join(inner)}]")
+        elif not isinstance(guess, Omitted):
+            parts.append(f"{name}={short_text(guess.value, 30)}")
+    return ", ".join(parts)
+
+
+def _line(text: str, limit: int = 200) -> str:
+    shown = " ".join(text.split())
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

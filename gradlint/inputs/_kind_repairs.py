@@ -1,0 +1,142 @@
+"""Moves that change what kind of thing a parameter gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._frames import Scene
+from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._proposals import integer_tensors, of_kind
+
+#: Error text → kinds wanted instead, and what the parameter must be now ("" for anything).
+_WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        r"tensors used as indices|dtype int64|int32/int64|scalar type Long|must be long|LongTensor"
+        r"|types: Long|to be Long|expected .{0,20}integer tensor|integer (?:dtype|type) ?tensor"
+        r"|arrays used as indices must be of integer|IndexError: only integers|Long but",
+        ("index",),
+        "tensor",
+    ),
+    (
+        r"(?i)boolean mask|boolean tensor|bool tensor|to be bool|scalar type Bool|BoolTensor"
+        r"|types: bool|dtype bool|logical_\w+ only|'Double' \(bitwise|bitwise_\w+_cpu|'~'",
+        ("mask", "index"),
+        "tensor",
+    ),
+    (
+        r"cannot be interpreted as an integer|only integer tensors|must be int|expected int|as an index"
+        r"|slice indices must be integers|integer is required|must be (?:a )?(?:tuple of )?ints?|'int'\)? but"
+        r"|type must be tuple of ints",
+        ("int", "shape", "index"),
+        "any",
+    ),
+    (
+        r"must be Tensor, not|expected Tensor|to be a Tensor|be a tensor|not a tensor|must be of type Tensor"
+        r"|'Tensor' but|type Tensor but|input must be a Tensor|torch.Tensor",
+        ("tensor",),
+        "value",
+    ),
+    (r"object is not callable", ("callable", "module"), "any"),
+    (
+        r"not iterable|has no len|not subscriptable|must be (?:tuple|list|sequence)|iteration over a 0-d",
+        ("tensor", "tensors", "shape"),
+        "any",
+    ),
+    (r"(?i)complex", ("complex",), "tensor"),
+    (
+        r"Boolean value of Tensor|ambiguous|must be bool|must be float|must be Number|must be real number"
+        r"|converted to Scalar|cannot be converted to",
+        ("float", "bool", "int"),
+        "tensor",
+    ),
+    (r"NoneType", ("tensor", "float", "int", "index", "mask", "shape", "dict", "callable"), "none"),
+    (
+        r"must be str|'str'|expected str|unhashable|keyword argument|Invalid \w+ (?:mode|method)|[Uu]nknown"
+        r"|not (?:a )?(?:valid|supported|implemented)|[Uu]nsupported|KeyError",
+        ("str",),
+        "any",
+    ),
+    (r"mapping|keyword arguments must be", ("dict",), "any"),
+    (r"must be torch.dtype", ("dtype",), "any"),
+)
+
+
+def from_kinds(scene: Scene) -> Iterator[Plan]:
+    """Plans in which a parameter on the failing line is of another kind."""
+    text = f"{scene.failure.kind}: {scene.failure.text}"
+    if match := re.search(r"'(\w+)' object has no attribute '(\w+)'", text):
+        yield from _attribute(scene, match.group(1), match.group(2))
+    for pattern, kinds, now in _WANTED:
+        if re.search(pattern, text):
+            yield from _changed(scene, kinds, now)
+
+
+def _attribute(scene: Scene, kind: str, attribute: str) -> Iterator[Plan]:
+    import torch
+
+    wanted: tuple[str, ...]
+    if kind == "Tensor":
+        wanted = ("value", "module", "dict", "str", "tensors", "callable")
+    elif attribute in ("append", "extend"):
+        wanted = ("tensors", "shape")
+    elif attribute in ("items", "keys", "get"):
+        wanted = ("dict",)
+    elif attribute in ("lower", "upper", "split", "startswith"):
+        wanted = ("str",)
+    elif hasattr(torch.Tensor, attribute):
+        wanted = ("tensor", "index", "mask")
+    else:
+        wanted = ("value", "module")
+    for name in scene.blamed():
+        guess = scene.plan.guess(name)
+        if _type_name(guess) == kind:
+            yield from _to(scene, name, wanted, 0.15)
+
+
+def _changed(scene: Scene, kinds: tuple[str, ...], now: str) -> Iterator[Plan]:
+    plan = scene.plan
+    blamed = scene.blamed()
+    order = blamed + [name for name in plan.names if name not in blamed]
+    for position, name in enumerate(order):
+        guess = plan.guess(name)
+        is_tensor = isinstance(guess, (TensorGuess, GroupGuess))
+        if now == "tensor" and not is_tensor:
+            continue
+        if now == "value" and is_tensor:
+            continue
+        if now == "none" and not (isinstance(guess, ValueGuess) and guess.value is None):
+            continue
+        if isinstance(guess, Omitted):
+            continue
+        cost = 0.25 + (0.08 * position if name in blamed else 0.6 + 0.1 * position)
+        yield from _to(scene, name, kinds, cost)
+
+
+def _to(scene: Scene, name: str, kinds: tuple[str, ...], cost: float) -> Iterator[Plan]:
+    plan = scene.plan
+    guess = plan.guess(name)
+    evidence = scene.evidence.get(name) or Evidence(name)
+    for step, kind in enumerate(kinds):
+        if isinstance(guess, TensorGuess) and kind in ("index", "mask", "complex", "tensor"):
+            dtype = {"index": "int", "mask": "bool", "complex": "complex"}.get(kind, "float")
+            if dtype != guess.dtype:
+                # The shape may be right already: only the type changes.
+                made = of_kind(evidence, kind, integer_tensors(scene.evidence.values()))[0][0]
+                domain = made.domain if isinstance(made, TensorGuess) else "real"
+                grad = dtype in ("float", "complex")
+                other = replace(guess, dtype=dtype, domain=domain, grad=grad)
+                yield plan.changed(name, other, cost + 0.1 * step)
+                continue
+        for extra, (proposal, _) in enumerate(of_kind(evidence, kind)[:2]):
+            yield plan.changed(name, proposal, cost + 0.1 * step + 0.25 * extra)
+
+
+def _type_name(guess: Guess) -> str:
+    if isinstance(guess, TensorGuess):
+        return "Tensor"
+    if isinstance(guess, GroupGuess):
+        return "dict" if guess.keys else guess.container.__name__
+    return type(guess.value).__name__ if isinstance(guess, ValueGuess) else ""

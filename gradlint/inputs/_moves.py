@@ -1,0 +1,67 @@
+"""Elementary changes of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gradlint.inputs._frames import Scene
+from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
+from gradlint.inputs._proposals import tensor_axes
+
+#: Largest size an axis is fixed at because an error text asked for it.
+_LARGEST = 512
+
+
+def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
+    """Plans in which the axes of two sizes are made equal, for each pair of sizes."""
+    plan = scene.plan
+    for position, (first, second) in enumerate(pairs):
+        cost = 0.2 + 0.12 * position
+        ones, others = scene.labels.get(first, []), scene.labels.get(second, [])
+        for one in ones:
+            for other in others:
+                yield _tie(plan, one, other, cost)
+        if ones and not others and 0 < second <= _LARGEST:
+            for one in ones:
+                yield from _size(plan, one, second, cost)
+        if others and not ones and 0 < first <= _LARGEST:
+            for other in others:
+                yield from _size(plan, other, first, cost)
+
+
+def _tie(plan: Plan, one: str, other: str, cost: float) -> Plan:
+    if other.startswith("="):
+        one, other = other, one
+    tied = plan.tied(one, other, cost)
+    # A square matrix hides a transposition: only where nothing else will do.
+    return replace(tied, cost=tied.cost + 0.9) if tied.square() and not plan.square() else tied
+
+
+def _size(plan: Plan, symbol: str, size: int, cost: float) -> Iterator[Plan]:
+    if not symbol.startswith("="):
+        yield plan.sized(symbol, size, cost + (0.15 if size > 1 else 0.8))
+
+
+def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
+    """The plan with fresh axes of another rank for ``name`` (every element, for a group)."""
+    guess = plan.guess(name)
+    if isinstance(guess, TensorGuess):
+        return plan.changed(name, replace(guess, axes=tensor_axes(name, rank)), cost)
+    if isinstance(guess, GroupGuess):
+        items = tuple(
+            replace(item, axes=tensor_axes(f"{name}[{index}]", rank))
+            if isinstance(item, TensorGuess)
+            else item
+            for index, item in enumerate(guess.items)
+        )
+        return plan.changed(name, replace(guess, items=items), cost)
+    return plan
+
+
+def rank_of(plan: Plan, name: str) -> int | None:
+    """Number of axes of ``name``, None when it is no tensor."""
+    for other, guess in plan.tensors():
+        if other == name:
+            return len(guess.axes)
+    return None

@@ -1,0 +1,190 @@
+"""A plan: what to pass for every parameter, with axis sizes still symbolic.
+
+Axes are symbols (``x.0``, ``x.1`` …; ``=3`` has that size by definition). Every symbol gets a size of its own, so a number in an
+error message points at the axis it came from, and two axes that must agree become one symbol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradlint.inputs._sample import short_text
+
+#: Sizes handed to the axes of a plan during the search, in order. Unequal, and sparse enough
+#: that sums and differences of small constants rarely coincide with another axis (heuristic).
+SEARCH_SIZES = (4, 5, 7, 11, 6, 13, 9, 17, 8, 19, 10, 23, 12, 29, 14, 31, 16, 37, 41, 43, 47, 53)
+#: Other pools, for ops that want even, square or power-of-two sizes, or equal ones.
+OTHER_SIZES = (
+    (4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34),
+    (4, 8, 16, 32, 64, 4, 8, 16, 32, 64),
+    (4,) * 40,
+)
+
+
+@dataclass(frozen=True)
+class TensorGuess:
+    """A tensor to pass.
+
+    Args:
+        axes: one symbol an axis.
+        dtype: "float", "complex", "int" or "bool".
+        domain: name of a generator in ``_values``.
+        grad: whether it requires grad.
+        high: exclusive upper bound of integer values; 0 means the smallest size of the plan.
+    """
+
+    axes: tuple[str, ...]
+    dtype: str = "float"
+    domain: str = "real"
+    grad: bool = True
+    high: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ValueGuess:
+    """Anything that is no tensor. ``kind`` "shape-of": the shape of the plan's first tensor.
+
+    Equality goes by type and text: values may be unhashable or compare in odd ways.
+    """
+
+    value: Any
+    kind: str = "value"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueGuess) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[bool, str, str]:
+        return self.kind == "shape-of", type(self.value).__name__, short_text(self.value, 200)
+
+
+@dataclass(frozen=True)
+class GroupGuess:
+    """A list, tuple or dict of tensors; ``keys`` for a dict. ``splice``: elements of ``*args``."""
+
+    items: tuple[TensorGuess | ValueGuess, ...]
+    container: type = list
+    keys: tuple[str, ...] = ()
+    splice: bool = False
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """The parameter is not passed; its default holds."""
+
+
+Guess = TensorGuess | ValueGuess | GroupGuess | Omitted
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One guess a parameter, plus the sizes that are no longer free.
+
+    Args:
+        names: parameter names.
+        guesses: one a parameter.
+        fixed: symbol → size, for axes that must have that size.
+        pool: sizes handed to the free symbols.
+        working: dtype of the floating tensors.
+        cost: how far from the most likely plan (used by the search only).
+        shares: each parameter's share of that cost.
+    """
+
+    names: tuple[str, ...]
+    guesses: tuple[Guess, ...]
+    fixed: tuple[tuple[str, int], ...] = ()
+    pool: tuple[int, ...] = SEARCH_SIZES
+    working: str = "float64"
+    cost: float = field(default=0.0, compare=False)
+    shares: tuple[float, ...] = field(default=(), compare=False)
+
+    def guess(self, name: str) -> Guess:
+        """The guess of parameter ``name``."""
+        return self.guesses[self.names.index(name)]
+
+    def tensors(self) -> Iterator[tuple[str, TensorGuess]]:
+        """Every tensor with its parameter's name, those in groups included."""
+        for name, guess in zip(self.names, self.guesses, strict=True):
+            if isinstance(guess, TensorGuess):
+                yield name, guess
+            elif isinstance(guess, GroupGuess):
+                for item in guess.items:
+                    if isinstance(item, TensorGuess):
+                        yield name, item
+
+    def symbols(self) -> list[str]:
+        """Symbols in order of appearance."""
+        return list(dict.fromkeys(axis for _, guess in self.tensors() for axis in guess.axes))
+
+    def sizes(self) -> dict[str, int]:
+        """Symbol → size: the fixed ones, and for the others the pool's, none twice."""
+        fixed = dict(self.fixed)
+        taken = set(fixed.values()) if len(set(self.pool)) > 1 else set()
+        taken |= {int(symbol[1:]) for symbol in self.symbols() if symbol.startswith("=")}
+        free = (size for size in self.pool if size not in taken)
+        sizes = {}
+        for symbol in self.symbols():
+            if symbol.startswith("="):
+                sizes[symbol] = int(symbol[1:])
+            else:
+                sizes[symbol] = fixed[symbol] if symbol in fixed else next(free, 3)
+        return sizes
+
+    def changed(self, name: str, guess: Guess, cost: float = 0.0, share: float = 0.0) -> Plan:
+        """The plan with another guess for ``name``, costing ``cost`` more."""
+        index = self.names.index(name)
+        guesses = (*self.guesses[:index], guess, *self.guesses[index + 1 :])
+        shares = self.shares
+        if shares:
+            shares = (*shares[:index], share, *shares[index + 1 :])
+        return replace(self, guesses=guesses, cost=self.cost + cost, shares=shares)
+
+    def renamed(self, rename: Callable[[str], str], cost: float = 0.0) -> Plan:
+        """The plan with every axis symbol passed through ``rename``."""
+
+        def tensor(guess: TensorGuess) -> TensorGuess:
+            return replace(guess, axes=tuple(rename(axis) for axis in guess.axes))
+
+        return replace(
+            self.mapped(tensor),
+            fixed=tuple(dict((rename(a), n) for a, n in self.fixed).items()),
+            cost=self.cost + cost,
+        )
+
+    def mapped(self, convert: Callable[[TensorGuess], TensorGuess]) -> Plan:
+        """The plan with every tensor, those in groups included, passed through ``convert``."""
+
+        def walk(guess: Guess) -> Guess:
+            if isinstance(guess, TensorGuess):
+                return convert(guess)
+            if isinstance(guess, GroupGuess):
+                items = tuple(
+                    convert(item) if isinstance(item, TensorGuess) else item for item in guess.items
+                )
+                return replace(guess, items=items)
+            return guess
+
+        return replace(self, guesses=tuple(walk(guess) for guess in self.guesses))
+
+    def tied(self, first: str, second: str, cost: float = 0.0) -> Plan:
+        """The plan with two axes made one (``first``'s symbol stays)."""
+        return self.renamed(lambda axis: first if axis == second else axis, cost)
+
+    def sized(self, symbol: str, size: int, cost: float = 0.0) -> Plan:
+        """The plan with ``symbol`` held at ``size``."""
+        fixed = dict(self.fixed)
+        fixed[symbol] = size
+        return replace(self, fixed=tuple(fixed.items()), cost=self.cost + cost)
+
+    def square(self) -> bool:
+        """Whether some tensor has the same symbol on two axes."""
+        return any(len(set(guess.axes)) < len(guess.axes) for _, guess in self.tensors())
+
+
+def axes(name: str, rank: int) -> tuple[str, ...]:
+    """Fresh symbols for the axes of ``name``."""
+    return tuple(f"{name}.{index}" for index in range(rank))

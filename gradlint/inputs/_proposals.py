@@ -1,0 +1,238 @@
+"""From evidence to guesses: for every parameter what to pass, likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from gradlint.inputs import _names
+from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
+from gradlint.inputs._plan import (
+    GroupGuess,
+    Guess,
+    Omitted,
+    Plan,
+    TensorGuess,
+    ValueGuess,
+    axes,
+)
+
+if TYPE_CHECKING:
+    from gradlint.targets import Op
+
+#: A guess and what it costs against the likeliest one.
+Proposal = tuple[Guess, float]
+#: Ranks tried where nothing is known, per kind.
+_RANKS = {"tensor": (2, 3, 4, 1, 0, 5), "index": (1, 2, 3, 0, 4), "mask": (2, 3, 1, 4)}
+_RANK_STEP = 0.5
+_VALUE_STEP = 0.35
+
+
+def propose(op: Op, evidence: list[Evidence]) -> dict[str, list[Proposal]]:
+    """Guesses for every parameter, ordered by cost, the first costing nothing."""
+    found: dict[str, list[Proposal]] = {}
+    integers = integer_tensors(evidence)
+    for item in evidence:
+        proposals = _of(item, integers)
+        if item.default is not MISSING:
+            proposals = _with_default(op, item, proposals)
+        best: dict[Guess, float] = {}
+        for guess, cost in proposals:
+            best[guess] = min(cost, best.get(guess, 99.0))
+        ordered = sorted(best.items(), key=lambda pair: pair[1])
+        found[item.name] = [(guess, cost - ordered[0][1]) for guess, cost in ordered]
+    return found
+
+
+def first_plan(op: Op, proposals: dict[str, list[Proposal]]) -> Plan:
+    """The likeliest plan."""
+    return Plan(
+        tuple(proposals),
+        tuple(options[0][0] for options in proposals.values()),
+        shares=(0.0,) * len(proposals),
+    )
+
+
+def integer_tensors(evidence: Iterable[Evidence]) -> list[str]:
+    """Parameters that may well be integer tensors."""
+    return [item.name for item in evidence if item.weights.get("index", 0.0) >= 1.5]
+
+
+def _with_default(op: Op, item: Evidence, proposals: list[Proposal]) -> list[Proposal]:
+    kept: Guess = ValueGuess(item.default, "default") if op.kind == "function" else Omitted()
+    wanted = item.default is None and item.differentiable and op.kind == "function"
+    likely_tensor = item.weights.get("tensor", 0.0) >= 5.0
+    if wanted and likely_tensor:
+        # An optional tensor with a gradient: given, it shows more than left out.
+        return [*proposals, (kept, 1.2)]
+    return [(kept, 0.0), *((guess, cost + 1.2) for guess, cost in proposals)]
+
+
+def _of(item: Evidence, integers: list[str]) -> list[Proposal]:
+    if item.passing == "varargs":
+        return _varargs(item)
+    found: list[Proposal] = []
+    for kind, cost in item.ordered_kinds():
+        for guess, extra in of_kind(item, kind, integers):
+            found.append((guess, cost + extra))
+    if item.optional and item.default is MISSING:
+        found.append((ValueGuess(None, "none"), 1.0))
+    elif item.default is MISSING:
+        found.append((ValueGuess(None, "none"), 3.5))
+    return found
+
+
+def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> list[Proposal]:
+    """Guesses of one kind for a parameter; ``integers``: parameters that are integer tensors."""
+    if kind in TENSOR_KINDS:
+        return _tensors(item, kind, integers or [])
+    if kind == "tensors":
+        return _groups(item)
+    makers: dict[str, Callable[[Evidence], list[Any]]] = {
+        "int": _ints,
+        "float": _floats,
+        "bool": _bools,
+        "str": _strings,
+        "shape": _shapes,
+        "dict": lambda _: [{}],
+        "callable": lambda e: _names.callables(e.name),
+        "module": _modules,
+        "dtype": _dtypes,
+        "device": _devices,
+        "none": lambda _: [None],
+        "value": _objects,
+    }
+    values = makers[kind](item) if kind in makers else []
+    found = [(ValueGuess(value, kind), _VALUE_STEP * index) for index, value in enumerate(values)]
+    if kind == "shape":
+        shape = (ValueGuess("shape of the first tensor", "shape-of"), 0.3)
+        found.insert(1, shape)
+    return list(found)
+
+
+def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
+    dtype = {"index": "int", "mask": "bool", "complex": "complex"}.get(kind, "float")
+    grad = dtype in ("float", "complex") and item.differentiable is not False
+    domain = "real"
+    if dtype == "int":
+        inverse = _names.inverse_of(item.name, integers)
+        if inverse:
+            domain = f"inverse of {inverse}"
+        elif any(_names.inverse_of(other, [item.name]) for other in integers):
+            domain = "permutation"
+        elif "offs" in item.name.lower() or "ptr" in item.name.lower():
+            domain = "offsets"
+        elif item.name.lower().endswith(("shapes", "sizes", "lengths", "cnt", "counts")):
+            domain = "sizes"
+    found: list[Proposal] = []
+    if item.shape:
+        found.append((TensorGuess(item.shape, dtype, domain, grad), 0.0))
+    for position, rank in enumerate(ranks(item, kind)):
+        cost = _RANK_STEP * position + (0.4 if item.shape else 0.0)
+        found.append((TensorGuess(tensor_axes(item.name, rank), dtype, domain, grad), cost))
+    return found
+
+
+def ranks(item: Evidence, kind: str) -> list[int]:
+    """Ranks to try for a tensor, likeliest first."""
+    usual = _RANKS.get(kind, _RANKS["tensor"])
+    known = sorted(item.ranks, key=lambda rank: -item.ranks[rank])
+    order = list(dict.fromkeys([*known, *usual]))
+    return [rank for rank in order if rank >= item.least_rank]
+
+
+def tensor_axes(name: str, rank: int) -> tuple[str, ...]:
+    """Fresh axes; trailing ones of convolution windows are small."""
+    found = axes(name, rank)
+    lower = name.lower()
+    if rank >= 3 and any(word in lower for word in ("weight", "kernel", "filter")):
+        # Windows are small, and need not be square.
+        return (*found[:2], *("=3", "=2", "=3")[: rank - 2])
+    return found
+
+
+def _groups(item: Evidence) -> list[Proposal]:
+    found: list[Proposal] = []
+    counts = [item.length] if item.length else [2, 3, 1]
+    grad = item.differentiable is not False
+    for position, count in enumerate(counts):
+        for step, rank in enumerate(ranks(item, "tensor")[:3]):
+            items = tuple(
+                TensorGuess(axes(f"{item.name}[{index}]", rank), grad=grad)
+                for index in range(count)
+            )
+            found.append((GroupGuess(items), _RANK_STEP * step + 0.7 * position))
+            if step == 0:
+                found.append((GroupGuess(items, tuple), 0.9 + 0.7 * position))
+    return found
+
+
+def _varargs(item: Evidence) -> list[Proposal]:
+    found: list[Proposal] = []
+    counts = [item.length] if item.length else [2, 1, 3, 0, 4]
+    for position, count in enumerate(counts):
+        for step, rank in enumerate(ranks(item, "tensor")[:3]):
+            items = tuple(
+                TensorGuess(axes(f"{item.name}[{index}]", rank)) for index in range(count)
+            )
+            guess = GroupGuess(items, tuple, splice=True)
+            found.append((guess, _RANK_STEP * step + 0.6 * position))
+    return found
+
+
+def _ints(item: Evidence) -> list[Any]:
+    return _merged(item, int, _names.ints(item.name))
+
+
+def _floats(item: Evidence) -> list[Any]:
+    given = [float(value) for value in item.values if type(value) in (int, float)]
+    preferred = [value for value in given if value not in (0.0, 1.0)]
+    rest = [value for value in given if value in (0.0, 1.0)]
+    return list(dict.fromkeys([*preferred, *_names.floats(item.name), *rest]))
+
+
+def _bools(item: Evidence) -> list[Any]:
+    return [True, False] if "train" in item.name.lower() else [False, True]
+
+
+def _strings(item: Evidence) -> list[Any]:
+    return _merged(item, str, _names.strings(item.name))
+
+
+def _shapes(item: Evidence) -> list[Any]:
+    given = [value for value in item.values if isinstance(value, (tuple, list))]
+    length = item.length or 2
+    return [*given, (3, 2, 4, 5)[:length], (2,) * length, 2, (2,), (1, 2)[:length]]
+
+
+def _modules(item: Evidence) -> list[Any]:
+    import torch
+
+    return [torch.nn.Tanh(), torch.nn.Identity()]
+
+
+def _dtypes(item: Evidence) -> list[Any]:
+    import torch
+
+    return [torch.float64, torch.float32, torch.int64]
+
+
+def _devices(item: Evidence) -> list[Any]:
+    import torch
+
+    return [torch.device("cpu"), "cpu"]
+
+
+def _objects(item: Evidence) -> list[Any]:
+    found = [value for value in item.values if not isinstance(value, (int, float, str))]
+    for made in item.classes:
+        try:
+            found.append(made())
+        except Exception:
+            continue
+    return found
+
+
+def _merged(item: Evidence, wanted: type, usual: tuple[Any, ...]) -> list[Any]:
+    given = [value for value in item.values if type(value) is wanted]
+    return list(dict.fromkeys([*given, *usual]))

@@ -1,0 +1,31 @@
+"""What user code may change for the whole process, put back after inference has tried it."""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Random states, default dtype, grad mode and warning filters are as before afterwards."""
+    import torch
+
+    numpy = sys.modules.get("numpy")
+    state = torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            torch.set_rng_state(state[0])
+            random.setstate(state[1])
+            if numpy is not None and state[2] is not None:
+                numpy.random.set_state(state[2])
+            if torch.get_default_dtype() != dtype:
+                torch.set_default_dtype(dtype)
+            torch.set_grad_enabled(grad)

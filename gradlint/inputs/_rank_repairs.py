@@ -1,0 +1,141 @@
+"""Moves that change the number of axes of a tensor."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradlint.inputs._frames import Scene, evaluate
+from gradlint.inputs._moves import rank_of, with_rank
+from gradlint.inputs._plan import Plan, ValueGuess
+
+#: Axes that a proposal may have at most.
+_MOST = 6
+
+
+def from_ranks(scene: Scene) -> Iterator[Plan]:
+    """Plans in which a tensor has the number of axes that the error asks for."""
+    text = scene.failure.text
+    if "to unpack" in text:
+        yield from _unpacking(scene)
+    if match := re.search(r"range of \[(-?\d+), (-?\d+)\], but got (-?\d+)", text):
+        yield from _axis_range(scene, int(match.group(2)) + 1, int(match.group(3)))
+    if match := re.search(r"too many indices for (?:tensor|array).*?(\d+)", text):
+        yield from _with_current(scene, int(match.group(1)), (1, 2))
+    elif "too many indices" in text or "index out of range" in text:
+        yield from _deeper(scene)
+    if re.search(r"(?i)same (?:number of dim|rank|dim)|number of dimensions", text):
+        yield from _levelled(scene)
+    if match := re.search(r"dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)", text):
+        have, want = int(match.group(1)), int(match.group(2))
+        yield from _with_current(scene, have, (want - have,))
+    if re.search(
+        r"(?i)\bonly one element|converted to Scalar|ambiguous|single element|0-?dim", text
+    ):
+        for name in _suspects(scene):
+            if rank_of(scene.plan, name):
+                yield with_rank(scene.plan, name, 0, 0.4)
+    yield from _stated(scene)
+
+
+def _unpacking(scene: Scene) -> Iterator[Plan]:
+    """``a, b, c = x.shape`` wants three axes."""
+    place = scene.innermost()
+    if place is None:
+        return
+    statement, frame = place
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, (ast.Tuple, ast.List)):
+                for name in scene.named(node.value, frame):
+                    if rank_of(scene.plan, name) is not None:
+                        yield with_rank(scene.plan, name, len(target.elts), 0.1)
+
+
+def _axis_range(scene: Scene, rank: int, axis: int) -> Iterator[Plan]:
+    plan = scene.plan
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(guess, ValueGuess) and guess.value == axis and guess.kind == "int":
+            for value in (-1, 0):
+                yield plan.changed(name, ValueGuess(value, "int"), 0.3)
+    wanted = axis + 1 if axis >= 0 else -axis
+    yield from _with_current(scene, rank, (wanted - rank,))
+
+
+def _with_current(scene: Scene, current: int, steps: tuple[int, ...]) -> Iterator[Plan]:
+    """Suspects of rank ``current`` with ``steps`` more axes; any suspect when none has it."""
+    suspects = _suspects(scene)
+    exact = [name for name in suspects if rank_of(scene.plan, name) == current]
+    for position, name in enumerate(exact or suspects):
+        rank = rank_of(scene.plan, name) or 0
+        for step in steps:
+            if 0 <= rank + step <= _MOST:
+                yield with_rank(scene.plan, name, rank + step, 0.2 + 0.1 * position)
+
+
+def _levelled(scene: Scene) -> Iterator[Plan]:
+    """Tensors of fewer axes get as many as the others have, and the other way round."""
+    ranks = {name: rank_of(scene.plan, name) or 0 for name in _suspects(scene)}
+    for wanted in sorted(set(ranks.values()), reverse=True):
+        for name, rank in ranks.items():
+            if rank != wanted:
+                yield with_rank(scene.plan, name, wanted, 0.2 if rank < wanted else 0.5)
+
+
+def _deeper(scene: Scene) -> Iterator[Plan]:
+    place = scene.innermost()
+    if place is None:
+        return
+    wanted: dict[str, int] = {}
+    for node in ast.walk(place[0]):
+        if isinstance(node, ast.Subscript):
+            known, index = evaluate(node.slice, place[1])
+            for name in scene.named(node.value, place[1]):
+                if known and type(index) is int and -_MOST <= index < _MOST:
+                    wanted[name] = max(wanted.get(name, 0), index + 1 if index >= 0 else -index)
+    for name, rank in wanted.items():
+        current = rank_of(scene.plan, name)
+        if current is not None and rank > current:
+            yield with_rank(scene.plan, name, rank, 0.15)
+
+
+def _stated(scene: Scene) -> Iterator[Plan]:
+    """ "Expected 3D or 4D input", "must be a matrix", "1-dimensional"."""
+    text = scene.failure.text
+    # What was given is named after "got": it is not what is wanted.
+    wanted_part = re.split(r"(?i)\bbut\b|\bgot\b|\bfound\b|\binstead\b|\breceived\b", text)[0]
+    ranks = [
+        int(number)
+        for number in re.findall(r"(?<![\w.])([0-6])(?:[- ]?[dD]\b|[- ]?dim)", wanted_part)
+    ]
+    ranks += [
+        int(n) for n in re.findall(r"(?:dim(?:ension)?s?|ndim|rank)\D{0,12}([0-6])\b", wanted_part)
+    ]
+    for word, rank in (("matrix", 2), ("matrices", 2), ("vector", 1), ("scalar", 0)):
+        if re.search(rf"(?i)\b{word}\b", wanted_part):
+            ranks.append(rank)
+    if not ranks:
+        return
+    shown = [
+        [int(number) for number in re.findall(r"\d+", match)]
+        for match in re.findall(r"\[([\d, ]+)\]", text)
+    ]
+    suspects = _suspects(scene)
+    exact = [
+        name
+        for name, guess in scene.plan.tensors()
+        if [scene.sizes[axis] for axis in guess.axes] in shown
+    ]
+    for position, name in enumerate(exact or suspects[:3]):
+        for step, rank in enumerate(dict.fromkeys(reversed(ranks))):
+            if rank != rank_of(scene.plan, name):
+                yield with_rank(scene.plan, name, rank, 0.25 + 0.1 * step + 0.15 * position)
+
+
+def _suspects(scene: Scene) -> list[str]:
+    tensors = list(dict.fromkeys(name for name, _ in scene.plan.tensors()))
+    blamed = [name for name in scene.blamed() if name in tensors]
+    return blamed + [name for name in tensors if name not in blamed]

@@ -1,0 +1,134 @@
+"""Moves from a failed plan to plans that mend what its error complained about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradlint.inputs._conditions import from_conditions
+from gradlint.inputs._frames import Scene
+from gradlint.inputs._kind_repairs import from_kinds
+from gradlint.inputs._moves import pairs_to_plans, with_rank
+from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._rank_repairs import from_ranks
+
+_LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
+#: Numbers that are positions, not sizes.
+_POSITIONS = re.compile(
+    r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|element|number|groups=|"
+    r"stride=|batch|input)\s*[#:]?\s*-?\d+"
+)
+
+
+def repairs(scene: Scene) -> Iterator[Plan]:
+    """Plans that answer the failure of ``scene``, the most plausible first."""
+    yield from from_conditions(scene)
+    yield from from_kinds(scene)
+    yield from from_ranks(scene)
+    yield from _sizes(scene)
+    yield from _indices(scene)
+    yield from _special(scene)
+
+
+def _sizes(scene: Scene) -> Iterator[Plan]:
+    yield from pairs_to_plans(scene, size_pairs(scene.failure.text))
+
+
+def size_pairs(text: str) -> list[tuple[int, int]]:
+    """Pairs of sizes that an error text says should be equal, the most plausible first."""
+    found: list[tuple[int, int]] = []
+
+    def add(first: int, second: int) -> None:
+        if first != second and (first, second) not in found:
+            found.append((first, second))
+
+    for pattern in (
+        r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
+        r"\(\d+x(\d+) and (\d+)x\d+\)",
+        r"to have (\d+) channels,? but got (\d+)",
+        r"[Ee]xpected size (\d+) but got size (\d+)",
+        r"[Ee]xpected .{0,60}?\b(\d+),? (?:but )?got (?:\w+ )?(\d+)",
+        r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
+        r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+    ):
+        for match in re.finditer(pattern, text):
+            add(int(match.group(1)), int(match.group(2)))
+    lists = [
+        [int(number) for number in re.split(r"[,x]", (match.group(1) or match.group(2)))]
+        for match in _LIST.finditer(text)
+    ]
+    for one, other in zip(lists, lists[1:], strict=False):
+        if len(one) >= 2 and len(other) >= 2 and "matmul" in text:
+            add(one[-1], other[-2])
+        # Shapes are compared from the last axis on, as in broadcasting.
+        for first, second in zip(one[::-1], other[::-1], strict=False):
+            if 1 not in (first, second):
+                add(first, second)
+    plain = [int(number) for number in re.findall(r"(?<![\w.])\d+\b", _POSITIONS.sub("", text))]
+    plain += [number for numbers in lists for number in numbers]
+    for one, other in zip(plain, plain[1:], strict=False):
+        add(one, other)
+    if len(plain) <= 6:
+        for index, one in enumerate(plain):
+            for other in plain[index + 2 :]:
+                add(one, other)
+    return found[:12]
+
+
+def _indices(scene: Scene) -> Iterator[Plan]:
+    """Integers that are out of range."""
+    text, plan = scene.failure.text, scene.plan
+    if not re.search(r"(?i)out of (range|bounds)|invalid index|exceed|too large|outside", text):
+        return
+    match = re.search(r"(?i)with size (\d+)", text)
+    size = int(match.group(1)) if match else 0
+    for name, guess in plan.tensors():
+        if guess.dtype != "int" or not isinstance(plan.guess(name), TensorGuess):
+            continue
+        if guess.domain == "permutation" or guess.domain.startswith("inverse"):
+            for symbol in scene.labels.get(size, ()):
+                if guess.axes and symbol != guess.axes[-1]:
+                    yield plan.tied(symbol, guess.axes[-1], 0.3)
+        for high in (size, 2, 1):
+            if 0 < high and (guess.high == 0 or high < guess.high):
+                yield plan.changed(name, replace(guess, high=high), 0.3)
+    for name, other in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(other, ValueGuess) and type(other.value) is int:
+            for value in (-1, 0, 1, 2):
+                if value != other.value:
+                    yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
+
+
+def _special(scene: Scene) -> Iterator[Plan]:
+    """Divisibility, square and definite matrices, precision."""
+    text, plan = scene.failure.text, scene.plan
+    if re.search(r"(?i)divisible|multiple of|is invalid for input of size|power of|even\b", text):
+        for index, pool in enumerate(OTHER_SIZES[:2]):
+            if plan.pool != pool:
+                yield replace(plan, pool=pool, cost=plan.cost + 0.5 + 0.3 * index)
+    if re.search(r"(?i)square|same size on the last two", text):
+        for name in _suspects(scene):
+            guess = plan.guess(name)
+            if isinstance(guess, TensorGuess):
+                wide = guess if len(guess.axes) > 1 else None
+                changed = plan if wide else with_rank(plan, name, 2, 0.3)
+                last = changed.guess(name)
+                if isinstance(last, TensorGuess) and last.axes[-1] != last.axes[-2]:
+                    yield changed.tied(last.axes[-2], last.axes[-1], 0.3)
+    if re.search(r"(?i)definite|cholesky|singular|not invertible", text):
+        for name in _suspects(scene):
+            guess = plan.guess(name)
+            if isinstance(guess, TensorGuess) and len(guess.axes) > 1:
+                changed = plan.changed(name, replace(guess, domain="spd"), 0.3)
+                yield changed.tied(guess.axes[-2], guess.axes[-1])
+    if plan.working == "float64" and re.search(
+        r"(?i)double|float64|dtype|scalar type|float32", text
+    ):
+        yield replace(plan, working="float32", cost=plan.cost + 0.9)
+
+
+def _suspects(scene: Scene) -> list[str]:
+    floating = [name for name, guess in scene.plan.tensors() if guess.dtype == "float"]
+    blamed = [name for name in scene.blamed() if name in floating]
+    return blamed + [name for name in floating if name not in blamed]

@@ -1,0 +1,36 @@
+"""Where an op's samples come from: the user, the op itself, or inference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.inputs._given import from_function, from_option
+from gradlint.inputs._infer import infer
+from gradlint.inputs._sample import Sample
+
+if TYPE_CHECKING:
+    from gradlint.config import Settings
+    from gradlint.targets import Op
+
+
+def samples_for(op: Op, settings: Settings) -> list[Sample]:
+    """Samples to run ``op`` on: from ``settings.inputs``, else its own, else inferred.
+
+    Args:
+        op: the operator.
+        settings: ``inputs`` and ``seed`` are read.
+
+    Returns:
+        At least one sample; floating tensors are float64 on the CPU (float32 where the op runs
+        in nothing else), and those that are differentiable require grad.
+
+    Raises:
+        InputsError: what the user gave can't be used.
+        NoInputsFound: nothing was given and inference found nothing that runs.
+    """
+    if settings.inputs is not None:
+        return from_option(op, settings.inputs, settings.seed)
+    if op.sample_inputs is not None:
+        place = f"{op.target}, sample_inputs"
+        return from_function(op, op.sample_inputs, settings.seed, "sample_inputs", place)
+    return infer(op, settings.seed)

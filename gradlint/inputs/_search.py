@@ -1,0 +1,232 @@
+"""Best-first search for a plan under which the op runs.
+
+The queue is ordered by cost: how unlikely the guesses are, plus the price of every move away from
+the likeliest plan, less a bonus where a move let more of forward run. Error texts and failed
+conditions propose moves; the guesses not yet tried are there when these lead nowhere.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gradlint.inputs._attempt import Trial, attempt
+from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._frames import Scene
+from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess
+from gradlint.inputs._proposals import Proposal, first_plan
+from gradlint.inputs._repairs import repairs
+from gradlint.inputs._values import DOMAINS
+
+if TYPE_CHECKING:
+    from gradlint.targets import Op
+
+#: Attempts and seconds spent at most (heuristic: what 200 published Functions needed).
+ATTEMPTS = 500
+SECONDS = 2.5
+#: Attempts still made, by the best score so far, in the hope of a better one.
+_PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
+#: How much less likely a plan may be that is taken only because backward likes it better.
+_STRETCH = 1.3
+#: Bonus for a plan under which forward got further than under the one it came from.
+_BONUS = 0.25
+
+
+@dataclass
+class Found:
+    """A plan that works, its trial, and what was tried on the way."""
+
+    plan: Plan
+    trial: Trial
+    attempts: int
+    failures: list[tuple[Plan, Trial]] = field(default_factory=list)
+
+
+class Search:
+    """One search; :meth:`run` gives the best plan, or None with ``failures`` filled."""
+
+    def __init__(
+        self, op: Op, evidence: list[Evidence], proposals: dict[str, list[Proposal]], seed: int
+    ) -> None:
+        self.op = op
+        self.evidence = {item.name: item for item in evidence}
+        self.keywords = frozenset(item.name for item in evidence if item.passing == "keyword")
+        self.proposals = proposals
+        self.seed = seed
+        self.failures: list[tuple[Plan, Trial]] = []
+        self.attempts = 0
+        self._queue: list[tuple[float, int, Plan, float, int]] = []
+        self._order = itertools.count()
+        self._seen: set[Plan] = set()
+
+    def run(self) -> Found | None:
+        """The best plan within the budget."""
+        start = time.monotonic()
+        first = first_plan(self.op, self.proposals)
+        self._push(first)
+        for other in _alternatives(first):
+            self._push(other)
+        best: tuple[Plan, Trial] | None = None
+        patience = ATTEMPTS
+        while self._queue and self.attempts < ATTEMPTS and patience > 0:
+            if time.monotonic() - start > SECONDS and self.attempts >= 12:
+                break
+            _, _, plan, bonus, before = heapq.heappop(self._queue)
+            if plan in self._seen:
+                continue
+            self._seen.add(plan)
+            trial = attempt(self.op, plan, self.seed, self.keywords)
+            self.attempts += 1
+            patience -= 1
+            if trial.score == 0:
+                self.failures.append((plan, trial))
+            elif best is None or _better(plan, trial, *best):
+                best = plan, trial
+                patience = _PATIENCE.get(trial.score, 0)
+                if trial.score == 6 or trial.contract:
+                    break
+            if trial.progress > before >= 0:
+                bonus += _BONUS
+            reach = max(trial.progress, before)
+            for child in self._children(plan, trial, best):
+                self._push(child, bonus, reach)
+        if best is None:
+            return None
+        return Found(*best, self.attempts, self.failures)
+
+    def mend(self, plan: Plan, attempts: int = 30) -> Found | None:
+        """A plan near ``plan`` under which everything is well, by repairs alone."""
+        queue = [(plan.cost, next(self._order), plan)]
+        seen: set[Plan] = set()
+        while queue and attempts > 0:
+            _, _, current = heapq.heappop(queue)
+            if current in seen:
+                continue
+            seen.add(current)
+            attempts -= 1
+            trial = attempt(self.op, current, self.seed, self.keywords)
+            if trial.score == 6:
+                return Found(current, trial, len(seen))
+            if trial.failure is not None and not trial.contract:
+                for child in repairs(Scene(current, trial.failure, self.evidence)):
+                    if not child.square() or plan.square():
+                        heapq.heappush(queue, (child.cost, next(self._order), _linked(child)))
+        return None
+
+    def _push(self, plan: Plan, bonus: float = 0.0, progress: int = -1) -> None:
+        plan = _linked(plan)
+        if plan not in self._seen:
+            entry = (plan.cost - bonus, next(self._order), plan, bonus, progress)
+            heapq.heappush(self._queue, entry)
+
+    def _children(
+        self, plan: Plan, trial: Trial, best: tuple[Plan, Trial] | None
+    ) -> Iterator[Plan]:
+        if trial.score == 0:
+            if trial.failure is None:
+                return
+            scene = Scene(plan, trial.failure, self.evidence)
+            yield from repairs(scene)
+            if best is None or best[1].score < 3:
+                yield from self._neighbours(plan, scene.blamed())
+        elif trial.score == 1:
+            yield from _differentiable(plan)
+            yield from self._neighbours(plan, [])
+        elif trial.score == 2:
+            yield from _domains(plan)
+        elif trial.score == 3 and trial.failure is not None and not trial.contract:
+            scene = Scene(plan, trial.failure, self.evidence)
+            # A square matrix would hide the very mistake that made backward fail.
+            yield from (child for child in repairs(scene) if not child.square() or plan.square())
+        elif trial.score == 4:
+            yield from _domains(plan)
+
+    def _neighbours(self, plan: Plan, blamed: list[str]) -> Iterator[Plan]:
+        """Plans that differ in one guess."""
+        shares = plan.shares or (0.0,) * len(plan.names)
+        for index, (name, options) in enumerate(self.proposals.items()):
+            near = 0.3 + 0.1 * blamed.index(name) if name in blamed else 0.9
+            for guess, cost in options[: 14 if name in blamed else 9]:
+                if guess != plan.guesses[index]:
+                    extra = max(cost - shares[index], 0.0) + near
+                    yield plan.changed(name, guess, extra, cost)
+
+
+def _linked(plan: Plan) -> Plan:
+    """The plan with every inverse permutation shaped like the permutation it inverts."""
+    for name, guess in plan.tensors():
+        partner = guess.domain.removeprefix("inverse of ")
+        if partner != guess.domain and partner in plan.names:
+            other = plan.guess(partner)
+            if isinstance(other, TensorGuess) and other.axes != guess.axes:
+                plan = plan.changed(name, replace(guess, axes=other.axes))
+    return plan
+
+
+def _better(plan: Plan, trial: Trial, known: Plan, before: Trial) -> bool:
+    if trial.score == before.score:
+        return trial.zero < before.zero and plan.cost <= known.cost + 0.5
+    if trial.score < before.score:
+        return False
+    # Backward alone is no reason to go far from what is likely.
+    return before.score < 3 or plan.cost <= known.cost + _STRETCH
+
+
+def _alternatives(first: Plan) -> Iterator[Plan]:
+    """All floating tensors of one shape; equal sizes everywhere."""
+    floating = [guess for _, guess in first.tensors() if guess.dtype in ("float", "complex")]
+    if len(floating) > 1:
+        shape = max((guess.axes for guess in floating), key=len)
+        yield _same_shape(first, shape, 1.1)
+        for rank, cost in ((1, 1.9), (3, 2.1), (4, 2.2)):
+            if rank != len(shape):
+                yield _same_shape(first, tuple(f"s.{axis}" for axis in range(rank)), cost)
+        yield replace(first, pool=OTHER_SIZES[2], cost=2.4)
+
+
+def _same_shape(plan: Plan, shape: tuple[str, ...], cost: float) -> Plan:
+    def convert(guess: TensorGuess) -> TensorGuess:
+        floating = guess.dtype in ("float", "complex")
+        return replace(guess, axes=shape) if floating and guess.axes else guess
+
+    return replace(plan.mapped(convert), cost=plan.cost + cost)
+
+
+def _domains(plan: Plan) -> Iterator[Plan]:
+    """The plan with other domains, for all floating tensors at once and one by one."""
+    floating = [name for name, guess in plan.tensors() if guess.dtype == "float"]
+    for index, domain in enumerate(DOMAINS):
+        if domain in ("real", "ordered"):
+            continue
+
+        def convert(guess: TensorGuess, domain: str = domain) -> TensorGuess:
+            return replace(guess, domain=domain) if guess.dtype == "float" else guess
+
+        changed = replace(plan.mapped(convert), cost=plan.cost + 0.15 + 0.08 * index)
+        if domain == "spd":
+            changed = _squared(changed)
+        yield changed
+        for position, name in enumerate(dict.fromkeys(floating)):
+            guess = plan.guess(name)
+            if len(floating) > 1 and isinstance(guess, (TensorGuess, GroupGuess)):
+                single = Plan((name,), (guess,)).mapped(convert).guesses[0]
+                cost = 0.2 + 0.08 * index + 0.02 * position
+                yield plan.changed(name, single, cost)
+
+
+def _squared(plan: Plan) -> Plan:
+    for _, guess in plan.tensors():
+        if guess.domain == "spd" and len(guess.axes) > 1 and guess.axes[-1] != guess.axes[-2]:
+            plan = plan.tied(guess.axes[-2], guess.axes[-1])
+    return plan
+
+
+def _differentiable(plan: Plan) -> Iterator[Plan]:
+    def convert(guess: TensorGuess) -> TensorGuess:
+        return replace(guess, grad=True) if guess.dtype in ("float", "complex") else guess
+
+    yield replace(plan.mapped(convert), cost=plan.cost + 0.1)

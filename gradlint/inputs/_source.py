@@ -1,0 +1,103 @@
+"""Syntax trees of the functions behind an op."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+
+def plain_function(thing: Any) -> Callable[..., Any] | None:
+    """The Python function under static and class methods, partials and decorators, if any."""
+    for _ in range(10):
+        if isinstance(thing, (staticmethod, classmethod)):
+            thing = thing.__func__
+        elif isinstance(thing, functools.partial):
+            thing = thing.func
+        elif inspect.ismethod(thing):
+            thing = thing.__func__
+        elif hasattr(thing, "__wrapped__"):
+            thing = thing.__wrapped__
+        else:
+            break
+    return thing if inspect.isfunction(thing) else None
+
+
+@lru_cache(maxsize=512)
+def syntax(function: Callable[..., Any]) -> ast.FunctionDef | None:
+    """The definition of ``function``; None when its source is not to be had."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except Exception:
+        # Truncated, generated or encoded source: no evidence, no failure.
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node  # type: ignore[return-value]
+    return None
+
+
+@lru_cache(maxsize=64)
+def file_syntax(filename: str) -> ast.Module | None:
+    """The tree of a whole file."""
+    lines = linecache.getlines(filename)
+    try:
+        return ast.parse("".join(lines)) if lines else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def statements_at(filename: str, line: int) -> list[ast.stmt]:
+    """Statements that cover ``line``, outermost first."""
+    tree = file_syntax(filename)
+    found: list[ast.stmt] = []
+    node: ast.AST | None = tree
+    while node is not None:
+        inner: ast.AST | None = None
+        for child in _statements(node):
+            if child.lineno <= line <= (child.end_lineno or child.lineno):
+                inner = child
+                found.append(child)
+                break
+        node = inner
+    return found
+
+
+def _statements(node: ast.AST) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for name in ("body", "orelse", "finalbody"):
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.stmt)]
+    for handler in getattr(node, "handlers", None) or ():
+        found += handler.body
+    for case in getattr(node, "cases", None) or ():
+        found += case.body
+    return found
+
+
+def resolve(node: ast.expr, names: dict[str, Any]) -> Any:
+    """The object that a dotted name stands for, looked up in modules and classes only."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = resolve(node.value, names)
+        if inspect.ismodule(owner) or inspect.isclass(owner):
+            try:
+                return getattr(owner, node.attr, None)
+            except Exception:
+                return None
+    return None
+
+
+def literal(node: ast.expr) -> tuple[bool, Any]:
+    """Whether ``node`` is a constant (or a tuple, list, set of them), and its value."""
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None
