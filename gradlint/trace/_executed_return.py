@@ -7,8 +7,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
+
+_NAMES = ("backward", "vjp")
 
 
 @dataclass
@@ -43,7 +45,7 @@ def innermost_code(function: Any) -> CodeType | None:
     """Code object of the user's function under ``functools.wraps``, partials and plain wrappers.
 
     A wrapper without ``__wrapped__`` is looked through when its closure holds a function of the
-    name that backwards have.
+    name that backwards have, or no other function at all.
     """
     visited: set[int] = set()
     code: CodeType | None = None
@@ -65,14 +67,18 @@ def innermost_code(function: Any) -> CodeType | None:
 
 
 def _enclosed(function: Any) -> Callable[..., Any] | None:
+    held = []
     for cell in getattr(function, "__closure__", None) or ():
         try:
-            content = cell.cell_contents
+            held.append(cell.cell_contents)
         except ValueError:  # an empty cell
             continue
-        if getattr(content, "__name__", "") in ("backward", "vjp") and callable(content):
+    for content in held:
+        if callable(content) and getattr(content, "__name__", "") in _NAMES:
             return content
         registered = getattr(content, "_backward_fn", None)  # torch.library's registration
         if callable(registered):
             return registered
-    return None
+    functions = [content for content in held if isinstance(content, FunctionType)]
+    wrapper = getattr(function, "__name__", "") not in _NAMES
+    return functions[0] if wrapper and len(functions) == 1 else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -70,7 +69,8 @@ def load_module(tmp_path: Path) -> Callable[[str], ModuleType]:
         path = tmp_path / f"{name}.py"
         path.write_text(text, encoding="utf-8")
         spec = importlib.util.spec_from_file_location(f"gradlint_test_{name}", path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         names.append(spec.name)
@@ -81,8 +81,3 @@ def load_module(tmp_path: Path) -> Callable[[str], ModuleType]:
     for name in names:
         sys.modules.pop(name, None)
 
-
-def sample_of(op: Any) -> tuple[Any, ...]:
-    """The arguments that ``op.sample_inputs`` gives."""
-    given = op.sample_inputs() if not inspect.ismethod(op.sample_inputs) else op.sample_inputs()
-    return given if isinstance(given, tuple) else (given,)

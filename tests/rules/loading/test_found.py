@@ -1,0 +1,90 @@
+"""GL001, GL002, GL005, GL006 and GL007 as the reporting process builds them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from gradlint.config import Settings
+from gradlint.report import Location
+from gradlint.rules.loading import (
+    no_usable_inputs,
+    out_of_memory,
+    process_crashed,
+    target_not_loadable,
+    timed_out,
+)
+
+SETTINGS = Settings(seed=7, imports=("mylib.native",), timeout=2.5)
+TARGET = "my ops.py:Op"
+
+
+def test_target_not_loadable() -> None:
+    finding = target_not_loadable.found(
+        TARGET,
+        "importing it raised ModuleNotFoundError",
+        SETTINGS,
+        error="No module named 'nothing'",
+        location=Location("my ops.py", 3),
+        output_tail=["last words"],
+    )
+    assert finding.code == "GL001"
+    assert finding.severity == "error"
+    assert finding.message.endswith("importing it raised ModuleNotFoundError")
+    assert finding.evidence == {
+        "original": "No module named 'nothing'",
+        "output_tail": ["last words"],
+    }
+    assert finding.help.startswith("install the missing package")
+    assert finding.reproduce == "gradlint check 'my ops.py:Op' --seed 7 --import mylib.native"
+
+
+def test_no_usable_inputs() -> None:
+    attempts = [(f"randn({n})", "ValueError: no") for n in range(10)]
+    finding = no_usable_inputs.found(TARGET, attempts, "--inputs 'randn(3)'", SETTINGS)
+    assert finding.code == "GL002"
+    assert finding.severity == "warning"
+    assert finding.message == "no usable inputs found: 10 attempts, none ran"
+    assert finding.evidence["tried 1"] == "randn(0): ValueError: no"
+    assert finding.evidence["left out"] == "2 more attempts"
+    assert finding.help == "give inputs: --inputs 'randn(3)'"
+    nothing = no_usable_inputs.found(TARGET, [], "", SETTINGS)
+    assert nothing.message == "no usable inputs found: nothing to try"
+
+
+def test_process_crashed() -> None:
+    finding = process_crashed.found(
+        TARGET, "forward", SETTINGS, rule="GL401", signal="SIGSEGV", sample="inferred"
+    )
+    assert finding.message == "process crashed in forward, during GL401: SIGSEGV"
+    assert finding.cause_text == "native code read or wrote memory that is not its own"
+    assert finding.evidence == {"phase": "forward", "rule": "GL401", "signal": "SIGSEGV"}
+    assert finding.sample == "inferred"
+    assert "--select GL401" in finding.reproduce
+    left = process_crashed.found(TARGET, "import", SETTINGS, exit_code=0)
+    assert left.message == "process crashed while it was imported: exit code 0"
+    assert left.evidence["exit_code"] == 0
+    assert "os._exit" in left.cause_text
+
+
+def test_timed_out() -> None:
+    finding = timed_out.found(TARGET, "backward", SETTINGS, rule="GL501", stack=["a.py:3 in f"])
+    assert finding.message == "timed out in backward, during GL501: more than 2.5 s"
+    assert finding.evidence["traceback"] == ["a.py:3 in f"]
+
+
+def test_out_of_memory() -> None:
+    finding = out_of_memory.found(TARGET, "inputs", SETTINGS, limit_mb=2048.0, message="no more")
+    assert finding.message == ("out of memory while inputs were looked for: more than 2,048 MiB")
+    assert finding.evidence["original"] == "no more"
+
+
+def test_findings_are_built_without_torch() -> None:
+    program = (
+        "import sys\n"
+        "from gradlint.config import Settings\n"
+        "from gradlint.rules.loading import process_crashed\n"
+        "process_crashed.found('t', 'forward', Settings(), signal='SIGABRT')\n"
+        "sys.exit('torch' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,212 @@
+"""GL003, GL004 and GL007: exceptions of forward, backward and the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.rules import TABLE, Outcome, by_code
+
+GL003, GL004, GL007 = by_code("GL003"), by_code("GL004"), by_code("GL007")
+
+X = torch.tensor([0.7, -1.2, 2.0])
+
+
+def op_of(
+    forward: Callable[..., Any] = lambda ctx, x: x * 2,
+    backward: Callable[..., Any] = lambda ctx, g: g * 2,
+) -> Any:
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Op", (Function,), methods)
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def method(*args: Any) -> Any:
+        raise error
+
+    return method
+
+
+def test_forward_that_raises_is_one_finding(
+    probed: Callable[..., Outcome], subject: Callable[..., Any]
+) -> None:
+    bound = subject(op_of(raising(ValueError("needs [an even] number"))), X)
+    assert GL003 is not None
+    assert GL003.probe is not None
+    (finding,) = GL003.probe(bound).findings
+    assert finding.message == "forward raised ValueError: needs [an even] number"
+    assert finding.evidence["original"] == "needs [an even] number"
+    assert finding.location is not None
+    assert finding.location.file.endswith("test_raised.py")
+    for rule in TABLE:
+        if rule.probe is not None and rule.code[:3] in ("GL0", "GL1", "GL2", "GL3"):
+            if rule.code == "GL003":
+                continue
+            assert rule.probe(bound).findings == [], rule.code
+
+
+def test_explanation_stands_beside_the_original(probed: Callable[..., Outcome]) -> None:
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x, 2.0)
+        return x
+
+    (finding,) = probed(GL003, op_of(forward), X).findings
+    assert finding.cause_text == "`ctx.save_for_backward` takes tensors (or `None`) only."
+    assert finding.help.startswith("Keep numbers, shapes and modules as attributes")
+    text = "save_for_backward can only save variables, but argument 1 is of type float"
+    assert finding.evidence["original"] == text
+
+
+def test_line_that_raised_is_shown(
+    probed: Callable[..., Outcome], load_module: Callable[..., ModuleType]
+) -> None:
+    module = load_module(
+        "import torch\n"
+        "\n"
+        "class Op(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        return helper(x)\n"
+        "\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        é = 'ä'; return g * missing_name\n"
+        "\n"
+        "def helper(x):\n"
+        "    return torch.ones(2) @ x\n"
+    )
+    (finding,) = probed(GL003, module.Op, torch.ones(3, dtype=torch.float64)).findings
+    assert finding.location is not None
+    assert finding.location.line == 13
+    assert len(finding.evidence["traceback"]) == 2
+    assert finding.evidence["traceback"][-1].endswith("in helper: return torch.ones(2) @ x")
+
+    module.helper = lambda x: x * 2
+    (finding,) = probed(GL004, module.Op, torch.ones(3)).findings
+    assert finding.message == "backward raised NameError: name 'missing_name' is not defined"
+    assert finding.location is not None
+    assert finding.excerpt is not None
+    assert finding.location.line == 10
+    text = dict(finding.excerpt.lines)[10]
+    start, end = finding.location.column, finding.location.end_column
+    assert end is not None
+    assert "missing_name" in text[start - 1 : end - 1]
+
+
+@pytest.mark.parametrize(
+    ("backward", "slug_text"),
+    [
+        (raising(NotImplementedError("You must implement either the backward or vjp method")), ""),
+        (raising(KeyError("x")), ""),
+        (lambda ctx, g: ctx.saved_tensors[0] * g, ""),
+    ],
+)
+def test_backward_that_raises_is_one_finding(
+    probed: Callable[..., Outcome], backward: Callable[..., Any], slug_text: str
+) -> None:
+    outcome = probed(GL004, op_of(backward=backward), X)
+    assert outcome.verdict == "fail"
+    assert len(outcome.findings) == 1
+    assert outcome.findings[0].message.startswith("backward raised ")
+    assert probed(GL003, op_of(backward=backward), X).verdict == "pass"
+
+
+def test_engine_errors_of_other_rules_are_left_to_them(probed: Callable[..., Outcome]) -> None:
+    for backward, code in [
+        (lambda ctx, g: (g, g), "GL101"),
+        (lambda ctx, g: [g], "GL104"),
+        (lambda ctx, g: g[:1], "GL201"),
+        (lambda ctx, g: g.to("meta"), "GL204"),
+        (lambda ctx, g: g * 1j, "GL203"),
+    ]:
+        outcome = probed(GL004, op_of(backward=backward), X)
+        assert outcome.verdict == "skipped"
+        assert code in outcome.note
+        assert len(probed(by_code(code), op_of(backward=backward), X).findings) == 1
+
+
+def test_a_user_error_with_the_engines_words_is_reported(probed: Callable[..., Outcome]) -> None:
+    text = "function OpBackward returned an incorrect number of gradients (expected 1, got 2)"
+    outcome = probed(GL004, op_of(backward=raising(RuntimeError(text))), X)
+    assert len(outcome.findings) == 1
+
+
+def test_saved_tensor_modified_in_place_is_seen(probed: Callable[..., Outcome]) -> None:
+    class Op(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            y = x * 2
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            (y,) = ctx.saved_tensors
+            return g * y
+
+    def op(x: Tensor) -> Tensor:
+        y = Op.apply(x)
+        y.add_(1)
+        return y
+
+    (finding,) = probed(GL004, op, X).findings
+    assert "modified by an inplace operation" in finding.evidence["original"]
+    assert finding.cause_text.startswith("a tensor that backward needs was changed in place")
+
+
+class Hostile(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text for you")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(("rule", "method"), [(GL003, "forward"), (GL004, "backward")])
+@pytest.mark.parametrize("error", [Hostile(), RecursionError(), ValueError("[red]x[/]\n\x1b[0m")])
+def test_hostile_exceptions_are_reported(
+    probed: Callable[..., Outcome], rule: Any, method: str, error: Exception
+) -> None:
+    outcome = probed(rule, op_of(**{method: raising(error)}), X)
+    (finding,) = outcome.findings
+    assert finding.message.startswith(f"{method} raised {type(error).__name__}")
+    assert isinstance(finding.evidence["original"], str)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
+    ],
+)
+@pytest.mark.parametrize("method", ["forward", "backward"])
+def test_out_of_memory_is_its_own_rule(
+    probed: Callable[..., Outcome], error: Exception, method: str
+) -> None:
+    op = op_of(**{method: raising(error)})
+    (finding,) = probed(GL007, op, X).findings
+    assert finding.message == f"out of memory in {method}"
+    assert probed(GL003, op, X).findings == []
+    assert probed(GL004, op, X).findings == []
+
+
+def test_ops_that_run_pass(probed: Callable[..., Outcome]) -> None:
+    for rule in (GL003, GL004, GL007):
+        assert probed(rule, op_of(), X).verdict == "pass"
+        assert probed(rule, torch.sin, X).verdict == "pass"
+
+
+def test_unsupported_derivative_is_explained(probed: Callable[..., Outcome]) -> None:
+    def op(x: Tensor) -> Tensor:
+        return torch.heaviside(x, x)
+
+    outcome = probed(GL004, op, X)
+    (finding,) = outcome.findings or probed(GL003, op, X).findings
+    assert finding.cause_text.startswith("PyTorch has no derivative")
