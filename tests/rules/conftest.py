@@ -80,4 +80,3 @@ def load_module(tmp_path: Path) -> Callable[[str], ModuleType]:
     yield load
     for name in names:
         sys.modules.pop(name, None)
-
