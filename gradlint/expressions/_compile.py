@@ -125,7 +125,12 @@ def parse(text: str, *, before: str = "", after: str = "") -> ast.expr:
             warnings.simplefilter("ignore")
             tree = ast.parse(source, mode="eval").body
     except SyntaxError as error:
-        column = max(1, min((error.offset or 1) + shift, len(text)))
+        if before and (error.offset or 1) + shift < 1:
+            # The bracket left open looks like ours; without ours, it is the user's.
+            parse(text)
+        # At the end of the text the parser gives no offset.
+        column = error.offset + shift if error.offset else len(text.rstrip())
+        column = max(1, min(column, len(text)))
         reason = (error.msg or "invalid syntax").removesuffix(". Perhaps you forgot a comma?")
         raise ExpressionError(f"can't be read: {reason}", text=text, column=column) from None
     except (ValueError, MemoryError, RecursionError):
@@ -178,6 +183,8 @@ class _Checker:
         elif isinstance(node, ast.Call):
             self.call(node, depth)
         elif isinstance(node, _PLAIN):
+            if isinstance(node, ast.Dict) and None in node.keys:
+                raise self.error(node, "unpacking with `**` is not allowed in an expression")
             for child in _children(node):
                 self.check(child, depth + 1)
             if isinstance(node, ast.BinOp):
@@ -299,6 +306,7 @@ class _Checker:
             node,
             f"unknown function `{_short(shown)}`",
             f"did you mean `{found[0]}`?" if found else "",
+            name if isinstance(node, ast.Attribute) else "",
         )
 
     def underscore(self, node: ast.AST, name: str) -> None:
@@ -314,7 +322,7 @@ class _Checker:
         if at:
             # An attribute starts where its value does; the name at fault ends it.
             column = getattr(node, "end_col_offset", len(at)) - len(at)
-        return ExpressionError(message, text=self.text, column=column + 1, hint=hint)
+        return ExpressionError(message, text=self.text, column=max(column, 0) + 1, hint=hint)
 
 
 def dotted(node: ast.AST) -> str:

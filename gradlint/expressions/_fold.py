@@ -78,13 +78,22 @@ class Folder:
             self._call(node)
 
     def _repeated(self, sequence: ast.expr, times: ast.expr) -> None:
-        count = self.number(times)
-        if not isinstance(count, int):
-            return
-        if isinstance(sequence, ast.Constant) and isinstance(sequence.value, str):
-            check_repeat(sequence.value, count)
-        elif isinstance(sequence, (ast.List, ast.Tuple)):
-            check_repeat([0] * len(sequence.elts), count)
+        count, repeats = self._count(sequence), self.number(times)
+        if count and isinstance(repeats, int):
+            check_repeat([0] * count, repeats)
+
+    def _count(self, node: ast.expr) -> int:
+        """Items of a list, tuple or text that is written out; 0 for anything else."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return len(node.value)
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return sum(max(self._count(part), 1) for part in node.elts)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for sequence, times in ((node.left, node.right), (node.right, node.left)):
+                count, repeats = self._count(sequence), self.number(times)
+                if count and isinstance(repeats, int):
+                    return count * max(repeats, 0)
+        return 0
 
     def _call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -96,6 +105,8 @@ class Folder:
             flat: list[ast.expr] = []
             for part in sizes:
                 flat += part.elts if isinstance(part, (ast.Tuple, ast.List)) else [part]
+            if name == "eye" and len(flat) == 1:
+                flat = flat * 2
             known = [self.number(part) for part in flat]
             check_size([value for value in known if isinstance(value, int) and value > 0])
         elif name in _LAST and not is_method and len(sizes) == _LAST[name]:

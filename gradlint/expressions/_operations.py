@@ -16,6 +16,7 @@ from gradlint.expressions import _limits as limits
 from gradlint.expressions import _sizes as sizes
 from gradlint.expressions import _vocabulary as words
 from gradlint.expressions._factories import Factory
+from gradlint.expressions._predict import check_growth
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -33,7 +34,6 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.BitXor: operator.xor,
 }
 _CUTTING = ("chunk", "split", "unbind")
-_MATRIX = ("matmul", "mm", "bmm", "mv")
 
 
 class Operations:
@@ -94,14 +94,9 @@ class Operations:
         growing: bool,
     ) -> Any:
         operands = [*args, *kwargs.values()]
-        if (
-            name in _MATRIX
-            and len(operands) == 2
-            and all(isinstance(value, torch.Tensor) for value in operands)
-        ):
-            bounds.check_matmul(*operands)
-        elif growing:
-            bounds.check_predicted(function, args, kwargs)
+        if growing:
+            if not check_growth(name, args, kwargs):
+                bounds.check_predicted(function, args, kwargs)
         elif name in _CUTTING and args and isinstance(args[0], torch.Tensor):
             position = 1 if name == "unbind" else 2
             dim = kwargs.get("dim", args[position] if len(args) > position else 0)

@@ -116,12 +116,17 @@ ATTRIBUTES = frozenset(
     ["H", "T", "dtype", "imag", "indices", "mH", "mT", "ndim", "real", "shape", "values"]
 )
 
-_METHODS_SAME = (
-    set(_TORCH) - {"where", "complex", "polar", "bucketize", "searchsorted", "rot90"}
-) | set(
+#: Functions that are no methods.
+_FUNCTIONS_ONLY = frozenset(
+    _words(
+        "bucketize celu complex imag polar real rot90 rsub searchsorted selu std_mean var_mean where"
+    )
+)
+_METHODS_SAME = (set(_TORCH) - _FUNCTIONS_ONLY) | set(
     _words("""
     bfloat16 bool contiguous det dim double expand expand_as float half int item log_softmax long
-    nelement resolve_conj size square sum_to_size to type_as view view_as reshape_as to_dense unfold
+    nelement resolve_conj size square sum_to_size to type_as view view_as reshape_as to_dense
+    unfold
 """)
 )
 _METHODS_GROWING = set(
