@@ -64,7 +64,7 @@ class CallTask:
             self.finding = _findings.unloadable(self._ref, self._settings, payload)
         elif kind == "no_inputs":
             self.finding = _findings.no_inputs(self._ref, self._settings, payload)
-        elif kind == "internal":
+        elif kind in ("internal", "op_raised"):
             self.internal = payload
         elif kind in ("exiting", "raised", "memory", "rubbish"):
             self._last = (kind, payload)

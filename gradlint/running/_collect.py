@@ -33,6 +33,16 @@ class Collector:
             self.done.add(self.current)
             self.current = None
 
+    def op_raised(self, phase: str, kind: str, text: str) -> None:
+        """The op raised in a later call, where what was running could not go on."""
+        told = f"{kind}: {text.splitlines()[0]}" if text else kind
+        note = f"{phase} raised {told} in a later call"
+        if self.current is None:
+            self._on_note(note)
+        else:
+            code, sample = self.current
+            self.report.checks.append(Check(code, "inconclusive", sample, note=note))
+
     def finish(self) -> TargetReport:
         """The report, with its verdict."""
         self.report.verdict = verdict(self.report)

@@ -26,25 +26,33 @@ def own_group() -> None:
         return
     with suppress(OSError):
         os.setsid()
+    die_with_parent()
+    _leave_server()
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the one that forked it ends (Linux)."""
     if sys.platform == "linux":
         import ctypes
 
         with suppress(Exception):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    _leave_server()
 
 
 def _leave_server() -> None:
-    # The server ends when the last holder of this descriptor is gone. A hung worker must not
-    # keep it, and thereby itself, alive after gradlint was killed.
-    from multiprocessing import forkserver
+    # The server, and the resource tracker, end when the last holder of these descriptors is
+    # gone. A hung worker must not keep them, and thereby itself, alive after gradlint was killed.
+    from multiprocessing import forkserver, resource_tracker
 
     server: Any = getattr(forkserver, "_forkserver", None)
-    alive = getattr(server, "_forkserver_alive_fd", None)
-    if alive is not None:
-        with suppress(OSError):
-            os.close(alive)
-        server._forkserver_alive_fd = None
+    tracker: Any = getattr(resource_tracker, "_resource_tracker", None)
+    for holder, name in ((server, "_forkserver_alive_fd"), (tracker, "_fd")):
+        descriptor = getattr(holder, name, None)
+        if descriptor is not None:
+            with suppress(OSError):
+                os.close(descriptor)
+            setattr(holder, name, None)
+    if server is not None:
         server._forkserver_address = None
 
 

@@ -30,7 +30,7 @@ _GRAVE_SECONDS = 5.0
 _DRAIN_CHUNKS = 256
 
 #: Pipe buffer asked for on Linux, so that a flood of output costs few context switches.
-_PIPE_BYTES = 1 << 20
+_PIPE_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)

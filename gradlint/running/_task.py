@@ -90,7 +90,7 @@ class TargetTask:
 
     def event(self, kind: str, payload: Any) -> None:
         """Collect it, or remember it as the reason for the end that follows."""
-        if kind in ("exiting", "raised", "memory", "internal", "rubbish"):
+        if kind in ("exiting", "raised", "memory", "internal", "op_raised", "rubbish"):
             self._last = (kind, payload)
         elif kind == "usage":
             error = usage_error(payload)
@@ -132,6 +132,9 @@ class TargetTask:
         kind: str
         payload: Any
         kind, payload = self._last or ("", None)
+        if kind == "op_raised" and ending.killed is None:
+            self._collector.op_raised(payload["phase"], payload["type"], payload["text"])
+            return False
         if kind == "internal" and ending.killed is None:
             self._trouble.internal.append(f"{self.ref.target}: {payload['traceback']}")
             self.report.notes.append(

@@ -6,6 +6,7 @@ Events it sends on its own, beside those of its job:
 ``exiting``    the user's code called ``os._exit``: status and Python stack
 ``raised``     an exception that is no ``Exception`` came out: its text, phase and stack
 ``memory``     memory ran out: its text and stack
+``op_raised``  the op raised where nobody expected it: its phase and text
 ``internal``   gradlint itself failed: a traceback
 ``done``       the job is finished
 """
@@ -80,7 +81,12 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     except MemoryError as error:
         channel.send_last("memory", _account(error, watch))
     except Exception as error:
-        channel.send_last("internal", _account(error, watch))
+        from gradlint.trace._problem import OpRaised
+
+        if isinstance(error, OpRaised):
+            channel.send_last("op_raised", {**_account(error.error, watch), "phase": error.phase})
+        else:
+            channel.send_last("internal", _account(error, watch))
     except BaseException as error:
         channel.send_last("raised", _account(error, watch))
     else:
@@ -137,6 +143,7 @@ class PhaseWatch:
 
     def in_child(self) -> None:
         """In a process forked by the user's code: to leave its phase is to end."""
+        _confine.die_with_parent()
         install(lambda index: _real_exit(0))
 
 
