@@ -12,49 +12,49 @@ _RETURNED = (
     (
         "wrong-number-of-gradients",
         r"returned an incorrect number of gradients \(expected \d+, got \d+\)",
-        "backward must return exactly one value for every argument of forward (without `ctx`).",
-        "Return one value per argument, in the order of forward; `None` for those that are no "
-        "tensors or need no gradient.",
+        "backward must return exactly one value for every argument of forward (without `ctx`)",
+        "return one value per argument, in the order of forward; `None` for those that are no "
+        "tensors or need no gradient",
     ),
     (
         "gradient-for-non-tensor",
         r"returned a gradient different than None at position \d+, but the corresponding forward "
         r"input was not a Variable",
-        "backward returned a gradient for an argument that is no tensor.",
-        "Return `None` at that position; if it was meant for another argument, the order of the "
-        "returned values does not match the order of forward's arguments.",
+        "backward returned a gradient for an argument that is no tensor",
+        "return `None` at that position; if it was meant for another argument, the order of the "
+        "returned values does not match the order of forward's arguments",
     ),
     (
         "gradient-not-a-tensor",
         r"expected Variable or None \(got ",
-        "backward returned something that is neither a tensor nor `None`.",
-        "Return a tensor (and a tuple, not a list, for several gradients).",
+        "backward returned something that is neither a tensor nor `None`",
+        "return a tensor (and a tuple, not a list, for several gradients)",
     ),
     (
         "invalid-gradient-shape",
         r"returned an invalid gradient at index \d+ - got \[.*\] but expected shape compatible",
-        "a gradient's shape can't be reduced to the shape of its input.",
-        "Return a gradient of the input's shape: check transpositions, and sum over the axes that "
-        "forward broadcast.",
+        "a gradient's shape can't be reduced to the shape of its input",
+        "return a gradient of the input's shape: check transpositions, and sum over the axes that "
+        "forward broadcast",
     ),
     (
         "invalid-gradient-device",
         r"returned an invalid gradient at index \d+ - expected device",
-        "a gradient lies on another device than its input.",
-        "Create gradients with `torch.empty_like(input)` or `device=input.device`.",
+        "a gradient lies on another device than its input",
+        "create gradients with `torch.empty_like(input)` or `device=input.device`",
     ),
     (
         "invalid-gradient-dtype",
         r"isFloatingType\(grad\.scalar_type\(\)\) \|\| \(input_is_complex == grad_is_complex\)|"
         r"returned an invalid gradient at index \d+ - expected (type|dtype|layout)",
-        "a complex gradient was returned for a real input.",
-        "Return the real part: `grad.real`.",
+        "a complex gradient was returned for a real input",
+        "return the real part: `grad.real`",
     ),
     (
         "nan-in-backward",
         r"Function '.*' returned nan values in its \d+th output",
-        "anomaly detection found NaN in a gradient.",
-        "Guard the division, logarithm or root that backward computes at this point.",
+        "anomaly detection found NaN in a gradient",
+        "guard the division, logarithm or root that backward computes at this point",
     ),
 )
 
@@ -62,67 +62,67 @@ _SAVED = (
     (
         "backward-twice",
         r"Trying to backward through the graph a second time",
-        "the graph was used after its saved tensors had been freed by the first backward pass.",
-        "Pass `retain_graph=True` to the first backward, or run forward again; do not keep `ctx` "
-        "or a graph between calls.",
+        "the graph was used after its saved tensors had been freed by the first backward pass",
+        "pass `retain_graph=True` to the first backward, or run forward again; do not keep `ctx` "
+        "or a graph between calls",
     ),
     (
         "saved-tensor-accessed-twice",
         r"saved_tensors can only be accessed once when clear_saved_tensors_on_access",
-        "`ctx.saved_tensors` was read twice although the Function clears it on first access.",
-        "Unpack `ctx.saved_tensors` once, or drop `clear_saved_tensors_on_access = True`.",
+        "`ctx.saved_tensors` was read twice although the Function clears it on first access",
+        "unpack `ctx.saved_tensors` once, or drop `clear_saved_tensors_on_access = True`",
     ),
     (
         "saved-tensor-modified",
         r"one of the variables needed for gradient computation has been modified by an inplace",
-        "a tensor that backward needs was changed in place after it had been saved.",
-        "Work out of place, or save a `.clone()`; if forward changes its own input or output, save "
-        "it after the change and declare the input with `ctx.mark_dirty`.",
+        "a tensor that backward needs was changed in place after it had been saved",
+        "work out of place, or save a `.clone()`; if forward changes its own input or output, save "
+        "it after the change and declare the input with `ctx.mark_dirty`",
     ),
     (
         "save-for-backward-non-tensor",
         r"save_for_backward can only save variables, but argument \d+ is of type",
-        "`ctx.save_for_backward` takes tensors (or `None`) only.",
-        "Keep numbers, shapes and modules as attributes: `ctx.scale = scale`; pass tensors one by "
-        "one, not in a list.",
+        "`ctx.save_for_backward` takes tensors (or `None`) only",
+        "keep numbers, shapes and modules as attributes: `ctx.scale = scale`; pass tensors one by "
+        "one, not in a list",
     ),
     (
         "save-for-forward-non-tensor",
         r"save_for_forward expects all arguments to be tensors",
-        "`ctx.save_for_forward` takes tensors only.",
-        "Keep everything else as attributes of `ctx`.",
+        "`ctx.save_for_forward` takes tensors only",
+        "keep everything else as attributes of `ctx`",
     ),
     (
         "inference-tensor",
         r"Inference tensors? cannot be saved for backward|Inplace update to inference tensor",
-        "a tensor made under `torch.inference_mode()` takes part in a computation with gradients.",
-        "Make it under `torch.no_grad()` instead, or `.clone()` it outside.",
+        "a tensor made under `torch.inference_mode()` takes part in a computation with gradients",
+        "make it under `torch.no_grad()` instead, or `.clone()` it outside",
     ),
     (
         "saved-tensor-hooks",
         r"don't yet support saved tensor hooks",
-        "`torch.func` was called while saved-tensor hooks were active.",
-        "Call the op outside of the hooks (checkpointing, offloading).",
+        "`torch.func` was called while saved-tensor hooks were active",
+        "call the op outside of the hooks (checkpointing, offloading)",
     ),
     (
         "unpack-saved-tensors",
         r"(not enough|too many) values to unpack \(expected",
-        "a tuple was unpacked into the wrong number of names.",
-        "Unpack as many names as forward saved or returned: a single saved tensor is `x, = "
-        "ctx.saved_tensors`.",
+        "a tuple was unpacked into the wrong number of names",
+        "unpack as many names as forward saved or returned: a single saved tensor is `x, = "
+        "ctx.saved_tensors`",
     ),
     (
         "missing-context-attribute",
         r"'\w+Backward' object has no attribute ",
-        "backward reads an attribute of `ctx` that forward did not set.",
-        "Set it in forward (or `setup_context`) on every path that leads to this backward.",
+        "backward reads an attribute of `ctx` that forward did not set",
+        "set it in forward (or `setup_context`) on every path that leads to this backward",
     ),
     (
         "checkpoint-differs",
         r"torch\.utils\.checkpoint: .* (recompute|saved)|"
         r"When use_reentrant=True, torch\.utils\.checkpoint is incompatible",
-        "a checkpointed region can't be differentiated this way.",
-        "Pass `use_reentrant=False`, and make the recomputation save the same tensors.",
+        "a checkpointed region can't be differentiated this way",
+        "pass `use_reentrant=False`, and make the recomputation save the same tensors",
     ),
 )
 
@@ -131,84 +131,84 @@ _GRAPH = (
         "differentiated-tensor-unused",
         r"One of the differentiated Tensors appears to not have been used in the graph|"
         r"The differentiated Tensor at index \d+ appears to not have been used in the graph",
-        "the output does not depend on this input as far as autograd can see.",
-        "Look for `.detach()`, `.data`, `torch.no_grad()`, a copy through NumPy or an unused "
-        "argument on the way from the input to the output.",
+        "the output does not depend on this input as far as autograd can see",
+        "look for `.detach()`, `.data`, `torch.no_grad()`, a copy through NumPy or an unused "
+        "argument on the way from the input to the output",
     ),
     (
         "differentiated-tensor-needs-no-gradient",
         r"One of the differentiated Tensors does not require grad",
-        "a gradient was asked for a tensor that does not require grad.",
-        "Call `.requires_grad_()` on it before it is used.",
+        "a gradient was asked for a tensor that does not require grad",
+        "call `.requires_grad_()` on it before it is used",
     ),
     (
         "once-differentiable",
         r"trying to differentiate twice a function that was marked with @once_differentiable",
-        "this backward is declared first order only, and a second derivative was asked for.",
-        "Write backward with differentiable operations and drop `@once_differentiable`, or do not "
-        "ask for second derivatives.",
+        "this backward is declared first order only, and a second derivative was asked for",
+        "write backward with differentiable operations and drop `@once_differentiable`, or do not "
+        "ask for second derivatives",
     ),
     (
         "no-graph",
         r"element \d+ of (tensors|variables) does not require grad and does not have a grad_fn",
-        "the output is not connected to any input that requires grad.",
-        "Look for `.detach()`, `.data`, `torch.no_grad()` or a copy through NumPy; backward itself "
-        "must use tracked operations for second derivatives.",
+        "the output is not connected to any input that requires grad",
+        "look for `.detach()`, `.data`, `torch.no_grad()` or a copy through NumPy; backward itself "
+        "must use tracked operations for second derivatives",
     ),
     (
         "no-autograd-formula",
         r"no autograd formula was registered|autograd kernel was not registered",
-        "this operator has no backward.",
-        "Register one with `torch.library.register_autograd`.",
+        "this operator has no backward",
+        "register one with `torch.library.register_autograd`",
     ),
     (
         "derivative-not-implemented",
         r"derivative for .* is not implemented",
-        "PyTorch has no derivative for this operation or this argument.",
-        "Detach the argument if it is a constant, or compute with operations that have one.",
+        "PyTorch has no derivative for this operation or this argument",
+        "detach the argument if it is a constant, or compute with operations that have one",
     ),
     (
         "non-scalar-backward",
         r"grad can be implicitly created only for (real )?scalar outputs",
-        "`.backward()` without an argument was called on a tensor that is no real scalar.",
-        "Reduce to a scalar first, or pass the incoming gradient.",
+        "`.backward()` without an argument was called on a tensor that is no real scalar",
+        "reduce to a scalar first, or pass the incoming gradient",
     ),
     (
         "grad-output-shape",
         r"Mismatch in shape: grad_output\[\d+\] has a shape of",
-        "the incoming gradient has another shape than the output.",
-        "Pass a gradient of the output's shape.",
+        "the incoming gradient has another shape than the output",
+        "pass a gradient of the output's shape",
     ),
     (
         "grad-on-integer-tensor",
         r"[Oo]nly Tensors of floating point (and complex )?dtype can require gradients",
-        "an integer or boolean tensor was asked to require grad.",
-        "Convert it to a floating dtype, or leave it without gradient.",
+        "an integer or boolean tensor was asked to require grad",
+        "convert it to a floating dtype, or leave it without gradient",
     ),
     (
         "not-a-leaf",
         r"you can only change requires_grad flags of leaf variables",
-        "`requires_grad` was changed on a computed tensor.",
-        "Use `.detach()` for a copy without gradient.",
+        "`requires_grad` was changed on a computed tensor",
+        "use `.detach()` for a copy without gradient",
     ),
     (
         "out-argument",
         r"functions with out=\.\.\. arguments don't support automatic differentiation",
-        "`out=` was used where autograd records.",
-        "Assign the result instead of passing `out=`.",
+        "`out=` was used where autograd records",
+        "assign the result instead of passing `out=`",
     ),
     (
         "numpy-of-tracked-tensor",
         r"Can't call numpy\(\) on Tensor that",
-        "a tensor that autograd tracks, or that is lazily conjugated, was converted to NumPy.",
-        "Convert `x.detach()` (and `.resolve_conj()`); inside a Function's forward nothing is "
-        "tracked.",
+        "a tensor that autograd tracks, or that is lazily conjugated, was converted to NumPy",
+        "convert `x.detach()` (and `.resolve_conj()`); inside a Function's forward nothing is "
+        "tracked",
     ),
     (
         "deepcopy-of-tracked-tensor",
         r"Only Tensors created explicitly by the user .* support the deepcopy protocol",
-        "a computed tensor that requires grad was deep-copied.",
-        "Copy `x.detach().clone()`.",
+        "a computed tensor that requires grad was deep-copied",
+        "copy `x.detach().clone()`",
     ),
 )
 
@@ -216,9 +216,9 @@ _FUNCTION = (
     (
         "legacy-function",
         r"Legacy autograd function with non-static forward method is deprecated",
-        "a Function was instantiated and called; this style was removed.",
-        "Make forward and backward static methods that take `ctx` first, and call "
-        "`MyFunction.apply(...)`.",
+        "a Function was instantiated and called; this style was removed",
+        "make forward and backward static methods that take `ctx` first, and call "
+        "`MyFunction.apply(...)`",
     ),
     (
         "forward-called-directly",
@@ -227,85 +227,85 @@ _FUNCTION = (
         r"set_materialize_grads|saved_tensors|save_for_forward)'",
         "what forward or backward takes for `ctx` is no context: forward was called directly, a "
         "`@staticmethod` or the `ctx` parameter is missing, or forward takes `ctx` although "
-        "`setup_context` is defined.",
-        "Call `MyFunction.apply(...)`; forward takes `ctx` first, unless `setup_context` is "
-        "defined: then only that one gets it.",
+        "`setup_context` is defined",
+        "call `MyFunction.apply(...)`; forward takes `ctx` first, unless `setup_context` is "
+        "defined: then only that one gets it",
     ),
     (
         "no-backward",
         r"You must implement either the backward or vjp method",
-        "this Function has no backward.",
-        "Add a static method `backward(ctx, *grad_outputs)`.",
+        "this Function has no backward",
+        "add a static method `backward(ctx, *grad_outputs)`",
     ),
     (
         "no-forward",
         r"You must implement the forward function for custom autograd\.Function",
-        "this Function has no forward.",
-        "Add a static method `forward(ctx, ...)`.",
+        "this Function has no forward",
+        "add a static method `forward(ctx, ...)`",
     ),
     (
         "backward-and-vjp",
         r"Implementing both 'backward' and 'vjp' for a custom Function is not allowed",
-        "`backward` and `vjp` are two names of one method, and both are defined.",
-        "Keep one of them.",
+        "`backward` and `vjp` are two names of one method, and both are defined",
+        "keep one of them",
     ),
     (
         "no-jvp",
         r"You must implement the jvp function for custom autograd\.Function",
-        "forward mode was asked of a Function without `jvp`.",
-        "Add a static method `jvp(ctx, *tangents)`, or use reverse mode.",
+        "forward mode was asked of a Function without `jvp`",
+        "add a static method `jvp(ctx, *tangents)`, or use reverse mode",
     ),
     (
         "vmap-ambiguous",
         r"it has both generate_vmap_rule=True and an overridden vmap staticmethod",
-        "`generate_vmap_rule` and an own `vmap` exclude each other.",
-        "Keep one of them.",
+        "`generate_vmap_rule` and an own `vmap` exclude each other",
+        "keep one of them",
     ),
     (
         "no-vmap",
         r"does not have vmap support|To use autograd\.Function with vmap, you must",
-        "`torch.vmap` was asked of a Function without support for it.",
-        "Set `generate_vmap_rule = True` or write the static method `vmap`.",
+        "`torch.vmap` was asked of a Function without support for it",
+        "set `generate_vmap_rule = True` or write the static method `vmap`",
     ),
     (
         "no-setup-context",
         r"it must override the setup_context\s+staticmethod",
-        "`torch.func` transforms need the style with `setup_context`.",
-        "Split forward: `forward(*args)` computes, `setup_context(ctx, inputs, output)` saves.",
+        "`torch.func` transforms need the style with `setup_context`",
+        "split forward: `forward(*args)` computes, `setup_context(ctx, inputs, output)` saves",
     ),
     (
         "context-parameter-mismatch",
         r"missing a required argument: '|"
         r"(forward|backward|vjp|setup_context|<lambda>)\(\) "
         r"(takes|missing) .*(positional|keyword-only) argument",
-        "the arguments that were passed do not fit the method's parameters.",
+        "the arguments that were passed do not fit the method's parameters",
         "forward takes `ctx` and then the arguments of `apply` (no `ctx` where `setup_context` is "
         "defined); backward takes `ctx` and one gradient per output of forward; "
-        "`setup_context(ctx, inputs, output)` takes these three. All are static methods.",
+        "`setup_context(ctx, inputs, output)` takes these three. All are static methods",
     ),
     (
         "mark-dirty-not-returned",
         r"Some elements marked as dirty during the forward method were not returned as output",
-        "an input declared with `ctx.mark_dirty` is not among the outputs.",
-        "Return the input that was changed in place.",
+        "an input declared with `ctx.mark_dirty` is not among the outputs",
+        "return the input that was changed in place",
     ),
     (
         "mark-dirty-non-tensor",
         r"mark_dirty can only accept variables",
-        "`ctx.mark_dirty` takes tensors only, one by one.",
-        "Pass the inputs that were changed in place: `ctx.mark_dirty(x, y)`.",
+        "`ctx.mark_dirty` takes tensors only, one by one",
+        "pass the inputs that were changed in place: `ctx.mark_dirty(x, y)`",
     ),
     (
         "mark-non-differentiable-non-tensor",
         r"mark_non_differentiable only accepts variable arguments",
-        "`ctx.mark_non_differentiable` takes tensors only, one by one.",
-        "Pass the outputs that have no gradient: `ctx.mark_non_differentiable(indices)`.",
+        "`ctx.mark_non_differentiable` takes tensors only, one by one",
+        "pass the outputs that have no gradient: `ctx.mark_non_differentiable(indices)`",
     ),
     (
         "dirty-view",
         r"If your Function modifies inplace an input that is a view of another Tensor",
-        "a Function that changes a view in place may return only that one tensor.",
-        "Split it in two Functions, or clone the input first.",
+        "a Function that changes a view in place may return only that one tensor",
+        "split it in two Functions, or clone the input first",
     ),
 )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradlint.report import Excerpt, Finding, Location
 
 if TYPE_CHECKING:
+    from gradlint.diagnosis._engine_errors import Explanation
     from gradlint.rules._place import Place
     from gradlint.rules._rule import Rule
     from gradlint.rules._subject import Subject
@@ -163,15 +164,28 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         rule,
         f"{verb} {line}",
         cause_text=explanation.meaning if explanation else "",
-        place=raised_place(error, prefer) or _engine_place(subject),
+        place=raised_place(error, prefer) or _without_line(subject, explanation),
         evidence=raised_evidence(error, prefer),
         help=explanation.fix if explanation else "run the op on the sample shown, under a debugger",
     )
 
 
-def _engine_place(subject: Subject) -> Place | None:
-    """Where the backward is defined that was about to run or had just returned."""
+def _without_line(subject: Subject, explanation: Explanation | None) -> Place | None:
+    """A place for an error of PyTorch's own, whose traceback holds no line of the user's."""
+    from gradlint.rules._context_calls import context_call_place
     from gradlint.rules._raw import backward_place
+    from gradlint.targets import source
 
     nodes = subject.run.nodes
-    return backward_place(nodes[-1]) if nodes else None
+    if nodes:
+        # The backward that was running, or had just returned.
+        return backward_place(nodes[-1])
+    if subject.run.outputs:
+        return None
+    function = subject.op.function
+    if explanation is not None:
+        call = context_call_place(function, explanation.slug, explanation.text)
+        if call is not None:
+            return call
+    place = source.method(subject.op, "forward")
+    return place if place[0] is not None else None

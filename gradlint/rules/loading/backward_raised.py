@@ -61,9 +61,9 @@ How it looks
 mylib/ops.py:12:9  GL004  backward raised ValueError: not enough values to unpack …
   12 |         y, x = ctx.saved_tensors
      |         ^^^^ raised here
-  cause      a tuple was unpacked into the wrong number of names.
+  cause      a tuple was unpacked into the wrong number of names
   original   not enough values to unpack (expected 2, got 1)
-  help       Unpack as many names as forward saved or returned
+  help       unpack as many names as forward saved or returned
 ```
 
 References

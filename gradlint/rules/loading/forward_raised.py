@@ -57,9 +57,9 @@ How it looks
 mylib/ops.py:6:9  GL003  forward raised TypeError: save_for_backward can only save variables …
   6 |         ctx.save_for_backward(x, scale)
     |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ raised here
-  cause      `ctx.save_for_backward` takes tensors (or `None`) only.
+  cause      `ctx.save_for_backward` takes tensors (or `None`) only
   original   save_for_backward can only save variables, but argument 1 is of type float
-  help       Keep numbers, shapes and modules as attributes: `ctx.scale = scale`
+  help       keep numbers, shapes and modules as attributes: `ctx.scale = scale`
 ```
 
 References

@@ -57,8 +57,8 @@ def test_explanation_stands_beside_the_original(probed: Callable[..., Outcome]) 
         return x
 
     (finding,) = probed(GL003, op_of(forward), X).findings
-    assert finding.cause_text == "`ctx.save_for_backward` takes tensors (or `None`) only."
-    assert finding.help.startswith("Keep numbers, shapes and modules as attributes")
+    assert finding.cause_text == "`ctx.save_for_backward` takes tensors (or `None`) only"
+    assert finding.help.startswith("keep numbers, shapes and modules as attributes")
     text = "save_for_backward can only save variables, but argument 1 is of type float"
     assert finding.evidence["original"] == text
 
@@ -210,3 +210,27 @@ def test_unsupported_derivative_is_explained(probed: Callable[..., Outcome]) -> 
     outcome = probed(GL004, op, X)
     (finding,) = outcome.findings or probed(GL003, op, X).findings
     assert finding.cause_text.startswith("PyTorch has no derivative")
+
+
+def test_the_call_is_shown_that_pytorch_refuses_after_forward(
+    probed: Callable[..., Outcome], load_module: Callable[..., ModuleType]
+) -> None:
+    module = load_module(
+        "import torch\n"
+        "\n"
+        "class Op(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, model):\n"
+        "        ctx.save_for_backward(x, model)\n"
+        "        return x * model\n"
+        "\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        return g, None\n"
+    )
+    (finding,) = probed(GL003, module.Op, X, 2.0).findings
+    assert finding.location is not None
+    assert finding.excerpt is not None
+    assert (finding.location.line, finding.location.column) == (6, 34)
+    assert finding.location.end_column == 39
+    assert dict(finding.excerpt.lines)[6] == "        ctx.save_for_backward(x, model)"
