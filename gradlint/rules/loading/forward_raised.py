@@ -54,9 +54,9 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:6:9  GL003  forward raised TypeError: save_for_backward can only save variables …
+mylib/ops.py:6:34  GL003  forward raised TypeError: save_for_backward can only save variables …
   6 |         ctx.save_for_backward(x, scale)
-    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ raised here
+    |                                  ^^^^^ refused after forward returned
   cause      `ctx.save_for_backward` takes tensors (or `None`) only
   original   save_for_backward can only save variables, but argument 1 is of type float
   help       keep numbers, shapes and modules as attributes: `ctx.scale = scale`
