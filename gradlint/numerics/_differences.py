@@ -30,7 +30,8 @@ LADDER = {53: (10, 13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3
 
 #: Further exponents where the first ones do not settle the matter: coarser for noisy functions,
 #: finer for functions that bend or have kinks near by.
-LADDER_MORE = {53: (4, 7, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
+#: Float32 inside float64 needs three coarse ones: two to extrapolate, one to see it converge.
+LADDER_MORE = {53: (3, 5, 7, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
 
 #: Standard deviations that roundoff may reach: two-sided Gaussian probability 1e-10.
 CRITICAL = 6.5
@@ -151,9 +152,11 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
 def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
     """The extrapolated residual with the smallest error bar over the ladder ``steps``.
 
-    Needs three usable steps: two to extrapolate, one more to see that it converges.
+    Needs three usable steps: two to extrapolate, one more to see that it converges. An estimate
+    counts only if the finer ones bear it out within their noise: where f oscillates or saturates
+    within the coarse steps, those converge too, to something else.
     """
-    best: Estimate | None = None
+    found: list[Estimate] = []
     ordered = sorted(steps, key=lambda step: -step.h)
     previous: float | None = None
     for coarse, fine in itertools.pairwise(ordered):
@@ -163,7 +166,14 @@ def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
         sigma = kappa * math.hypot((1.0 + weight) * fine.noise, weight * coarse.noise)
         if previous is not None:
             bar = TRUNCATION_SAFETY * abs(residual - previous) + CRITICAL * sigma
-            if best is None or bar < best.bar:
-                best = Estimate(residual, bar, slope, sigma, fine.h)
+            found.append(Estimate(residual, bar, slope, sigma, fine.h))
         previous = residual
-    return best
+    borne_out = [
+        one
+        for place, one in enumerate(found)
+        if all(
+            abs(one.residual - finer.residual) <= one.bar + CRITICAL * finer.sigma
+            for finer in found[place + 1 :]
+        )
+    ]
+    return min(borne_out, key=lambda one: one.bar, default=None)

@@ -29,8 +29,17 @@ def real_dot(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 def norm(tensor: torch.Tensor) -> float:
-    """Euclidean norm in float64; 0 for an empty tensor."""
-    return float(torch.linalg.vector_norm(widened(tensor))) if tensor.numel() else 0.0
+    """Euclidean norm in float64; 0 for an empty tensor. Squares neither overflow nor vanish."""
+    if not tensor.numel():
+        return 0.0
+    wide = widened(tensor)
+    found = float(torch.linalg.vector_norm(wide))
+    if 1e-140 < found < 1e140:
+        return found
+    top = float(wide.abs().max())
+    if not 0.0 < top < math.inf:
+        return top
+    return top * float(torch.linalg.vector_norm(wide / top))
 
 
 def rms(tensor: torch.Tensor) -> float:
