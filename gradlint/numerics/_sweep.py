@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from gradlint.numerics._decide import KINK_STEPS
+from gradlint.numerics._decide import KINK_STEPS, nudge
 from gradlint.numerics._differences import (
     Estimate,
     Step,
@@ -31,6 +31,7 @@ from gradlint.numerics._judge import (
     ROUNDED,
     SHARE_OF_OUTPUT,
     TOLERATED,
+    UNRESOLVED,
     UNSURE,
     Map,
     Pair,
@@ -123,26 +124,36 @@ def sweep_input(function: Map, index: int, *, seed: int, steps: int | None = Non
         steps: number of steps, at least :data:`FEWEST_STEPS`; default by dtype.
 
     Returns:
-        The sweep. At a kink the kinked outputs are left out; where none is left the verdict is
-        ``UNSURE``.
+        The sweep. At a kink the kinked outputs are left out; where that settles nothing, and a
+        little beside the point there is no disagreement, the verdict is ``UNSURE``.
     """
     first, u = _sweep_once(function, index, seed, steps, None)
     if first.verdict != DIFFERS:
         return first
-    smooth = _smooth(function, index, u, first.pair.h)
-    kinked = sum(int((~mask).sum()) for mask in smooth)
-    if kinked:
-        if not any(bool(mask.any()) for mask in smooth):
-            first.verdict, first.kinked, first.note = UNSURE, kinked, KINKS
-            return first
-        first, _ = _sweep_once(function, index, seed, steps, smooth)
-        first.kinked, first.note = kinked, KINKS
+    masks = _smooth(function, index, u, first.pair.h)
+    kinked = sum(int((~mask).sum()) for mask in masks)
+    if kinked and any(bool(mask.any()) for mask in masks):
+        first, _ = _sweep_once(function, index, seed, steps, masks)
         if first.verdict != DIFFERS:
+            first.kinked, first.note = kinked, KINKS
             return first
-    again, _ = _sweep_once(function, index, seed + 1, steps, smooth if kinked else None)
-    if again.verdict != DIFFERS:
-        first.verdict, first.note = UNSURE, UNCONFIRMED
+    first.kinked = kinked
+    first.note = _doubt(function, index, seed, steps)
+    if first.note:
+        first.verdict = UNSURE
     return first
+
+
+def _doubt(function: Map, index: int, seed: int, steps: int | None) -> str:
+    """Why a disagreement proves nothing: it is not there along another direction, or not at a
+    point a little beside (kinks can be too weak to be seen one by one); else empty."""
+    again, _ = _sweep_once(function, index, seed + 1, steps, None)
+    if again.verdict != DIFFERS:
+        return UNCONFIRMED
+    beside = nudge(function, seed + 2)
+    if beside is None:
+        return ""
+    return "" if _sweep_once(beside, index, seed, steps, None)[0].verdict == DIFFERS else KINKS
 
 
 def step_sizes(bits: int, count: int | None) -> list[float]:
@@ -190,11 +201,11 @@ def _sweep_once(
             measured=predicted + found.residual,
             bar=found.bar,
             sigma=found.sigma,
-            scale=max(product_norm(g, u), SHARE_OF_OUTPUT * weighed) or abs(found.slope),
+            scale=max(product_norm(g, u), SHARE_OF_OUTPUT[bits] * weighed) or abs(found.slope),
             h=found.h,
         )
         sweep.curvature = _curvature(usable, found, sweep.kappa)
-    sweep.verdict = _verdict(sweep.pair, bits)
+    sweep.verdict = _verdict(sweep.pair, sweep.kappa, bits)
     sweep.points = [
         _point(h, step, state, predicted, sweep)
         for h, (step, _), state in zip(step_sizes(bits, count), taken, states, strict=True)
@@ -280,7 +291,9 @@ def _curvature(usable: Sequence[Step], found: Estimate, kappa: float) -> float:
     return statistics.median(ratios[-FITTED_STEPS:]) if ratios else 0.0
 
 
-def _verdict(pair: Pair, bits: int) -> str:
+def _verdict(pair: Pair, kappa: float, bits: int) -> str:
+    if kappa * 2.0 ** (1 - bits) > UNRESOLVED:
+        return UNSURE
     if pair.differs(TOLERATED[bits]):
         return DIFFERS
     if not pair.resolution <= HONEST[bits]:

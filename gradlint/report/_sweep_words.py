@@ -131,8 +131,9 @@ def plot_missing() -> str:
 def _why_not(item: InputSweep) -> str:
     if item.reason == "kinks":
         return (
-            "every output has a kink at this sample, where a central difference averages the two "
-            "sides; move the sample off the kink (`gradlint check` does so by itself)"
+            "it differs at this very sample, but not a little beside it: a kink, where a central "
+            "difference averages the two sides, or a gradient wrong at special points only; "
+            "`gradlint check` looks closer"
         )
     if item.reason == "not confirmed":
         return "it differed along one direction and not along another"
