@@ -111,7 +111,7 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
         return [*leaves, *cotangents], grads
 
     point = [*problem.values(), *vs]
-    sources, grads = gradients(point, graph=True)
+    _, grads = gradients(point, graph=True)
     targets = [position for position, grad in enumerate(grads) if grad is not None]
     if not targets:
         return None

@@ -47,11 +47,32 @@ class Subject:
 
         return first_order(self.problem)
 
-    def first_order_decision(self, inputs: Sequence[int]) -> Decision:
-        """The confirmed judgement of the gradients of ``inputs`` (positions)."""
+    @cached_property
+    def judged(self) -> list[int]:
+        """Positions of the inputs that the measurement judges: those whose gradient is None by
+        the op's own backward (GL103), not finite (GL302), or declared a surrogate are left out."""
+        import torch
+
+        gradients = self.run.gradients
+        declared = self.op.intent.surrogate or {}
+        chosen = []
+        for position, item in enumerate(self.problem.inputs):
+            gradient = gradients[position] if gradients is not None else None
+            if item.name in declared:
+                continue
+            if gradient is None:
+                if self.run.own is None:
+                    chosen.append(position)
+            elif bool(torch.isfinite(gradient).all()):
+                chosen.append(position)
+        return chosen
+
+    @cached_property
+    def first_order(self) -> Decision:
+        """The confirmed judgement of the gradients of the inputs :attr:`judged`."""
         from gradlint.numerics._decide import decide
 
-        return decide(self.first_order_map, seed=self.seed, inputs=inputs)
+        return decide(self.first_order_map, seed=self.seed, inputs=self.judged)
 
     @cached_property
     def twice(self) -> Twice:

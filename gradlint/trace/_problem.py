@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.targets import Op
 
-_LEAF_IN_PLACE = "leaf Variable that requires grad is being used in an in-place operation"
-_LEAF_VIEW_IN_PLACE = "a view of a leaf Variable that requires grad is being used in an in-place"
+#: PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an in-place
+#: operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable that requires grad …".
+_LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 
 
 class OpRaised(Exception):
@@ -240,9 +241,7 @@ class Problem:
                     returned = self._invoke(leaves)
                 except RuntimeError as error:
                     text = str(error)
-                    if self._copy_leaves or not (
-                        _LEAF_IN_PLACE in text or _LEAF_VIEW_IN_PLACE in text
-                    ):
+                    if self._copy_leaves or not all(part in text for part in _LEAF_IN_PLACE):
                         raise
                     # An in-place op refuses leaves; it takes copies that are no leaves.
                     self._copy_leaves = True

@@ -49,6 +49,8 @@ class Twice:
 
 def differentiate_twice(subject: Subject) -> Twice:
     """Build and judge the second-order map of ``subject``, once for all three rules."""
+    import torch
+
     from gradlint.numerics._decide import decide
     from gradlint.rules._blocked import blocked
     from gradlint.rules._maps import second_order
@@ -59,6 +61,9 @@ def differentiate_twice(subject: Subject) -> Twice:
         return Twice(reason)
     if not any(output.differentiable for output in subject.run.outputs):
         return Twice("no output is differentiable")
+    gradients = subject.run.gradients or []
+    if any(g is not None and not bool(torch.isfinite(g).all()) for g in gradients):
+        return Twice("a gradient is not finite: see GL302")
     try:
         found = second_order(subject.problem, seed=subject.seed)
     except OpRaised as raised:

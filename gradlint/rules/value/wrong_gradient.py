@@ -121,16 +121,11 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     from gradlint.numerics._judge import DIFFERS, ROUNDED, UNSURE
 
     inputs = subject.problem.inputs
-    judged = [
-        position
-        for position, item in enumerate(inputs)
-        if item.name not in declared and not _left_to_other_rules(subject, position)
-    ]
-    if not judged:
+    if not subject.judged:
         return Outcome(
-            "pass" if declared else "skipped", note="" if declared else "nothing to judge"
+            "pass" if declared else "skipped", note="" if declared else "see GL103, GL302"
         )
-    decision = subject.first_order_decision(judged)
+    decision = subject.first_order
     findings: list[Finding] = []
     notes = []
     unsure = []
@@ -161,19 +156,6 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         if decision.verdicts[place] not in (DIFFERS, UNSURE)
     ]
     return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
-
-
-def _left_to_other_rules(subject: Subject, position: int) -> bool:
-    """Inputs whose gradient is None by the op's own backward (GL103) or not finite (GL302)."""
-    import torch
-
-    gradients = subject.run.gradients
-    if gradients is None:
-        return False
-    gradient = gradients[position]
-    if gradient is None:
-        return subject.run.own is not None
-    return not bool(torch.isfinite(gradient).all())
 
 
 def _wrong(subject: Subject, place: int, decision: object) -> Finding:
