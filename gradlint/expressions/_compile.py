@@ -258,16 +258,8 @@ class _Checker:
             if prefix in words.PREFIXES and prefix.split(".")[0] not in self.names:
                 self.function(target, target.attr, f"{prefix}.{target.attr}")
             else:
-                if target.attr not in words.METHODS:
-                    hint = meant(target.attr, words.METHODS)
-                    if target.attr in words.ATTRIBUTES:
-                        hint = f"it is no method: write .{target.attr} without parentheses"
-                    elif target.attr in words.FUNCTIONS:
-                        hint = f"write {target.attr}(…) as a function"
-                    raise self.error(
-                        target, f"unknown method `.{_short(target.attr)}`", hint, target.attr
-                    )
                 self.check(target.value, depth + 1)
+                self.method(target)
         else:
             raise self.error(target, "only functions and methods of the whitelist can be called")
         for argument in node.args:
@@ -282,6 +274,16 @@ class _Checker:
             self.fold.check(node)
         except TooLarge as error:
             raise self.error(node, f"refused: {error}") from None
+
+    def method(self, node: ast.Attribute) -> None:
+        if node.attr in words.METHODS:
+            return
+        hint = meant(node.attr, words.METHODS)
+        if node.attr in words.ATTRIBUTES:
+            hint = f"it is no method: write .{node.attr} without parentheses"
+        elif node.attr in words.FUNCTIONS:
+            hint = f"write {node.attr}(…) as a function"
+        raise self.error(node, f"unknown method `.{_short(node.attr)}`", hint, node.attr)
 
     def keyword(self, node: ast.keyword, depth: int) -> None:
         if node.arg is None:

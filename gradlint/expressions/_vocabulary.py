@@ -118,9 +118,9 @@ ATTRIBUTES = frozenset(
 
 #: Functions that are no methods.
 _FUNCTIONS_ONLY = frozenset(
-    _words(
-        "bucketize celu complex imag polar real rot90 rsub searchsorted selu std_mean var_mean where"
-    )
+    _words("""
+    bucketize celu complex imag polar real rot90 rsub searchsorted selu std_mean var_mean where
+""")
 )
 _METHODS_SAME = (set(_TORCH) - _FUNCTIONS_ONLY) | set(
     _words("""

@@ -197,6 +197,12 @@ class Checker:
                 hint = f"did you mean `{found[0]}`?" if found else "add it to `dims`"
             elif shown.strip("`") in self.dims:
                 hint = "a formula can't use dims: take the size from an input, as in x.shape[0]"
+            elif shown.strip("`") in _mapping(self.data, "let") and path[0] == "let":
+                hint = "a let knows those before it"
+            elif shown.strip("`") in _mapping(self.data, "let"):
+                hint = "that let uses what only backward has"
+                if path[0] == "surrogate":
+                    hint = "a surrogate is written without lets"
         self.document.problem(mark, message, hint)
 
     def formulas(self) -> None:

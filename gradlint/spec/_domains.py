@@ -83,7 +83,8 @@ class Domain:
 
         count = math.prod(shape)
         if self.name != "interval":
-            return spread(_GENERATORS[self.name], shape, count, generator)
+            known = _GENERATORS.get(self.name) or _inferred()[self.name]
+            return spread(known, shape, count, generator)
         if (self.low, self.high) == (-1.0, 1.0):
             return spread("small", shape, count, generator)
         if math.isfinite(self.low) and math.isfinite(self.high):
@@ -116,6 +117,8 @@ def parse_domain(value: Any) -> Domain:
         interval, words = NAMES[lowered]
         low, high = interval or (-math.inf, math.inf)
         return Domain(lowered, words, low, high)
+    if lowered in _inferred():
+        return Domain(lowered, lowered)
     matched = _INTERVAL.match(text)
     if matched:
         left, low_text, high_text, right = matched.groups()
@@ -126,6 +129,13 @@ def parse_domain(value: Any) -> Domain:
         if ends:
             return _interval(ends[0], ends[1], left, right)
     raise ValueError(f"unknown domain `{value[:40]}`")
+
+
+def _inferred() -> dict[str, str]:
+    """Words of inference → its generator: what it can find, a spec can say."""
+    from gradlint.inputs._values import DOMAINS
+
+    return {words.lower(): name for name, words in DOMAINS.items()}
 
 
 def _interval(low: float, high: float, left: str, right: str) -> Domain:

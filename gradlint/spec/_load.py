@@ -85,9 +85,19 @@ def _note(document: Document, item: Any) -> None:
         got = item["input"]
         found = nearest(got, values) if isinstance(got, str) else []
         hint = f"did you mean `{found[0]}`?" if found else "one of " + ", ".join(values)
+        if got in values:
+            hint = f"write {got} without quotes"
         document.problem(document.value(path), f"`{_name(path)}` can't be {_shown(got)}", hint)
     elif kind in _KINDS:
         message = f"`{_name(path)}` must be {_KINDS[kind]}, not {_shown(item['input'])}"
+        plain = kind == "list_type" and isinstance(item["input"], (str, int, float))
+        hint = f"write [{item['input']}]" if plain else ""
+        document.problem(document.value(path), message, hint)
+    elif kind == "too_long":
+        most = item["ctx"]["max_length"]
+        document.problem(document.value(path), f"`{_name(path)}` has more than {most} items")
+    elif kind == "greater_than_equal":
+        message = f"`{_name(path)}` must be at least {item['ctx']['ge']}, not {item['input']}"
         document.problem(document.value(path), message)
     elif kind in ("too_short", "string_too_short"):
         document.problem(document.value(path), f"`{_name(path)}` is too short or empty")

@@ -116,11 +116,12 @@ def _short(value: Any) -> str:
 
 def check_samples(spec: OpSpec, document: Document) -> None:
     """Note sizes that are negative or giant, and values that don't fit their shape."""
-    noted: set[tuple[Path, str]] = set()
+    noted: set[Path] = set()
 
     def note(path: Path, message: str, hint: str = "") -> None:
-        if (path, message) not in noted:
-            noted.add((path, message))
+        # One sample is enough to show it.
+        if path not in noted:
+            noted.add(path)
             document.problem(document.value(path), message, hint)
 
     for sample in planned(spec):
@@ -158,7 +159,7 @@ def _check_input(item: Input, sample: Planned, path: Path, note: Any) -> int:
                 (*path, "shape", axis),
                 f"the size `{item.shape[axis]}` is {size} at {sample.label}",
             )
-    if len(known) < len(shape):
+    if len(known) < len(shape) or min(known, default=0) < 0:
         return total
     if isinstance(item.value, list) and _shape(item.value) != tuple(known):
         got = _shape(item.value)

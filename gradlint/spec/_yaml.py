@@ -288,6 +288,8 @@ _PLAIN = (
     ("but found another document", "a second document", "one op a file: split it at `---`"),
     ("mapping values are not allowed", "a `:` where none can stand",
      "quote a text that holds `: `, and look at the indentation here and above"),
+    ("sequence entries are not allowed", "a list item where none can stand",
+     "put `- ` items on lines of their own"),
     ("could not find expected ':'", "a key without `:`", "write `key: value`"),
     ("did not find expected ',' or ']'", "a list `[` that is not closed", "add `,` or `]`"),
     ("expected ',' or ']'", "a list `[` that is not closed", "add `,` or `]`"),
