@@ -54,8 +54,25 @@ def examine(
     for note in notes:
         emit("note", note)
     emit("samples", [sample.report(op.signature) for sample in variants])
+    once = _each_defect_once(emit)
     for number, sample in enumerate(variants):
-        _examine_sample(op, sample, settings, rules, emit, done, first=number == 0)
+        _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+
+
+def _each_defect_once(emit: Emit) -> Emit:
+    """``emit`` without findings of a defect that an earlier sample has shown already; the checks
+    of every sample stay."""
+    seen: set[tuple[Any, ...]] = set()
+
+    def sieve(kind: str, payload: Any) -> None:
+        if kind == "finding":
+            key = (payload.code, payload.severity, payload.input, payload.output, payload.cause)
+            if key in seen:
+                return
+            seen.add(key)
+        emit(kind, payload)
+
+    return sieve
 
 
 def expand_samples(

@@ -115,7 +115,7 @@ def probe(subject: Subject) -> Outcome:
 RULE = Rule(
     code="GL502",
     name="second_derivative_lost",
-    severity="error",
+    severity="warning",
     summary="second derivatives are silently zero",
     module=__name__,
     order=2,

@@ -80,6 +80,7 @@ from gradlint.rules._rule import Outcome, Rule
 if TYPE_CHECKING:
     from gradlint.report import Finding
     from gradlint.rules._subject import Subject
+    from gradlint.rules.order._shared import Twice
 
 
 def probe(subject: Subject) -> Outcome:
@@ -104,6 +105,8 @@ def probe(subject: Subject) -> Outcome:
         if verdict == DIFFERS:
             if not is_lost(twice, item.index):
                 findings.append(_wrong(subject, place))
+        elif not item.pairs and item.resolution == float("inf") and _broken(twice, item.index):
+            findings.append(_not_finite(subject, item.index))
         elif verdict == UNSURE:
             unsure.append(name)
         else:
@@ -117,6 +120,36 @@ def probe(subject: Subject) -> Outcome:
         notes.append(f"could not tell for {', '.join(unsure)}: too noisy or not smooth there")
         return Outcome("inconclusive", [], max(resolutions, default=None), "; ".join(notes))
     return Outcome("pass", [], max(resolutions, default=None), "; ".join(notes))
+
+
+def _broken(twice: Twice, position: int) -> int:
+    """How many elements of the claimed second derivative of a value are NaN or infinite."""
+    import torch
+
+    assert twice.decision is not None
+    gradients = twice.decision.judgement.gradients
+    return max(int((~torch.isfinite(found[position])).sum()) for found in gradients)
+
+
+def _not_finite(subject: Subject, position: int) -> Finding:
+    from gradlint.targets import source
+
+    twice = subject.twice
+    assert twice.map is not None
+    name = twice.map.names[position]
+    function = subject.op.function
+    value = twice.map.map.values[position]
+    return subject.finding(
+        RULE,
+        f"second derivative with respect to `{name}` is not finite",
+        severity="warning",
+        input=name,
+        place=source.method(function, "backward") if function else None,
+        evidence={"not_finite": _broken(twice, position), "numel": value.numel()},
+        help="the operations of backward have no finite derivative here (√ or a power at 0, a "
+        "division by 0, where() over both): guard them, or mark backward with "
+        "@once_differentiable",
+    )
 
 
 def _wrong(subject: Subject, place: int) -> Finding:
