@@ -166,8 +166,15 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         cause_text=explanation.meaning if explanation else "",
         place=raised_place(error, prefer) or _without_line(subject, explanation),
         evidence=raised_evidence(error, prefer),
-        help=explanation.fix if explanation else "run the op on the sample shown, under a debugger",
+        help=_next_step(subject, explanation),
     )
+
+
+def _next_step(subject: Subject, explanation: Explanation | None) -> str:
+    advice = explanation.fix if explanation else "run the op on the sample shown, under a debugger"
+    if subject.sample.origin == "inferred":
+        advice += "; if the op is right and the inferred inputs are not, give others (--inputs)"
+    return advice
 
 
 def _without_line(subject: Subject, explanation: Explanation | None) -> Place | None:

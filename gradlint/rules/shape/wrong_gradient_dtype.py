@@ -3,8 +3,9 @@
 What it finds
 -------------
 Backward returned a gradient in another dtype than its input. A less precise one (or an integer or
-boolean one) is a warning: digits are lost before the engine casts back. A wider one is a note: the
-engine rounds it. A complex one for a real input is an error: the engine rejects it.
+boolean one) is a warning: digits are lost before the engine casts back. It is only a note where
+forward's output has no more digits either. A wider one is a note: the engine rounds it. A complex
+one for a real input is an error: the engine rejects it.
 
 Why it matters
 --------------
@@ -92,7 +93,7 @@ def probe(subject: Subject) -> Outcome:
         _finding(subject, item, severity)
         for item in items
         if item.meta is not None
-        and (severity := _severity(item.value.dtype, item.meta.dtype)) is not None
+        and (severity := _severity(item, item.value.dtype, item.meta.dtype)) is not None
     ]
     if not findings:
         text = "a gradient in a dtype that the engine rejects"
@@ -102,7 +103,7 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("skipped", note=note) if note else Outcome("pass", findings)
 
 
-def _severity(have: torch.dtype, want: torch.dtype) -> str | None:
+def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> str | None:
     """None where the engine's cast loses nothing that the caller was promised."""
     import torch
 
@@ -115,17 +116,34 @@ def _severity(have: torch.dtype, want: torch.dtype) -> str | None:
     # A real gradient of a complex input is right where the derivative is real: only the precision
     # of its parts counts.
     if torch.finfo(have).eps > torch.finfo(want).eps:
-        return "warning"
+        return "info" if _coarsest(item) >= torch.finfo(have).eps else "warning"
     return "info" if torch.finfo(have).eps < torch.finfo(want).eps else None
 
 
+def _coarsest(item: Returned) -> float:
+    """The largest epsilon among the incoming gradients: forward's outputs had no more digits."""
+    import torch
+
+    found = [
+        torch.finfo(value.dtype).eps
+        for value in item.node.grad_outputs
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+    ]
+    return max(found, default=0.0)
+
+
 def _finding(subject: Subject, item: Returned, severity: str) -> Finding:
+    import torch
+
     from gradlint.rules._raw import returned_place
 
     assert item.meta is not None
     have = str(item.value.dtype).removeprefix("torch.")
     want = str(item.meta.dtype).removeprefix("torch.")
-    if severity == "info":
+    if severity == "info" and _coarsest(item) >= torch.finfo(item.value.dtype).eps:
+        advice = f"forward returns {have} too, so no digits are lost here; if the op is meant to "
+        advice += f"work in {want}, keep the dtype of the input in both"
+    elif severity == "info":
         advice = f"the engine rounds it to {want}; .to({want}) in backward would say so"
     elif severity == "error":
         advice = "the gradient of a real input is real: return its .real"

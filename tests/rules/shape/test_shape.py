@@ -147,6 +147,21 @@ def test_dtypes(
     assert outcome.verdict == ("fail" if severity in ("error", "warning") else "pass")
 
 
+def test_an_op_that_works_in_float32_throughout_is_a_note(probed: Callable[..., Outcome]) -> None:
+    class Op(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.float() * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return g * 2
+
+    outcome = probed(GL203, Op, torch.randn(3))
+    assert [finding.severity for finding in outcome.findings] == ["info"]
+    assert "forward returns float32 too" in outcome.findings[0].help
+
+
 def test_real_gradient_of_complex_input_passes(probed: Callable[..., Outcome]) -> None:
     class Op(Function):
         @staticmethod
