@@ -11,8 +11,7 @@ _IN_PLACE = (
         r"a leaf Variable that requires grad (is being|has been) used in an in-?place operation|"
         r"a view of a leaf Variable that requires grad is being used in an in-?place operation",
         "an input that requires grad was changed in place",
-        "work out of place, or on a `.clone()`; inside a Function declare it with "
-        "`ctx.mark_dirty`",
+        "work out of place, or on a `.clone()`; inside a Function declare it with `ctx.mark_dirty`",
     ),
     (
         "function-view-modified",
