@@ -38,9 +38,10 @@ HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 CLEARLY = 10.0
 
 #: "Noise" beyond this share of the outputs is no rounding: even the finest steps do not resolve the
-#: function (it oscillates, or has a pole, within them), and nothing can be told. Heuristic: κ stays
-#: below 8 in bfloat16 (share 0.06) on ordinary operators, and is beyond 100 for sin(30·x).
-UNRESOLVED = 1.0 / 8.0
+#: function (it oscillates, or has a pole, within them), and nothing can be told. By significand
+#: bits; heuristic: in bfloat16 κ stays below 8 (share 0.06) on ordinary operators and is beyond 100
+#: for sin(30·x); in float64 the share is 1e-7 for float32 inside and 0.04 for sin(1e6·x).
+UNRESOLVED = {53: 1.0 / 64.0, 24: 1.0 / 64.0, 11: 1.0 / 8.0, 8: 1.0 / 8.0}
 
 #: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
@@ -300,7 +301,7 @@ def _unsettled(pairs: Sequence[Pair], bits: int) -> bool:
 
 
 def _verdict(result: InputJudgement, bits: int) -> str:
-    if result.kappa * 2.0 ** (1 - bits) > UNRESOLVED:
+    if result.kappa * 2.0 ** (1 - bits) > UNRESOLVED[bits]:
         return UNSURE
     tolerated = TOLERATED[bits]
     if any(pair.differs(tolerated) for pair in result.pairs):

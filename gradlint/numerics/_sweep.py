@@ -292,7 +292,7 @@ def _curvature(usable: Sequence[Step], found: Estimate, kappa: float) -> float:
 
 
 def _verdict(pair: Pair, kappa: float, bits: int) -> str:
-    if kappa * 2.0 ** (1 - bits) > UNRESOLVED:
+    if kappa * 2.0 ** (1 - bits) > UNRESOLVED[bits]:
         return UNSURE
     if pair.differs(TOLERATED[bits]):
         return DIFFERS
