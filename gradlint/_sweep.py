@@ -163,7 +163,6 @@ def _sweep_sample(
     from gradlint.trace._problem import OpRaised, Problem
 
     target = SweepTarget(op.target, op.kind, sample.report(op.signature), notes=notes)
-    notes += [note for note in sample.notes if note not in notes]
     problem = Problem(op, sample, seed=settings.seed)
     if not problem.inputs:
         notes.append("nothing to sweep: no input requires grad")

@@ -128,6 +128,8 @@ def sweep_input(function: Map, index: int, *, seed: int, steps: int | None = Non
         little beside the point there is no disagreement, the verdict is ``UNSURE``.
     """
     first, u = _sweep_once(function, index, seed, steps, None)
+    if first.verdict == ROUNDED and _doubt(function, index, seed, steps):
+        first.verdict = AGREES
     if first.verdict != DIFFERS:
         return first
     masks = _smooth(function, index, u, first.pair.h)
@@ -148,12 +150,13 @@ def _doubt(function: Map, index: int, seed: int, steps: int | None) -> str:
     """Why a disagreement proves nothing: it is not there along another direction, or not at a
     point a little beside (kinks can be too weak to be seen one by one); else empty."""
     again, _ = _sweep_once(function, index, seed + 1, steps, None)
-    if again.verdict != DIFFERS:
+    if again.verdict not in (DIFFERS, ROUNDED):
         return UNCONFIRMED
     beside = nudge(function, seed + 2)
     if beside is None:
         return ""
-    return "" if _sweep_once(beside, index, seed, steps, None)[0].verdict == DIFFERS else KINKS
+    there, _ = _sweep_once(beside, index, seed, steps, None)
+    return "" if there.verdict in (DIFFERS, ROUNDED) else KINKS
 
 
 def step_sizes(bits: int, count: int | None) -> list[float]:
