@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from gradlint.rules._table import TABLE, select_rules
 
 from gradlint.report import Check
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
+from gradlint.rules._table import TABLE, select_rules
 from gradlint.trace import phase
 from gradlint.trace._problem import OpRaised, draws_random_numbers
 

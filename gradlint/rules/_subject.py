@@ -10,8 +10,6 @@ from gradlint.rules._reproduce import reproduce
 from gradlint.trace._problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gradlint.config import Settings
     from gradlint.inputs import Sample
     from gradlint.numerics._decide import Decision

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.targets import Op
 
-#: PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an in-place
-#: operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable that requires grad …".
+#: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
+#: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
 _LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 
 

@@ -79,8 +79,8 @@ if TYPE_CHECKING:
 def probe(subject: Subject) -> Outcome:
     """See whether a gradient that depends on something carries a graph to it."""
     from gradlint.numerics._judge import DIFFERS
+    from gradlint.rules.order._cuts import second_order_place
     from gradlint.rules.order._shared import is_lost
-    from gradlint.targets import source
 
     twice = subject.twice
     if twice.map is None or twice.decision is None:
@@ -95,19 +95,15 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("pass")
     names = ", ".join(f"`{twice.map.names[item.index]}`" for item in lost)
     worst = max(lost, key=lambda item: item.worst.error).worst
-    function = subject.op.function
     finding = subject.finding(
         RULE,
         f"second derivative with respect to {names} is silently zero",
-        cause="zero",
-        cause_text="zero: the gradients that backward returns depend on it, but carry no graph "
-        "to it",
         input=twice.map.names[lost[0].index],
-        place=source.method(function, "backward") if function else None,
+        place=second_order_place(subject, twice.map.targets[0]),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
-        help="compute in backward from ctx.saved_tensors without no_grad, .detach() or .data, so "
-        "that it can be differentiated; or mark it with @once_differentiable, which raises "
-        "instead of returning zeros",
+        help="the gradient depends on it but carries no graph to it: compute in backward from "
+        "ctx.saved_tensors without no_grad, .detach() or .data; or mark backward with "
+        "@once_differentiable, which raises instead of returning zeros",
     )
     return Outcome("fail", [finding])
 

@@ -132,19 +132,18 @@ def _broken(twice: Twice, position: int) -> int:
 
 
 def _not_finite(subject: Subject, position: int) -> Finding:
-    from gradlint.targets import source
+    from gradlint.rules.order._cuts import second_order_place
 
     twice = subject.twice
     assert twice.map is not None
     name = twice.map.names[position]
-    function = subject.op.function
     value = twice.map.map.values[position]
     return subject.finding(
         RULE,
         f"second derivative with respect to `{name}` is not finite",
         severity="warning",
         input=name,
-        place=source.method(function, "backward") if function else None,
+        place=second_order_place(subject, twice.map.targets[0]),
         evidence={"not_finite": _broken(twice, position), "numel": value.numel()},
         help="the operations of backward have no finite derivative here (√ or a power at 0, a "
         "division by 0, where() over both): guard them, or mark backward with "
@@ -154,7 +153,7 @@ def _not_finite(subject: Subject, position: int) -> Finding:
 
 def _wrong(subject: Subject, place: int) -> Finding:
     from gradlint.rules._evidence import mismatch
-    from gradlint.targets import source
+    from gradlint.rules.order._cuts import second_order_place
 
     twice = subject.twice
     assert twice.map is not None
@@ -162,7 +161,6 @@ def _wrong(subject: Subject, place: int) -> Finding:
     index = twice.decision.judgement.inputs[place].index
     name = twice.map.names[index]
     found = mismatch(twice.map.map, twice.decision, place, twice.map.names, seed=subject.seed)
-    function = subject.op.function
     return subject.finding(
         RULE,
         f"wrong second derivative with respect to `{name}`",
@@ -170,7 +168,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
         cause_text=found.cause.text if found.cause else "",
         input=name,
         index=found.worst,
-        place=source.method(function, "backward") if function else None,
+        place=second_order_place(subject, twice.map.targets[0]),
         evidence=found.numbers,
         help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
         "operations; a saved intermediate, .detach(), .data or a value kept on ctx cuts the graph. "
