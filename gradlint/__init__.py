@@ -27,9 +27,12 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("gradlint")
+        try:
+            return version("gradlint")
+        except PackageNotFoundError:
+            return "0+unknown"  # run from its sources, without having been installed
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

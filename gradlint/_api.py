@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradlint.config import Settings
-    from gradlint.report import Report
+    from gradlint.report import Report, TargetReport
 
 
 def check(
@@ -75,33 +75,41 @@ def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
 
 
 def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
-    from gradlint.inputs import NoInputsFound, samples_for
-    from gradlint.report import Report, TargetReport
-    from gradlint.running._findings import no_inputs
-    from gradlint.running._here import run_here
+    import gradlint
+    from gradlint.report import Report
     from gradlint.running._run import environment
-    from gradlint.targets import OpRef, from_object
+    from gradlint.trace._state import preserved_state
 
     started = time.monotonic()
+    with preserved_state():
+        target = _target_report(op, inputs, settings)
+    return Report(
+        targets=[target],
+        seed=settings.seed,
+        environment=environment(),
+        gradlint=gradlint.__version__,
+        fail_on=settings.fail_on,
+        duration_s=time.monotonic() - started,
+    )
+
+
+def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
+    from gradlint.inputs import NoInputsFound, samples_for
+    from gradlint.report import TargetReport
+    from gradlint.running._findings import no_inputs
+    from gradlint.running._here import run_here
+    from gradlint.targets import OpRef, from_object
+
     loaded = from_object(op)
     if inputs is not None and not isinstance(inputs, str):
         loaded = replace(loaded, sample_inputs=_as_function(inputs))
     try:
-        target = run_here(loaded, samples_for(loaded, settings), settings)
+        return run_here(loaded, samples_for(loaded, settings), settings)
     except NoInputsFound as error:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
         payload = {"attempts": error.attempts, "line_to_add": error.line_to_add}
         finding = no_inputs(ref, settings, payload)
-        target = TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
-    facts = environment()
-    return Report(
-        targets=[target],
-        seed=settings.seed,
-        environment=facts,
-        gradlint=str(facts.get("gradlint", "")),
-        fail_on=settings.fail_on,
-        duration_s=time.monotonic() - started,
-    )
+        return TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
 
 
 def _as_function(inputs: Any) -> Callable[[], Any]:

@@ -52,14 +52,17 @@ def command(name: str) -> Any:
     module = importlib.import_module(f"gradlint.cli.{name}")
     single = typer.Typer(pretty_exceptions_enable=False, **_SETTINGS)
     single.command(name, context_settings=dict(_CONTEXT))(getattr(module, name))
-    return typer.main.get_command(single)
+    made = typer.main.get_command(single)
+    # Its first sentence, whole: by itself it would be cut off where the line ends.
+    made.short_help = " ".join((made.help or "").split("\n\n")[0].split())
+    return made
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        import gradlint
 
-        print(f"gradlint {version('gradlint')}")
+        print(f"gradlint {gradlint.__version__}")
         raise typer.Exit
 
 

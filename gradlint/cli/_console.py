@@ -11,8 +11,6 @@ from typing import Any, TextIO
 
 from gradlint._errors import GradlintError
 
-_REPORT_IT = "please report it at https://github.com/gradlint/gradlint/issues"
-
 
 def safe_streams() -> None:
     """No text that a stream can't encode may end the program."""
@@ -69,8 +67,11 @@ def print_internal_error(error: Exception, *, debug: bool) -> None:
 
 def print_internal(what: str, *, debug: bool) -> None:
     """The line for an internal error."""
-    how = "" if debug else "; --debug shows the traceback"
-    write(f"internal error: {what}; {_REPORT_IT}{how}\n", sys.stderr)
+    how = "" if debug else " with what --debug shows"
+    write(
+        f"internal error: {what}\n  This is a fault of gradlint; please report it{how}.\n",
+        sys.stderr,
+    )
 
 
 def flush() -> None:

@@ -60,8 +60,6 @@ def check(
         int | None,
         _option(
             "--order",
-            min=1,
-            max=2,
             metavar="1|2",
             help="2 (default) checks second derivatives too.",
         ),
@@ -77,9 +75,7 @@ def check(
     ] = None,
     jobs: Annotated[
         int | None,
-        _option(
-            "-j", "--jobs", metavar="N", help="Workers at a time. Default: number of cores."
-        ),
+        _option("-j", "--jobs", metavar="N", help="Workers at a time. Default: number of cores."),
     ] = None,
     memory: Annotated[
         int | None,
@@ -131,8 +127,6 @@ def check(
             hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
         )
     from gradlint import running
-
-    running.start()  # torch loads in the background from here on
     from gradlint.cli import _progress
     from gradlint.config import resolve_settings
 
@@ -156,11 +150,10 @@ def check(
             "debug": debug or None,
         }
     )
-    try:
-        with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
-            run = running.execute(targets, settings, on_progress=on_progress)
-    finally:
-        running.stop()
+    with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
+        run = running.execute(targets, settings, on_progress=on_progress)
+    if run.usage and not run.report.targets:
+        outputs = [(format, path) for format, path in outputs if format == "json"]
     for format, path in outputs:
         _write(run.report, format, path, color=color, verbose=verbose, quiet=quiet)
     _tell(run, debug=debug)

@@ -126,7 +126,7 @@ def crashed(scene: Scene, ending: Ending) -> Finding:
         return memory(scene, "killed by SIGKILL, probably by the system when memory ran out")
     if name == "SIGABRT" and any(word in scene.tail for word in _ALLOCATION):
         return memory(scene, "an allocation failed and the process aborted")
-    return process_crashed.found(
+    finding = process_crashed.found(
         scene.ref.target,
         scene.method,
         scene.settings,
@@ -134,6 +134,9 @@ def crashed(scene: Scene, ending: Ending) -> Finding:
         exit_code=ending.exit_code if name is None else None,
         **scene.common(),
     )
+    if scene.frame is not None:
+        finding.help = "look at what this line calls; an op must report errors by raising"
+    return finding
 
 
 def exited(scene: Scene, what: str, status: int | None = None) -> Finding:

@@ -26,6 +26,7 @@ def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetRep
     """Run the rules on ``op`` in this process.
 
     A crash of the op takes this process with it; ``sys.exit`` and want of memory are reported.
+    Global state is the caller's to preserve (``gradlint.trace._state.preserved_state``).
 
     Args:
         op: the loaded operator.
@@ -33,7 +34,6 @@ def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetRep
         settings: of the run.
     """
     from gradlint.rules._examine import examine
-    from gradlint.trace._state import preserved_state
 
     report = TargetReport(op.target, op.kind, location=_findings.relative(op.location))
     collector = Collector(report)
@@ -55,8 +55,7 @@ def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetRep
 
     install(watch)
     try:
-        with preserved_state():
-            examine(op, samples, settings, collector.take, frozenset())
+        examine(op, samples, settings, collector.take, frozenset())
     except MemoryError as error:
         where = scene(error.__traceback__)
         report.findings.append(_findings.memory(where, str(error)))

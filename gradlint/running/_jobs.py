@@ -43,9 +43,14 @@ def check(
         examine: dotted path of the function that runs the rules.
     """
     with _told(send):
+        from gradlint.trace._state import preserved_state
+
         op, samples = _prepare(send, ref, settings)
         run = locate(examine)
-        run(op, samples, settings, send, done)
+        with preserved_state() as changes:
+            run(op, samples, settings, send, done)
+        for text in [*changes.texts, *_left_behind()]:
+            send("note", f"side effect of the op: {text}")
 
 
 def expand(send: Send, ref: OpRef, settings: Settings) -> None:
@@ -150,6 +155,23 @@ def _told(send: Send) -> Iterator[None]:
         )
     except inputs.NoInputsFound as error:
         send("no_inputs", {"attempts": error.attempts, "line_to_add": error.line_to_add})
+
+
+def _left_behind() -> list[str]:
+    """Threads and processes that the op started and did not end, in words."""
+    import threading
+
+    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
+    found = [f"{len(others)} thread{'s' * (len(others) > 1)} left running"] if others else []
+    try:
+        while hasattr(os, "waitpid"):
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                found.append("a process left running")
+                break
+    except OSError:  # there are none
+        pass
+    return found
 
 
 def _described(error: BaseException | None) -> str:

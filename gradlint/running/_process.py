@@ -87,6 +87,7 @@ class Worker:
         self._tail = bytearray()
         self._dumped = bytearray()
         self._finished = False
+        self._phases: tuple[str, str] | None = None
         self.killed: str | None = None
         self.ending: Ending | None = None
         _server.launch(self._process)
@@ -123,6 +124,8 @@ class Worker:
         if self.ending is not None:
             return
         if why == "timeout" and self.killed is None:
+            # The signal that asks for the stack may wake what slept, so look before.
+            self._phases = self._phases_now()
             self._ask_for_stack()
         self.killed = self.killed or why
         self._kill_group()
@@ -196,11 +199,15 @@ class Worker:
         self._read(until_empty=True)
         self._end(self._process.exitcode)
 
+    def _phases_now(self) -> tuple[str, str]:
+        now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase)
+        return now, user
+
     def _end(self, exit_code: int | None) -> None:
         for reader in self._readers:
             reader.close()
         self._readers.clear()
-        phase, user_phase = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase)
+        phase, user_phase = self._phases or self._phases_now()
         self.ending = Ending(
             exit_code,
             self.killed,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import gradlint
 from gradlint._errors import GradlintError
 from gradlint.config import Settings
 from gradlint.report import Report, TargetReport
@@ -145,6 +146,11 @@ class _Plan:
             total = sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
             self._on_progress(self._done, total, report)
 
+    def skip_all(self, reason: str) -> None:
+        """Run nothing, and say why."""
+        for report in self.reports():
+            report.notes.append(reason)
+
     def reports(self) -> list[TargetReport]:
         """Every target's report, in the order in which the user named them."""
         found: list[TargetReport] = []
@@ -180,7 +186,7 @@ def execute(
     trouble = Trouble()
     report = Report(
         seed=settings.seed,
-        gradlint=_version("gradlint"),
+        gradlint=gradlint.__version__,
         environment=environment(),
         fail_on=settings.fail_on,
     )
@@ -194,7 +200,10 @@ def execute(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
         )
         plan.add(refs)
-        schedule(plan.tasks, settings.jobs)
+        if plan.settings.devices:
+            schedule(plan.tasks, settings.jobs)
+        else:
+            plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
         trouble.usage.append(error)
     except KeyboardInterrupt:

@@ -74,11 +74,11 @@ def reports() -> dict[str, TargetReport]:
             execute([f"hostile.py:{name}" for name in greedy], LITTLE),
             execute([f"hostile.py:{name}" for name in others] + ["victim.py:Victim"], SETTINGS),
         ]
-    finally:
-        patch.undo()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         runs.append(execute(["hostile.py:Flood"], SHORT))
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    finally:
+        patch.undo()
     assert [run.internal for run in runs] == [[], [], []]
     assert [run.usage for run in runs] == [[], [], []]
     assert grown < 64 * 1024  # KiB: what is printed is not kept

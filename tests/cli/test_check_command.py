@@ -1,0 +1,150 @@
+"""``gradlint check`` from the outside: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = str(Path(__file__).parents[2])
+
+OPS = """
+import torch
+
+class Right(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 6, dtype=torch.float64, requires_grad=True),)
+
+class Wrong(Right):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return x * grad_output
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ops.py").write_text(OPS)
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def gradlint(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": ROOT, "COLUMNS": "80", **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "gradlint", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_right_and_wrong(folder: Path) -> None:
+    done = gradlint(
+        folder, "check", "ops.py", "--seed", "7",
+        "--report", "json=all.json", "--report", "concise=all.txt",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert done.stderr == ""
+    assert "GL401" in done.stdout
+    assert "seed 7" in done.stdout
+    assert "--seed 7" in done.stdout
+    report = json.loads((folder / "all.json").read_text())
+    assert [item["verdict"] for item in report["targets"]] == ["pass", "fail"]
+    assert report["seed"] == 7
+    assert report["summary"]["targets"] == 2
+    lines = (folder / "all.txt").read_text().splitlines()
+    assert any(line.startswith("ops.py:") and "GL401" in line for line in lines)
+
+
+def test_quiet(folder: Path) -> None:
+    done = gradlint(folder, "check", "ops.py:Right", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = gradlint(folder, "check", "ops.py:Wrong", "-q")
+    assert done.returncode == 1
+    assert done.stdout.startswith("ops.py:")
+
+
+def test_json_to_a_file(folder: Path) -> None:
+    done = gradlint(folder, "check", "ops.py:Right", "--output-format", "json", "-o", "r.json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((folder / "r.json").read_text())["summary"]["pass"] == 1
+
+
+def test_one_wrong_target_among_others(folder: Path) -> None:
+    done = gradlint(folder, "check", "ops.py:Right", "ops.py:Writh")
+    assert done.returncode == 2
+    assert "ops.py:Right" in done.stdout
+    assert "error:" in done.stderr
+    assert "Writh" in done.stderr
+
+
+def test_nothing_to_check(folder: Path) -> None:
+    done = gradlint(folder, "check", "empty")
+    assert done.returncode == 5, done.stdout + done.stderr
+
+
+def test_an_absent_device(folder: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("cuda is here")
+    done = gradlint(folder, "check", "ops.py:Right", "--device", "cuda,cpu")
+    assert done.returncode == 0, done.stderr
+    assert "cuda" in done.stdout
+    done = gradlint(folder, "check", "ops.py:Right", "--device", "cuda", "--require-device")
+    assert done.returncode == 2
+    assert "cuda is not available here" in done.stderr
+    done = gradlint(folder, "check", "ops.py:Right", "--device", "cuda")
+    assert done.returncode == 5, done.stdout
+
+
+def test_ascii_and_a_narrow_terminal(folder: Path) -> None:
+    done = gradlint(
+        folder, "check", "ops.py", PYTHONIOENCODING="ascii", COLUMNS="40", PYTHONUTF8="0"
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.isascii()
+
+
+def test_color(folder: Path) -> None:
+    assert "\x1b" not in gradlint(folder, "check", "ops.py:Wrong").stdout
+    assert "\x1b[" in gradlint(folder, "check", "ops.py:Wrong", FORCE_COLOR="1").stdout
+    assert "\x1b[" in gradlint(folder, "check", "ops.py:Wrong", "--color", "always").stdout
+    never = gradlint(folder, "check", "ops.py:Wrong", "--color", "never", FORCE_COLOR="1")
+    assert "\x1b" not in never.stdout
+
+
+def test_a_reader_that_goes_away(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "gradlint", "check", "ops.py", "-v"],
+        cwd=folder,
+        env=environment,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")

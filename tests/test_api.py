@@ -1,0 +1,88 @@
+"""``gradlint.check`` on live objects and on targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import gradlint
+from gradlint._errors import GradlintError
+
+HOSTILE = Path(__file__).parent / "running"
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+class Half(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return x * grad_output
+
+
+class Quits(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise SystemExit(3)
+
+
+X = torch.linspace(0.5, 2.0, 4, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    "inputs", [(X,), [(X,)], {"four": (X,)}, lambda: (X,), "linspace(0.5, 2, 4)", None]
+)
+def test_a_right_op_passes(inputs: object) -> None:
+    report = gradlint.check(Square, inputs, seed=3)
+    assert report.ok, report.findings
+    assert report.seed == 3
+    assert report.targets[0].verdict == "pass"
+    assert report.to_dict()["gradlint"]
+
+
+def test_a_wrong_op_fails() -> None:
+    report = gradlint.check(Half, (X,), seed=3, select="GL401")
+    assert not report.ok
+    assert [finding.code for finding in report.findings] == ["GL401"]
+    assert report.findings[0].cause == "scaled"
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(GradlintError, match="GL9"):
+        gradlint.check(Square, (X,), select="GL9x")
+    report = gradlint.check(Square, (X,), dtypes=[torch.float64], order=1)
+    assert not {"GL501", "GL502"} & {item.code for item in report.targets[0].checks}
+
+
+def test_sys_exit_is_a_finding() -> None:
+    report = gradlint.check(Quits, (X,))
+    assert report.findings[-1].code == "GL005"
+    assert "sys.exit(3) in backward" in report.findings[-1].message
+
+
+def test_state_is_put_back() -> None:
+    state = torch.get_rng_state()
+    gradlint.check(Square, (X,))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_target_is_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HOSTILE)
+    report = gradlint.check("hostile.py:SegfaultForward")
+    assert report.findings[0].evidence["signal"] == "SIGSEGV"
+    with pytest.raises(GradlintError, match="Did you mean"):
+        gradlint.check("hostile.py:SegfaultForwrd")
+    with pytest.raises(TypeError, match="another process"):
+        gradlint.check("hostile.py:Good", (X,))
