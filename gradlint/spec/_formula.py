@@ -142,7 +142,9 @@ def function_class(
 
     def forward(*args: Any) -> Any:
         returned = program.run(formula, dict(zip(program.inputs, args, strict=True)))
-        return tuple(returned) if isinstance(returned, list) else returned
+        if isinstance(returned, (list, tuple)):
+            return tuple(_fresh(item, args) for item in returned)
+        return _fresh(returned, args)
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         outputs = output if isinstance(output, tuple) else (output,)
@@ -191,6 +193,12 @@ def function_class(
         "backward": staticmethod(refusing(backward) if once_differentiable else backward),
     }
     return type(name, (torch.autograd.Function,), members)
+
+
+def _fresh(value: Any, args: tuple[Any, ...]) -> Any:
+    """``value``, as a view where it is an argument itself: autograd won't save that one."""
+    same = isinstance(value, torch.Tensor) and any(value is arg for arg in args)
+    return value.view_as(value) if same else value
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -257,8 +256,19 @@ def _plain(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are YAML's, so a double-quoted text is safe whatever it holds.
-    return json.dumps(text, ensure_ascii=True)
+    """``text`` between double quotes, on one line, whatever it holds."""
+    return f'"{"".join(_escaped(character) for character in text)}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xD800 <= code < 0xE000:  # half of a pair: no text file can hold it
+        return "\ufffd"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\U{code:08x}"
 
 
 def _key(name: str) -> str:

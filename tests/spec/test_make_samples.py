@@ -130,7 +130,7 @@ def test_cases_replace_sweeps() -> None:
         dims="{N: [2, 5]}",
         cases="[{}, {label: big, dims: {N: 9}}, {inputs: {y: null}}, {omit: [mode]}]",
     )
-    assert [sample.label for sample in made] == ["N=2", "big", "N=2,y=None", "N=2"][:3] + ["N=2#2"]
+    assert [sample.label for sample in made] == [*["N=2", "big", "N=2,y=None", "N=2"][:3], "N=2#2"]
     assert [len(sample.args[0]) for sample in made] == [2, 9, 2, 2]
     assert made[2].args[1] is None
     assert len(made[3].args) == 2
