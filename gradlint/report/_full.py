@@ -142,25 +142,25 @@ def _anatomy(page: Page, target: TargetReport) -> None:
     page.line("  anatomy", "bold")
     rows = []
     for fact in target.anatomy:
-        numbers = [
-            "" if value is None else f"{value:.4g}" for value in (fact.min, fact.max, fact.norm)
-        ]
+        prefix = {"gradient": "grad of ", "saved": "saved "}.get(fact.role, "")
+        name = prefix + fact.name.removeprefix("saved") if fact.name else fact.role
+        if fact.shape is None:
+            rows.append([name, fact.text, "", "", "", "", ""])
+            continue
+        spread = "" if fact.min is None else f"{fact.min:.3g} to {fact.max:.3g}"
         rows.append(
             [
-                fact.name or fact.role,
-                fact.role,
-                "" if fact.shape is None else str(fact.shape),
-                fact.dtype or "",
+                name,
+                f"{fact.dtype or ''}{fact.shape} {fact.text}".rstrip(),
                 "" if fact.stride is None else str(fact.stride),
-                *("" if fact.shape is None else str(count) for count in (fact.nan, fact.inf)),
-                *numbers,
-                str(fact.nbytes) if fact.shape is not None else "",
-                fact.text,
+                f"{fact.nan}+{fact.inf}",
+                spread,
+                "" if fact.norm is None else f"{fact.norm:.3g}",
+                str(fact.nbytes),
             ]
         )
-    numeric = ("NaN", "Inf", "min", "max", "norm", "bytes")
-    headers = ("name", "role", "shape", "dtype", "stride", *numeric, "note")
-    table(page, headers, rows, right=numeric, wrapped=True)
+    headers = ("name", "tensor", "stride", "NaN+Inf", "range", "norm", "bytes")
+    table(page, headers, rows, right=headers[3:], wrapped=True)
     saved = [fact for fact in target.anatomy if fact.role == "saved"]
     total = wording.size(sum(fact.nbytes for fact in saved))
     page.paragraph(

@@ -120,10 +120,10 @@ seed 8315, 1.2 s
 
 VERBOSE_END = """\
   anatomy
-  name    role      shape   dtype    stride  NaN  Inf   min   max  norm  bytes
-  x       argument  [4, 3]  float64  [3, 1]    0    0  -1.5  2.25   4.5     96
-  x       gradient  [4, 3]  float64  [3, 1]    1    2  -0.5     1     2     96
-  weight  saved     [4, 4]  float64  [4, 1]    0    0    -1     1     3   4096
+  name          tensor         stride  NaN+Inf         range  norm  bytes
+  x             float64[4, 3]  [3, 1]      0+0  -1.5 to 2.25   4.5     96
+  grad of x     float64[4, 3]  [3, 1]      1+2     -0.5 to 1     2     96
+  saved weight  float64[4, 4]  [4, 1]      0+0       -1 to 1     3   4096
   saved for backward: 1 tensor, 4096 bytes (4.0 KiB)
 
   checks
