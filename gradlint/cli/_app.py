@@ -68,7 +68,6 @@ def _version(wanted: bool) -> None:
 
 app = typer.Typer(
     cls=LazyGroup,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings=dict(_CONTEXT),
     **_SETTINGS,
@@ -97,8 +96,10 @@ def main(args: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if args is None else args)
     _console.safe_streams()
     try:
-        code = app(words, prog_name="gradlint", standalone_mode=False)
+        code = app(words or ["--help"], prog_name="gradlint", standalone_mode=False)
         _console.flush()
+        if not words:
+            return 2  # nothing was asked for, so nothing was checked
         return code if isinstance(code, int) else 0
     except GradlintError as error:
         _console.print_error(error)

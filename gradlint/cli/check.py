@@ -9,6 +9,7 @@ import typer
 
 from gradlint._errors import GradlintError
 from gradlint.cli import _console
+from gradlint.cli._options import one_of
 
 if TYPE_CHECKING:
     from gradlint.report import Report
@@ -158,17 +159,6 @@ def check(
         _write(run.report, format, path, color=color, verbose=verbose, quiet=quiet)
     _tell(run, debug=debug)
     return 143 if run.report.interrupted and signals.terminated else run.exit_code
-
-
-def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
-    """``value`` if it is one of ``choices``, else an error that offers the nearest."""
-    if value in choices:
-        return value
-    import difflib
-
-    near = difflib.get_close_matches(value, choices, 1, 0.3)
-    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(choices)}"
-    raise GradlintError(f"{value!r} is not one of {', '.join(choices)}", place=option, hint=hint)
 
 
 def _outputs(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Literal
 
-import typer
+from gradlint.cli._options import TextOrJson
 
 
 def env(
-    output_format: Annotated[
-        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
-    ] = "text",
+    output_format: TextOrJson = "text",
 ) -> None:
     """Show versions, devices, compilers and extras, and what can run here."""
     from gradlint._environment import environment

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
+
+from gradlint.cli._options import TextOrJson
 
 
 def explain(
     codes: Annotated[
         list[str],
-        typer.Argument(metavar="CODE...", help="Codes (GL401), prefixes (GL4) or names of rules."),
+        typer.Argument(metavar="CODE", help="Codes (GL401), prefixes (GL4) or names of rules."),
     ],
-    output_format: Annotated[
-        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
-    ] = "text",
+    output_format: TextOrJson = "text",
 ) -> None:
     """Say what a rule finds, why it matters, and show a bad and a good example."""
     from gradlint.report import stream_options

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Literal
 
-import typer
+from gradlint.cli._options import TextOrJson
 
 
 def rules(
-    output_format: Annotated[
-        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
-    ] = "text",
+    output_format: TextOrJson = "text",
 ) -> None:
     """List all rules: code, name, severity, order of derivative and what each finds."""
     from gradlint.report import stream_options

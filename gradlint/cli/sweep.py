@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gradlint.cli import _console
-from gradlint.cli.check import one_of
+from gradlint.cli._options import one_of
 
 _Texts = list[str] | None
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from gradlint._errors import Problem, SpecError
 from gradlint.cli import _console
+from gradlint.cli._options import TextOrJson
 
 #: Exit codes: all right, mistakes, no spec found.
 _RIGHT, _WRONG, _NONE = 0, 2, 5
@@ -19,11 +20,9 @@ _RIGHT, _WRONG, _NONE = 0, 2, 5
 def validate(
     specs: Annotated[
         list[str],
-        typer.Argument(metavar="SPEC...", help="YAML specs, or folders of them."),
+        typer.Argument(metavar="SPEC", help="YAML specs, or folders of them."),
     ],
-    output_format: Annotated[
-        Literal["text", "json"], typer.Option("--output-format", help="How to print it.")
-    ] = "text",
+    output_format: TextOrJson = "text",
 ) -> int:
     """Check specs without running anything, and show every mistake with its place.
 
