@@ -33,6 +33,10 @@ LADDER = {53: (10, 13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3
 #: Float32 inside float64 needs three coarse ones: two to extrapolate, one to see it converge.
 LADDER_MORE = {53: (3, 5, 7, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
 
+#: Exponents finer still, for functions that none of these steps resolves: sin(1e6·x), a pole or a
+#: singular matrix close by.
+LADDER_FINEST = {53: (28, 31, 34)}
+
 #: Standard deviations that roundoff may reach: two-sided Gaussian probability 1e-10.
 CRITICAL = 6.5
 

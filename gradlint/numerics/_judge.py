@@ -15,6 +15,7 @@ import torch
 
 from gradlint.numerics._differences import (
     LADDER,
+    LADDER_FINEST,
     LADDER_MORE,
     Estimate,
     Step,
@@ -40,8 +41,12 @@ CLEARLY = 10.0
 #: "Noise" beyond this share of the outputs is no rounding: even the finest steps do not resolve the
 #: function (it oscillates, or has a pole, within them), and nothing can be told. By significand
 #: bits; heuristic: in bfloat16 κ stays below 8 (share 0.06) on ordinary operators and is beyond 100
-#: for sin(30·x); in float64 the share is 1e-7 for float32 inside and 0.04 for sin(1e6·x).
-UNRESOLVED = {53: 1.0 / 64.0, 24: 1.0 / 64.0, 11: 1.0 / 8.0, 8: 1.0 / 8.0}
+#: for sin(30·x); in float64 the share is 1e-7 for float32 inside and 0.007 for sin(1e9·x).
+UNRESOLVED = {53: 1e-3, 24: 1.0 / 64.0, 11: 1.0 / 8.0, 8: 1.0 / 8.0}
+
+#: "Noise" beyond this share of float64 outputs calls for finer steps (heuristic: float32 inside
+#: float64 has 1e-7 to 1e-6).
+SUSPECT = 1e-5
 
 #: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
@@ -238,16 +243,20 @@ def _judge_input(
     result.pairs = _pairs(
         function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
     )
-    if _unsettled(result.pairs, bits):
-        more = [climb(LADDER_MORE[bits], k) for k in range(len(kinds))]
+    for rungs in (LADDER_MORE[bits], LADDER_FINEST.get(bits, ())):
+        if not rungs or not _unsettled(result.pairs, bits):
+            break
+        if rungs is not LADDER_MORE[bits] and result.kappa * 2.0 ** (1 - bits) < SUSPECT:
+            break
+        more = [climb(rungs, k) for k in range(len(kinds))]
         ladders = [
             sorted(first + second, key=lambda step: -step.h)
             for first, second in zip(ladders, more, strict=True)
         ]
         result.kappa = noise_factor(ladders)
-    result.pairs = _pairs(
-        function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
-    )
+        result.pairs = _pairs(
+            function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
+        )
     result.verdict = _verdict(result, bits)
     return result
 
