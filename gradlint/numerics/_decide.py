@@ -160,9 +160,12 @@ def _beside_the_kink(
     nudged = nudge(function, seed + 2)
     if nudged is None:
         return UNSURE, f"{total - left} of {total} outputs have a kink at this sample"
-    beside = judge(nudged, seed=seed, kinds=kinds, inputs=[index]).inputs[0]
+    there = judge(nudged, seed=seed, kinds=kinds, inputs=[index])
+    beside = there.inputs[0]
     if beside.verdict == DIFFERS:
-        again = judge(nudged, seed=seed + 1, kinds=kinds, inputs=[index]).inputs[0]
+        # The nudge may lead to other kinks: in low precision the steps reach far.
+        smooth = _smooth_masks(nudged, beside, there, seed)
+        again = judge(nudged, seed=seed + 1, kinds=kinds, inputs=[index], masks=smooth).inputs[0]
         return (DIFFERS, "") if again.verdict == DIFFERS else (UNSURE, "kinks all around")
     note = f"{total - left} of {total} outputs have a kink at this sample; judged beside it"
     return beside.verdict, note
