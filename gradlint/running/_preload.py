@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import pkgutil
+import sys
 import warnings
+from collections.abc import Iterator
 
 #: Imported for their weight; one that is missing or broken is left to the worker, which can
 #: report it.
@@ -23,28 +26,30 @@ MODULES = (
     "torch.utils._device",
     "ctypes",
     "inspect",
+    "numpy.random",
     "resource",
-    "gradlint.targets",
-    "gradlint.targets.source",
-    "gradlint.inputs",
-    "gradlint.spec",
-    "gradlint.trace",
-    "gradlint.trace._problem",
-    "gradlint.trace._record",
-    "gradlint.trace._state",
-    "gradlint.numerics",
-    "gradlint.diagnosis",
-    "gradlint.rules",
-    "gradlint.rules._examine",
-    "gradlint.running._jobs",
-    "gradlint.running._worker",
 )
+
+#: Packages of which a worker may need any module.
+PACKAGES = ("diagnosis", "expressions", "inputs", "numerics", "rules", "spec", "targets", "trace")
+
+
+def _names() -> Iterator[str]:
+    yield from MODULES
+    for package in PACKAGES:
+        name = f"gradlint.{package}"
+        yield name
+        path = getattr(sys.modules.get(name), "__path__", ())
+        for module in pkgutil.walk_packages(path, f"{name}.", onerror=lambda _: None):
+            yield module.name
+    yield "gradlint.running._jobs"
+    yield "gradlint.running._worker"
 
 
 def _preload() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in MODULES:
+        for name in _names():
             try:
                 importlib.import_module(name)
             except BaseException:
