@@ -60,6 +60,7 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _STATED)
         return
     if re.search(r"(?i)\bdict\b|Mapping", text):
         evidence.say("dict", weight)
+        evidence.of_tensors = "Tensor" in text
         return
     if sequence and re.search(r"\bint\b", sequence.group(2)):
         evidence.say("shape", weight if not re.search(r"Union|\|", text) else weight - 1)

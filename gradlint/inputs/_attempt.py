@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
+import itertools
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,6 +33,7 @@ class Frame:
 
     filename: str
     line: int
+    column: int
     names: dict[str, Any]
     globals: dict[str, Any]
 
@@ -63,7 +64,8 @@ class Trial:
         contract: backward broke the contract of autograd (the inputs are not to blame).
         built: the arguments, as passed.
         zero: number of differentiable tensors without a gradient or with an all-zero one.
-        progress: line of forward that raised; a later one means that more of it ran.
+        progress: lines that raised, in forward first, then in what it called; a later one means
+            that more of it ran.
     """
 
     score: int
@@ -71,7 +73,7 @@ class Trial:
     contract: bool = False
     built: Built | None = None
     zero: int = 0
-    progress: int = 0
+    progress: tuple[int, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
 
 
@@ -107,13 +109,13 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
             finite = _finite(tensors)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("forward", error, _home(op))
-        progress = failure.frames[0].line if failure.frames else 0
+        progress = tuple(frame.line for frame in failure.frames)
         return Trial(0, failure, built=built, progress=progress)
     shapes = tuple(tuple(tensor.shape) for tensor in tensors)
     connected = [t for t in tensors if t.requires_grad and _inexact(t) and t.numel()]
     if not tensors:
         text = "forward returned no tensor"
-        return Trial(0, Failure("forward", "TypeError", text), built=built, progress=10**6)
+        return Trial(0, Failure("forward", "TypeError", text), built=built, progress=(10**6,))
     if not connected:
         return Trial(1, built=built, shapes=shapes)
     if not finite:
@@ -124,18 +126,18 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
             gradients = torch.autograd.grad(connected, leaves, cotangents, allow_unused=True)
+            return _judged(list(gradients), built, shapes)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _home(op))
         contract = any(text in failure.text for text in _CONTRACT)
         return Trial(3, failure, contract, built, shapes=shapes)
-    return _judged(list(gradients), built, shapes)
 
 
 def _judged(
     gradients: list[torch.Tensor | None], built: Built, shapes: tuple[tuple[int, ...], ...]
 ) -> Trial:
-    given = [gradient for gradient in gradients if gradient is not None]
-    nonzero = [g for g in given if bool((g.detach() != 0).any())]
+    given = [_dense(gradient) for gradient in gradients if gradient is not None]
+    nonzero = [gradient for gradient in given if bool((gradient != 0).any())]
     zero = len(gradients) - len(nonzero)
     if not nonzero or not _finite(given):
         return Trial(4, built=built, zero=zero, shapes=shapes)
@@ -186,16 +188,19 @@ def _inexact(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    values = tensor.detach()
+    return values if values.layout == torch.strided else values.to_dense()
+
+
 def _finite(tensors: list[torch.Tensor]) -> bool:
     import torch
 
     for tensor in tensors:
-        if _inexact(tensor):
-            values = tensor.detach()
-            if values.layout != torch.strided:
-                values = values.to_dense()
-            if not bool(torch.isfinite(values).all()):
-                return False
+        if _inexact(tensor) and not bool(torch.isfinite(_dense(tensor)).all()):
+            return False
     return True
 
 
@@ -219,10 +224,22 @@ def _failure(phase: str, error: BaseException, home: str) -> Failure:
 def _frames(trace: types.TracebackType | None, home: str) -> list[Frame]:
     """The user's frames, outermost first; torch's, numpy's and gradlint's own are left out."""
     found = []
-    for frame, line in traceback.walk_tb(trace):
+    while trace is not None:
+        frame, line, last = trace.tb_frame, trace.tb_lineno, trace.tb_lasti
+        trace = trace.tb_next
         module = frame.f_globals.get("__name__") or ""
         root = module.split(".")[0]
         if module != home and root in ("torch", "numpy", "gradlint", "contextlib", "functools"):
             continue
-        found.append(Frame(frame.f_code.co_filename, line, dict(frame.f_locals), frame.f_globals))
+        code = frame.f_code
+        column = _column(code, last)
+        found.append(Frame(code.co_filename, line, column, dict(frame.f_locals), frame.f_globals))
     return found
+
+
+def _column(code: types.CodeType, instruction: int) -> int:
+    """Column of an instruction; 0 before Python 3.11, which does not keep it."""
+    if not hasattr(code, "co_positions"):
+        return 0
+    position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    return (position[2] or 0) if position else 0

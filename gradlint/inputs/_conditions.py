@@ -50,9 +50,15 @@ def _want(scene: Scene, test: ast.expr, truth: bool, frame: Frame) -> Iterator[P
             yield from _compare(scene, left, operator, right, truth, frame)
     elif isinstance(test, ast.Call):
         yield from _call(scene, test, truth, frame)
-    elif isinstance(test, ast.Name) and test.id in scene.plan.names:
-        if isinstance(scene.plan.guess(test.id), ValueGuess):
-            yield scene.plan.changed(test.id, ValueGuess(truth, "bool"), 0.3)
+    elif _is_value(scene, test):
+        yield scene.plan.changed(ast.unparse(test), ValueGuess(truth, "bool"), 0.3)
+
+
+def _is_value(scene: Scene, node: ast.expr) -> bool:
+    """Whether ``node`` is the name of a parameter that got something else than a tensor."""
+    if not isinstance(node, ast.Name) or node.id not in scene.plan.names:
+        return False
+    return isinstance(scene.plan.guess(node.id), ValueGuess)
 
 
 def _truth(value: Any) -> bool | None:
@@ -73,8 +79,9 @@ def _compare(
             continue
         if wants_equal or wants_member:
             options = list(value) if wants_member and one is left and _listed(value) else [value]
+            literal = isinstance(other, ast.Constant)
             for step, option in enumerate(options[:4]):
-                yield from _make_equal(scene, one, option, frame, 0.1 * step)
+                yield from _make_equal(scene, one, option, frame, 0.1 * step, literal)
         elif one is left or not isinstance(operator, (ast.In, ast.NotIn)):
             yield from _make_ordered(scene, one, operator, value, truth, one is left, frame)
 
@@ -84,9 +91,9 @@ def _listed(value: Any) -> bool:
 
 
 def _make_equal(
-    scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float
+    scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float, literal: bool
 ) -> Iterator[Plan]:
-    """Plans under which ``node`` would be ``value``."""
+    """Plans under which ``node`` would be ``value``; ``literal`` when that is a constant."""
     import torch
 
     plan = scene.plan
@@ -97,9 +104,9 @@ def _make_equal(
     if isinstance(value, torch.dtype):
         yield from _make_dtype(scene, node, value, frame, cost)
         return
-    if isinstance(node, ast.Name) and node.id in plan.names:
-        if isinstance(plan.guess(node.id), ValueGuess) and not isinstance(value, torch.Tensor):
-            yield plan.changed(node.id, ValueGuess(value, type(value).__name__), 0.15 + cost)
+    if _is_value(scene, node) and not isinstance(value, torch.Tensor):
+        guess = ValueGuess(value, type(value).__name__)
+        yield plan.changed(ast.unparse(node), guess, 0.15 + cost)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         yield from _make_multiple(scene, node, frame)
         return
@@ -107,6 +114,11 @@ def _make_equal(
     if not known:
         return
     if type(current) is int and type(value) is int:
+        if literal and value > 0:
+            # A constant of the code: no size of another axis, even where the numbers agree.
+            for symbol in scene.labels.get(current, ()):
+                if not symbol.startswith("="):
+                    yield plan.sized(symbol, value, 0.1 + cost)
         for plan_ in pairs_to_plans(scene, [(current, value)]):
             yield replace(plan_, cost=plan_.cost + cost - 0.1)
     elif isinstance(current, (tuple, list)) and isinstance(value, (tuple, list)):
@@ -174,20 +186,19 @@ def _make_ordered(
     if not truth:
         greater = not greater
     name = _rank_subject(scene, node, frame)
-    if type(value) is int:
-        if name:
-            rank = value + 1 if greater else value - 1
-            for wanted in (rank, value):
-                if 0 <= wanted <= 6 and wanted != rank_of(plan, name):
-                    yield with_rank(plan, name, wanted, 0.15)
-            return
+    if type(value) is int and name:
+        rank = value + 1 if greater else value - 1
+        for wanted in (rank, value):
+            if 0 <= wanted <= 6 and wanted != rank_of(plan, name):
+                yield with_rank(plan, name, wanted, 0.15)
+        return
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if isinstance(node, ast.Name) and node.id in plan.names:
-            if isinstance(plan.guess(node.id), ValueGuess):
-                steps = (1, 2, 0) if greater else (-1, -2, 0)
-                for index, step in enumerate(steps):
-                    near = value + step if isinstance(value, int) else value + 0.7 * step
-                    yield plan.changed(node.id, ValueGuess(near, "number"), 0.2 + 0.1 * index)
+        if _is_value(scene, node):
+            steps = (1, 2, 0) if greater else (-1, -2, 0)
+            for index, step in enumerate(steps):
+                near = value + step if isinstance(value, int) else value + 0.7 * step
+                number = ValueGuess(near, "number")
+                yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
         known, current = evaluate(node, frame)
         if known and type(current) is int and type(value) is int:
             for symbol in scene.labels.get(current, ()):

@@ -12,8 +12,10 @@ from gradlint.inputs._evidence import Evidence
 
 #: Words in brackets that are types or remarks, not axes.
 _NO_AXES = frozenset(
-    "tensor float int bool str optional default none true false list tuple longtensor floattensor "
-    "torch required callable number array scalar".split()
+    (  # noqa: SIM905
+        "tensor float int bool str optional default none true false list tuple longtensor "
+        "floattensor torch required callable number array scalar"
+    ).split()
 )
 _AXIS = r"(?:[A-Z][A-Za-z0-9_]{0,9}|[a-z][a-z0-9_]{0,11}|\d{1,2})"
 _SHAPE = rf"[\(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{0,5}}\s*,?)\s*[\)\]]"
@@ -45,9 +47,9 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
         axes = [axis.strip() for axis in found.group(1).split(",") if axis.strip()]
         if any(axis.lower() in _NO_AXES for axis in axes):
             continue
-        if len(axes) == 1 and not found.group(1).rstrip().endswith(","):
-            if not axes[0][0].isupper():
-                continue
+        lone = len(axes) == 1 and not found.group(1).rstrip().endswith(",")
+        if lone and not axes[0][0].isupper():
+            continue
         if sum(axis.isdigit() for axis in axes) == len(axes):
             continue
         return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)

@@ -48,7 +48,9 @@ class Evidence:
         optional: whether None is allowed, as far as the code shows.
         shape: names of its axes from documentation; empty when it says nothing.
         length: number of elements it is unpacked into, for a sequence.
-        nested: further evidence about the elements of a sequence.
+        keys: string keys that the code reads from it, for a dict of tensors.
+        of_tensors: whether the annotation says that its values are tensors, for a dict.
+        classes: classes its annotation names.
     """
 
     name: str
@@ -63,6 +65,8 @@ class Evidence:
     optional: bool = False
     shape: tuple[str, ...] = ()
     length: int | None = None
+    keys: list[str] = field(default_factory=list)
+    of_tensors: bool = False
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""

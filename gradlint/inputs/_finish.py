@@ -15,11 +15,12 @@ from gradlint.inputs._search import Found, Search
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64
-#: Final sizes, tried in order: unequal and small, the second where tensors would get large.
+#: Final sizes, tried in order: unequal and small, then smaller, then unequal only within each
+#: tensor, where tensors would get large.
 _POOLS = (
     tuple(range(3, 40)),
     tuple(range(2, 40)),
-    (2, 3, 4, 2, 3, 4, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
+    (),
 )
 #: Variants beside the main sample.
 VARIANTS = 3
@@ -67,10 +68,10 @@ def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
 def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     for pool in _POOLS:
         smaller = replace(plan, pool=pool)
-        if _largest(smaller) > ELEMENTS and pool is not _POOLS[-1]:
-            # Larger than wished, but with all sizes different, if nothing smaller works.
-            if not (pool is _POOLS[1] and _largest(smaller) <= 2 * ELEMENTS):
-                continue
+        # Twice as many elements are the price of sizes that are all different.
+        allowed = 2 * ELEMENTS if pool is _POOLS[1] else ELEMENTS
+        if pool and _largest(smaller) > allowed:
+            continue
         better = _try(search, smaller, trial)
         if better is not None:
             return smaller, better

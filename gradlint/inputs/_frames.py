@@ -60,7 +60,7 @@ class Scene:
         """Parameters on the failing lines, those of the innermost line first."""
         found: list[str] = []
         for frame in reversed(self.failure.frames):
-            statements = statements_at(frame.filename, frame.line)
+            statements = statements_at(frame.filename, frame.line, frame.column)
             if not statements:
                 continue
             for name in self.named(_header(statements[-1]), frame):
@@ -71,7 +71,7 @@ class Scene:
     def innermost(self) -> tuple[ast.stmt, Frame] | None:
         """The failing statement in the user's deepest frame."""
         for frame in reversed(self.failure.frames):
-            statements = statements_at(frame.filename, frame.line)
+            statements = statements_at(frame.filename, frame.line, frame.column)
             if statements:
                 return statements[-1], frame
         return None
@@ -79,7 +79,7 @@ class Scene:
     def conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
         """Conditions that would have to be otherwise: expression, wanted truth, frame."""
         for frame in reversed(self.failure.frames):
-            statements = statements_at(frame.filename, frame.line)
+            statements = statements_at(frame.filename, frame.line, frame.column)
             if not statements:
                 continue
             last = statements[-1]

@@ -7,7 +7,12 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradlint.inputs._annotations import read_annotation, read_default, read_name
+from gradlint.inputs._annotations import (
+    read_annotation,
+    read_annotation_text,
+    read_default,
+    read_name,
+)
 from gradlint.inputs._docs import read_docs
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._returns import read_returns
@@ -26,10 +31,11 @@ def gather(op: Op) -> list[Evidence]:
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
-        passing = {
-            inspect.Parameter.VAR_POSITIONAL: "varargs",
-            inspect.Parameter.KEYWORD_ONLY: "keyword",
-        }.get(parameter.kind, "positional")
+        passing = "positional"
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            passing = "varargs"
+        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            passing = "keyword"
         default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
         evidence = Evidence(parameter.name, passing, default)
         read_default(evidence)
@@ -43,10 +49,36 @@ def gather(op: Op) -> list[Evidence]:
         found = [Evidence("args", "varargs")]
     _read_code(op, found)
     _read_calls(op, found)
+    _relate(found)
     for evidence in found:
         if evidence.passing == "varargs" and not evidence.length:
             evidence.weights = {"tensors": 5.0}
     return found
+
+
+#: Names that stand for the inputs of an attention together.
+_ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
+
+
+def _relate(found: list[Evidence]) -> None:
+    """Evidence about one parameter from what is known of the others."""
+    tensors = [item for item in found if "tensor" in item.weights]
+    names = {item.name.lower() for item in found}
+    for group in _ATTENTION:
+        if len(group & names) >= 2:
+            for item in tensors:
+                if item.name.lower() in group:
+                    for rank, weight in ((3, 1.0), (4, 0.8)):
+                        item.rank(rank, weight)
+    known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
+    sure = [item for weight, item in known if weight >= 4.0]
+    if not sure:
+        return
+    common = max(max(item.ranks, key=lambda rank: item.ranks[rank]) for item in sure)
+    for item in tensors:
+        # A tensor that nothing is known of most likely has the rank of its neighbour.
+        if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
+            item.rank(common, 2.0)
 
 
 def _read_code(op: Op, found: list[Evidence]) -> None:
@@ -101,22 +133,20 @@ def _from_torch(function: Callable[..., Any]) -> bool:
 
 
 def _read_calls(op: Op, found: list[Evidence]) -> None:
-    """Values that the module's own wrappers pass, where the reader of call sites is there."""
-    try:
-        from gradlint.targets._calls import call_hints
-    except ImportError:
+    """Values and names that the code around the op passes to it."""
+    from gradlint.targets._calls import call_hints
+
+    target = op.function or (type(op.module) if op.module is not None else op.defining or op.call)
+    if target is None or op.kind not in ("function", "callable") or _settled(found):
         return
-    try:
-        sites = call_hints(op)
-    except Exception:
-        return
+    sites = call_hints(target)
     names = {evidence.name: evidence for evidence in found}
     for site in sites:
         for name, hint in site.items():
             evidence = names.get(name)
             if evidence is None:
                 continue
-            if getattr(hint, "has_value", False):
+            if hint.known:
                 value = hint.value
                 if value is None:
                     evidence.optional = True
@@ -134,26 +164,41 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
                     if isinstance(value, types):
                         evidence.say(kind, 2.5)
                         break
-            read_annotation(evidence, getattr(hint, "annotation", None))
-            passed = getattr(hint, "name", "") or ""
-            if passed and passed != name:
-                other = Evidence(passed)
+            read_annotation_text(evidence, hint.annotation, 2.0)
+            if hint.name and hint.name != name:
+                other = Evidence(hint.name)
                 read_name(other)
                 for kind, weight in other.weights.items():
                     evidence.say(kind, 0.4 * weight)
 
 
+def _settled(found: list[Evidence]) -> bool:
+    """Whether call sites could add nothing: whatever must be passed is a tensor for sure."""
+    for item in found:
+        kinds = item.ordered_kinds()
+        if item.required and (kinds[0][0] != "tensor" or kinds[1][1] < 1.0):
+            return False
+    return True
+
+
 def _schema(op: Op) -> Any:
-    """The schema of a library op: the overload's own, or the packet's first usable one."""
+    """The schema of a library op, or of a function of torch's own that has no signature: the
+    overload's, or that of the packet's first usable overload."""
+    import torch
+
+    called: Any = op.call
     if op.kind != "library":
-        return None
-    schema = getattr(op.call, "_schema", None)
+        name = getattr(called, "__name__", "")
+        if op.signature is not None or getattr(torch, name, None) is not called:
+            return None
+        called = getattr(torch.ops.aten, name, None)
+    schema = getattr(called, "_schema", None)
     if schema is not None:
         return schema
     try:
-        names = op.call.overloads()  # type: ignore[attr-defined]
+        names = called.overloads()
         chosen = "default" if "default" in names else names[0]
-        return getattr(op.call, chosen)._schema
+        return getattr(called, chosen)._schema
     except Exception:
         return None
 

@@ -9,7 +9,7 @@ from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._finish import refine, variants
 from gradlint.inputs._gather import gather
 from gradlint.inputs._not_found import SHOWN, NoInputsFound, line_to_add
-from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import propose
 from gradlint.inputs._quiet import undisturbed
 from gradlint.inputs._sample import Sample, short_text
@@ -91,9 +91,9 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
             parts.append(_domain(guess))
         notes.append(", ".join([*parts, *ties]))
     for name, value in zip(plan.names, plan.guesses, strict=True):
-        if isinstance(value, ValueGuess) and value.kind != "default":
-            if search.evidence[name].default is MISSING:
-                notes.append(f"{name} = {short_text(value.value)}, chosen: it has no default")
+        chosen = isinstance(value, ValueGuess) and value.kind != "default"
+        if chosen and search.evidence[name].default is MISSING:
+            notes.append(f"{name} = {_value(value)}, chosen: it has no default")
     if plan.working != "float64":
         notes.append(f"in {plan.working}: the op refused float64")
     if trial.score == 3 and trial.failure is not None:
@@ -105,17 +105,26 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     return notes
 
 
+def _value(guess: Guess) -> str:
+    if not isinstance(guess, ValueGuess):
+        return ""
+    if guess.kind == "shape-of":
+        return "the shape of the first tensor"
+    name = getattr(guess.value, "__name__", "")
+    return f"{name} (a stand-in)" if callable(guess.value) and name else short_text(guess.value)
+
+
 def _told(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
     """Arguments and errors, one of each kind of error, those that got furthest first."""
-    best: dict[str, tuple[int, int, Plan, str]] = {}
+    best: dict[str, tuple[tuple[int, ...], int, Plan, str]] = {}
     for order, (plan, trial) in enumerate(failures):
         if trial.failure is None:
             continue
         text = _line(str(trial.failure))
         key = "".join(character for character in text if not character.isdigit())
         if key not in best or trial.progress > best[key][0]:
-            best[key] = trial.progress, order, plan, text
-    ordered = sorted(best.values(), key=lambda item: (-item[0], item[1]))
+            best[key] = trial.progress, -order, plan, text
+    ordered = sorted(best.values(), key=lambda item: item[:2], reverse=True)
     return [(describe(plan), text) for _, _, plan, text in ordered[:SHOWN]]
 
 

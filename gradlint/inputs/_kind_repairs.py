@@ -15,46 +15,52 @@ from gradlint.inputs._proposals import integer_tensors, of_kind
 _WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         r"tensors used as indices|dtype int64|int32/int64|scalar type Long|must be long|LongTensor"
-        r"|types: Long|to be Long|expected .{0,20}integer tensor|integer (?:dtype|type) ?tensor"
-        r"|arrays used as indices must be of integer|IndexError: only integers|Long but",
+        r"|types: Long|to be Long|must be integral|expected .{0,20}integer tensor"
+        r"|integer (?:dtype|type) ?tensor|arrays used as indices must be of integer"
+        r"|IndexError: only integers|Long but",
         ("index",),
         "tensor",
     ),
     (
         r"(?i)boolean mask|boolean tensor|bool tensor|to be bool|scalar type Bool|BoolTensor"
-        r"|types: bool|dtype bool|logical_\w+ only|'Double' \(bitwise|bitwise_\w+_cpu|'~'",
+        r"|types: bool|dtype bool|bitwise_\w+_cpu|'~'",
         ("mask", "index"),
         "tensor",
     ),
     (
-        r"cannot be interpreted as an integer|only integer tensors|must be int|expected int|as an index"
-        r"|slice indices must be integers|integer is required|must be (?:a )?(?:tuple of )?ints?|'int'\)? but"
-        r"|type must be tuple of ints",
+        r"cannot be interpreted as an integer|only integer tensors|must be int|expected int"
+        r"|as an index|slice indices must be integers|integer is required"
+        r"|must be (?:a )?(?:tuple of )?ints?|'int'\)? but|type must be tuple of ints",
         ("int", "shape", "index"),
         "any",
     ),
     (
-        r"must be Tensor, not|expected Tensor|to be a Tensor|be a tensor|not a tensor|must be of type Tensor"
-        r"|'Tensor' but|type Tensor but|input must be a Tensor|torch.Tensor",
+        r"must be Tensor, not|expected Tensor|to be a Tensor|be a tensor|not a tensor"
+        r"|must be of type Tensor|'Tensor' but|type Tensor but|input must be a Tensor|torch.Tensor",
         ("tensor",),
         "value",
     ),
     (r"object is not callable", ("callable", "module"), "any"),
     (
-        r"not iterable|has no len|not subscriptable|must be (?:tuple|list|sequence)|iteration over a 0-d",
+        r"not iterable|has no len|not subscriptable|must be (?:tuple|list|sequence)"
+        r"|iteration over a 0-d",
         ("tensor", "tensors", "shape"),
         "any",
     ),
     (r"(?i)complex", ("complex",), "tensor"),
     (
-        r"Boolean value of Tensor|ambiguous|must be bool|must be float|must be Number|must be real number"
-        r"|converted to Scalar|cannot be converted to",
+        r"Boolean value of Tensor|ambiguous|must be bool|must be float|must be Number"
+        r"|must be real number|converted to Scalar|cannot be converted to",
         ("float", "bool", "int"),
         "tensor",
     ),
-    (r"NoneType", ("tensor", "float", "int", "index", "mask", "shape", "dict", "callable"), "none"),
     (
-        r"must be str|'str'|expected str|unhashable|keyword argument|Invalid \w+ (?:mode|method)|[Uu]nknown"
+        r"NoneType",
+        ("tensor", "float", "int", "index", "mask", "shape", "dict", "callable"),
+        "none",
+    ),
+    (
+        r"must be str|'str'|expected str|unhashable|Invalid \w+ (?:mode|method)|[Uu]nknown"
         r"|not (?:a )?(?:valid|supported|implemented)|[Uu]nsupported|KeyError",
         ("str",),
         "any",
@@ -119,6 +125,9 @@ def _to(scene: Scene, name: str, kinds: tuple[str, ...], cost: float) -> Iterato
     plan = scene.plan
     guess = plan.guess(name)
     evidence = scene.evidence.get(name) or Evidence(name)
+    if evidence.differentiable and not set(kinds) & {"tensor", "complex"}:
+        # Backward returns a gradient for it.
+        cost += 1.0
     for step, kind in enumerate(kinds):
         if isinstance(guess, TensorGuess) and kind in ("index", "mask", "complex", "tensor"):
             dtype = {"index": "int", "mask": "bool", "complex": "complex"}.get(kind, "float")

@@ -22,10 +22,11 @@ def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[P
         for one in ones:
             for other in others:
                 yield _tie(plan, one, other, cost)
-        if ones and not others and 0 < second <= _LARGEST:
+        constants = {symbol for symbol, _ in plan.fixed}
+        if ones and constants.issuperset(others) and 0 < second <= _LARGEST:
             for one in ones:
                 yield from _size(plan, one, second, cost)
-        if others and not ones and 0 < first <= _LARGEST:
+        if others and constants.issuperset(ones) and 0 < first <= _LARGEST:
             for other in others:
                 yield from _size(plan, other, first, cost)
 
@@ -44,18 +45,33 @@ def _size(plan: Plan, symbol: str, size: int, cost: float) -> Iterator[Plan]:
 
 
 def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
-    """The plan with fresh axes of another rank for ``name`` (every element, for a group)."""
-    guess = plan.guess(name)
-    if isinstance(guess, TensorGuess):
-        return plan.changed(name, replace(guess, axes=tensor_axes(name, rank)), cost)
-    if isinstance(guess, GroupGuess):
+    """The plan with another rank for ``name`` (every element, for a group).
+
+    A first or last axis that was tied or fixed stays so; the others are fresh.
+    """
+    shared = dict(plan.fixed)
+    for other, guess in plan.tensors():
+        if other != name:
+            shared.update(dict.fromkeys(guess.axes, 0))
+
+    def ranked(label: str, guess: TensorGuess) -> TensorGuess:
+        fresh = [axis if axis[0] == "=" else f"{axis}~{rank}" for axis in tensor_axes(label, rank)]
+        old = guess.axes
+        if old and rank and old[0] in shared:
+            fresh[0] = old[0]
+        if len(old) > 1 and rank > 1 and old[-1] in shared:
+            fresh[-1] = old[-1]
+        return replace(guess, axes=tuple(fresh))
+
+    current = plan.guess(name)
+    if isinstance(current, TensorGuess):
+        return plan.changed(name, ranked(name, current), cost)
+    if isinstance(current, GroupGuess):
         items = tuple(
-            replace(item, axes=tensor_axes(f"{name}[{index}]", rank))
-            if isinstance(item, TensorGuess)
-            else item
-            for index, item in enumerate(guess.items)
+            ranked(f"{name}[{index}]", item) if isinstance(item, TensorGuess) else item
+            for index, item in enumerate(current.items)
         )
-        return plan.changed(name, replace(guess, items=items), cost)
+        return plan.changed(name, replace(current, items=items), cost)
     return plan
 
 

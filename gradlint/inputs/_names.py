@@ -1,158 +1,209 @@
-"""What a parameter's name says about it: kinds with weights, ranks, values to try.
+"""What a parameter's name says about it: kinds with weights, ranks, domains, values to try.
 
-The tables hold words that authors of operators use, not the names of operators.
+The tables hold words that authors of operators use, not the names of operators. Words are matched
+against the whole lower-case name without outer underscores; ``*`` stands for anything, ``?`` for
+an optional underscore.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
-
-#: Pattern (matched against the whole lower-case name) → kinds and their weights.
+#: Words → kinds and their weights. A name that matches several rows gets the largest weights.
 _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
     (
-        r"(num|n|nb|max|min|total|len|count)_?(bins?|classes|heads?|groups?|iters?|steps?|points?|samples?|neighbou?rs?|levels?|bits?|chunks?|bwd_passes|num|out|inputs?|params?|features?|channels?|nodes?|segments?|splits?)",
-        {"int": 4},
+        "n k m num n_* num_* nb_* *_num order degree depth groups heads levels bits "
+        "nbits bit?width *_bits *_width kernel kernel?size stride padding pad dilation "
+        "steps niter iters *_iter *_iters iterations chunks chunk?size topk top?k radix "
+        "window window_size block?size batch?size group?size hop_size hop_length "
+        "*_steps repeats seq?len seqlen length dims ndim world?size rank seed qn qp "
+        "*_len dim?size padding_l block_rows chunk_rows shards *_count max?len capacity "
+        "stages layers *_layers n?bins bins rounds n?samples scale_bits",
+        {"int": 3.0},
     ),
+    ("dim axis dim? d *_dim *_axis dimension", {"int": 3.5}),
+    ("ignore_* *start *_end *_start *_begin *_id offset", {"int": 4.0}),
     (
-        r"(n|k|m|num|n_.*|num_.*|nb_.*|order|degree|depth|groups?|heads?|levels?|n?bits?|bit_?width|num_bits|.*_bits|kernel|kernel_?size|stride|padding|pad|dilation|steps?|niter|n_iter|max_iter|.*_iters?|iterations|chunks?|topk|top_k|max_num|radix|window|window_size|block_?size|batch_?size|group_?size|hop_?(length|size)|.*_steps|.*_width_bits|repeats?|times_?n|seq_?len|length|dims?|ndim|world_?size|rank|seed|step|q[np]|.*_len|.*_dim_size|dim_size|padding_l|block_rows|chunk_rows|shards|seqlen)",
-        {"int": 3},
-    ),
-    (r"(dim|axis|dim_?\d|axis_?\d|d|.*_dim|.*_axis|dimension)", {"int": 3.5}),
-    (
-        r"(output_?size|out_?size|size|shape|.*_shape|sizes|.*_sizes|new_shape|out_shape|.*_size|hw|dims|padding|pads)",
+        "output?size out?size size shape *_shape sizes *_sizes out_shape *_size hw dims",
         {"shape": 2.5, "int": 2.4},
     ),
-    (r"(idx|i|j|pos)", {"int": 3.2, "index": 2.4}),
+    ("idx i j", {"int": 3.2, "index": 2.4}),
     (
-        r"(index|ind|indices|.*_idxs?|.*_ind|.*_index|.*_indices|inds?|inv|inverse|ind_inv|.*_inverse|perm|permutation|batch_index|segment_ids?|.*_ids?|ids|tokens?|assignments?|edge_index|.*_coords?_idx|gather_?map|order_idx|nbrs?|neighbou?rs?|knn_idx|permuted_indices)",
-        {"index": 3, "int": 2},
-    ),
-    (r"(target|targets|labels?|y_true|classes|gt|ground_truth|tgt)", {"index": 2.6, "tensor": 2.4}),
-    (
-        r"(batch|offsets?|offs|ptr|indptr|rowptr|.*_start_index|lengths|.*_lengths|lens|.*_lens|counts?|.*_cnt|splits?)",
-        {"index": 2, "tensor": 1.2, "int": 1},
+        "index ind indices *_idx *_idxs *idxs *_ind *_index *_indices inds inv inverse "
+        "*_inv *_inverse inv_* perm permutation batch_index segment_ids *_ids ids "
+        "tokens assignments edge_index nbrs neighbors neighbours *_map",
+        {"index": 3.0, "int": 2.0},
     ),
     (
-        r"(mask|masks|.*_mask|.*_masks|valid|keep|active|selected|is_valid|where|cond|condition|mask_.*)",
-        {"mask": 3, "tensor": 2},
+        "target targets label labels y_true classes gt ground_truth tgt *_labels *_targets",
+        {"index": 2.6, "tensor": 2.4},
     ),
     (
-        r"(training|train|inplace|in_place|hard|causal|symmetric|signed|narrow_range|keep_?dim|keepdims|aligned|clockwise|transposed?|normali[sz]ed?|average|deterministic|verbose|debug|soft|reverse|descending|sorted|largest|bidirectional|is_.*|has_.*|use_.*|do_.*|return_.*|ensure_.*|with_.*|enable_.*|.*_first|preserve_.*|requires_grad|.*_requires_grad|fast|exact|stable|flag|size_average|reduce|full|affine|log_target|unbiased|half|do_.*|batch_first|layout_.*|inverse_?transform|inv_?only|cache.*|async_op|straight_through|stochastic|quantized?)",
-        {"bool": 3},
+        "batch offsets offs ptr indptr rowptr *_start_index lengths *_lengths lens "
+        "*_lens counts *_cnt splits *_splits",
+        {"index": 2.0, "tensor": 1.2, "int": 1.0},
     ),
     (
-        r"(eps|epsilon|alpha|beta|gamma|delta|lam|lamb|lambda_?|lambd|lmbda?|l1|l2|mu|nu|rho|tau|theta|kappa|sigma|temp|temperature|t_?emp|p|prob|probability|momentum|threshold|thresh|thr|th|slope|.*_slope|.*slope|rate|.*_rate|ratio|scale|scaling|.*_scale|scale_.*|scale_?factor|factor|.*_factor|coeffs?|coef|margin|tol|[ar]tol|.*_tol|strength|.*_weight_decay|weight_decay|lr|vmin|vmax|min|max|.*_min|.*_max|min_.*|max_.*|low|high|lower|upper|lo|hi|left|right|width|radius|.*_radius|clip.*|bound|.*_threshold|.*_prob|dropout.*|drop.*|decay|damping|sharpness|height|lens|constant|const|grad_scale|reg|.*_reg|penalty|clamp.*|gain|budget|v_th.*|v_reset|dt|delta_t|a_?min|a_?max|c|s|step|.*_step|max_norm|norm_factor|rate_.*|slopes?|.*_value|value)",
-        {"float": 3},
+        "mask masks *_mask *_masks valid keep active selected is_valid where cond condition mask_*",
+        {"mask": 3.0, "tensor": 2.0},
     ),
     (
-        r"(zero_?point|scale|scales|alpha|beta|gamma|sigma|threshold|step_?size|temperature|theta|.*_scale|lengthscale|slope|decay|mean|var|std|variance|.*_mean|.*_var|.*_std)",
+        "training train inplace in?place hard causal symmetric signed narrow_range "
+        "keep?dim keepdims aligned clockwise transposed transpose normalize normalise "
+        "normalized average deterministic verbose debug soft reverse descending sorted "
+        "largest bidirectional is_* has_* use_* do_* return_* ensure_* with_* enable_* "
+        "*_first preserve_* *requires_grad fast exact stable flag size_average reduce "
+        "full affine log_target unbiased async_op straight_through stochastic quantize "
+        "quantized zero_mean cifg",
+        {"bool": 3.0},
+    ),
+    (
+        "eps epsilon *_eps alpha beta gamma delta lam lamb lambda lambd lmbd lmbda l1 "
+        "l2 mu nu rho tau theta kappa sigma temp temperature t p prob probability "
+        "momentum threshold thresh thr th slope *_slope *slope rate *_rate ratio "
+        "*_ratio scale scaling *_scale scale_* scale?factor factor *_factor coeff coef "
+        "*_coeff *_coef margin tol rtol atol *_tol strength weight?decay lr vmin vmax "
+        "min max *_min *_max min_* max_* low high lower upper lo hi left right width "
+        "radius *_radius clip* bound *_bound *threshold *_prob dropout* drop* decay "
+        "*_decay damping sharpness height lens constant const reg *_reg penalty clamp* "
+        "gain budget v_th* v_reset dt delta_t amin amax a_min a_max c s step *_step "
+        "max_norm norm_factor value *_value a b period *_period hardness bandwidth "
+        "smoothing smooth weight_scale power exponent",
+        {"float": 3.0},
+    ),
+    (
+        "zero?point scale scales alpha beta gamma sigma threshold step?size temperature "
+        "theta *_scale lengthscale slope decay mean var std variance *_mean *_var *_std "
+        "*_zero_point",
         {"tensor": 1.8},
     ),
     (
-        r"(reduction|mode|method|aggr|aggregate|reduce|reduce_type|.*_mode|activation|act|act_type|kind|type|.*_type|name|.*_name|backend|padding_mode|pool_mode|norm|order_by|layout|format|estimator|style|variant|solver|.*_method|rounding_mode|surrogate)",
-        {"str": 2},
+        "reduction mode method aggr aggregate reduce reduce_type *_mode activation act "
+        "act_type kind type *_type name *_name backend norm layout format estimator "
+        "style variant solver *_method rounding surrogate direction",
+        {"str": 2.0},
     ),
     (
-        r"(fn|func|function|f|act|activation|.*_fn|.*_func|.*_function|fcn|.*_fcn|forward_func|callback|closure|run_function|op|operator|act_fn|kernel_fn|objective|loss_fn|g|proj|projection)",
-        {"callable": 3},
+        "fn func function f act activation *_fn *_func *_function fcn *_fcn *fcn "
+        "callback closure op operator act_fn objective proj projection g solver",
+        {"callable": 3.0},
     ),
-    (r"(module|model|layer|net|network|block|self|mod)", {"module": 3, "callable": 1}),
-    (r"(dtype|.*_dtype|out_type)", {"dtype": 4}),
-    (r"(device|.*_device)", {"device": 4}),
-    (r"(generator|rng)", {"none": 3}),
+    ("module model layer net network block self mod sde", {"module": 3.0, "callable": 1.0}),
+    ("dtype *_dtype", {"dtype": 4.0}),
+    ("device *_device", {"device": 4.0}),
+    ("generator rng", {"none": 3.0}),
     (
-        r"(kwargs|options|opts?|config|cfg|params_dict|.*_kwargs|.*_args|.*_options|state_dict|meta|info|cache|.*_dict|dic|ctx_dict)",
-        {"dict": 2.5, "none": 1},
+        "kwargs options opts opt config cfg *_kwargs *_args *_options state_dict meta "
+        "info *_dict dic *_config *_cfg",
+        {"dict": 2.5, "none": 1.0},
     ),
-    (r"(group|process_group|.*_group|pg|stream|handle|handles|state|comm|out)", {"none": 2}),
+    ("group process_group *_group pg stream handle handles comm out cache", {"none": 2.0}),
     (
-        r"(xs|ys|zs|tensors|inputs_list|features_list|flat_args|weights_list|outputs|parameters|params|.*_list|seqs|sequences|tensor_list)",
-        {"tensors": 2.5, "tensor": 1},
-    ),
-    (
-        r"(x|y|z|u|v|w|q|a|b|h|s|r|t|i|j|x\d|y\d|z\d|a\d|b\d|w\d|u\d|v\d|h\d|.*_x|x_.*|xx)",
-        {"tensor": 2.5},
+        "xs ys zs tensors flat_args outputs parameters params *_list seqs sequences "
+        "*_tensors *_params",
+        {"tensors": 2.5, "tensor": 1.0},
     ),
     (
-        r"(inputs?|input_|_input|input\d|inp|inp\d?|in_|data|tensor|tensors?_?\d?|features?|feats?|.*_features?|.*_feats?|logits?|.*logits|hidden.*|embeddings?|embeds?|matrix|mat|mat_?[ab\d]|mat[ab\d]|vec|vector|rhs|lhs|weights?|.*_weights?|weight_.*|bias|.*_bias|bias_.*|bias\d|kernel|kernels|filters?|query|key|value|queries|keys|values|.*_states?|states?|grads?|grad_.*|.*_grad|g_.*|d[xyzow]|dout|points?|.*points.*|xyz.*|.*xyz|coords?|pos|positions?|preds?|predictions?|prediction|probs|probabilities|scores?|images?|img|imgs|signal|waveform|audio|spectrogram|spec|spikes?|spk|mem|membrane|potential|current|vol|volume|depth_?map|field|flow|grid|boxes|bboxes|rois?|activations?|samples?|y_pred|output|out|real|imag|re|im|logp.*|log_.*|posterior|prior|cov|covar.*|.*_covar|chol|prec|precision_matrix|sigma_mat|transition.*|emissions?|potentials?|theta|phi|cos|sin|rows|loss|frames?|video|residual|skip|gate|up|lut|table|codebook|anchors?|positive|negative|basis|points_.*|.*_emb|.*_embedding|src|source|dst|dest|e1|e2|p1|p2|ts|y0|x0|z0|times|time|knots|center_features|sampling_locations|spatial_shapes)",
+        "x y z u v w q a b h s r t x_* *_x *_y xx inputs input *_input in inp data "
+        "tensor feature features feat feats *_features *_feats *_feat logits *logits "
+        "logit hidden* embedding embeddings embed embeds *_emb *_embedding matrix mat "
+        "vec vector rhs lhs weight weights *_weight *_weights weight_* bias *_bias "
+        "bias_* kernel kernels filter filters query key value queries keys values state "
+        "states *_state *_states grad grads grad_* *_grad g_* dx dy dz dw dout point "
+        "points *points* *xyz* coords coord pos positions pred preds prediction "
+        "predictions probs probabilities scores score image images img imgs signal "
+        "waveform audio spec spectrogram spike spikes spk mem membrane potential "
+        "current vol volume field flow grid boxes bboxes roi rois activations samples "
+        "sample y_pred output real imag re im logp* log_* posterior prior cov *covar* "
+        "chol prec precision *_matrix *_mat transition* emissions potentials theta phi "
+        "cos sin rows loss frames video residual skip gate up lut table codebook anchor "
+        "anchors positive negative basis source src dest dst ts y0 x0 z0 time times "
+        "knots loc locs sparse dense *_in *_out z_* s_* v_* u_* mu_* *_map",
         {"tensor": 2.8},
     ),
-    (r"[abxyzwuvqkm]{1,2}\d?", {"tensor": 1.5}),
+    ("p1 p2 e1 e2 m1 m2", {"tensor": 1.5}),
 )
 #: Upper-case single letters: matrices, except those that customarily count something.
 _UPPER_COUNTS = frozenset("NTLDHJRS")
 
 _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (
-        r"(bias|.*_bias|b_\w+|bias_.*|running_.*|bn_.*|gamma|beta|ln_[wb]|norm_[wb]|lengths|.*_lengths|lens|offsets?|offs|ptr|indptr|rowptr|segment_ids?|y0_len|ts|times?|t)",
+        "bias *_bias b_* bias_* running_* bn_* gamma beta ln_w ln_b norm_w norm_b "
+        "lengths *_lengths lens offsets offs ptr indptr rowptr segment_ids ts times "
+        "time",
         (1, 2),
     ),
     (
-        r"(scale|scales|alpha|temperature|threshold|sigma|step_?size|zero_?point|tau|lengthscale|theta|.*_scale|min_val|max_val|lower|upper|slope|decay|.*_threshold|.*_min|.*_max|s|lr|eps|gain|factor|loss|scalar|coeff?|momentum|margin|.*_factor|temp|gamma_?|beta_?|vmin|vmax|a_?min|a_?max|lower_?bound|upper_?bound|bound|.*_bound|width|radius|n?bits?|strength|clip.*)",
+        "scale scales alpha temperature threshold sigma step?size zero?point tau "
+        "lengthscale theta *_scale min_val max_val lower upper slope decay *_threshold "
+        "*_min *_max min max s lr eps gain factor loss scalar coeff coef momentum "
+        "margin *_factor temp vmin vmax amin amax *_bound bound width radius bits nbits "
+        "strength clip* *_zero_point *_bit_width *_bits",
         (0, 1, 2),
     ),
     (
-        r"(target|targets|labels?|classes|idx|ind|index|.*_index|ids|.*_ids?|batch|perm|permutation|permuted_indices|inverse|segment_ids?|lens)",
+        "target targets label labels classes idx ind index *_index ids *_ids batch perm "
+        "permutation *_indices inverse segment_ids",
         (1, 2, 3),
     ),
-    (r"(images?|img|imgs|feature_?maps?|features?_?map|frames?|image\d|img\d|nchw)", (4, 3, 2)),
-    (r"(wave(form)?|signal|audio)", (2, 3, 1)),
-    (r"(cov|covar.*|chol|matrix|mat|.*_covar|prec|sigma_mat|cost|cost_matrix|c|d|m|a)", (2, 3, 1)),
-    (r"(vol|volume|voxels?)", (5, 4, 3)),
-    (r"(xyz.*|points?.*|.*_xyz|unknown|known|pts)", (3, 2)),
-    (r"(q|k|v|query|key|value|queries|keys|values)", (3, 4, 2)),
+    ("image images img imgs feature_map feature_maps frames", (4, 3, 2)),
+    ("waveform wave signal audio", (2, 3, 1)),
+    ("vol volume voxel voxels", (5, 4, 3)),
+    ("*xyz* points* *_points unknown known pts", (3, 2)),
+)
+#: Matrices that are square by their meaning, and the domain that goes with it.
+_SQUARE = (
+    ("cov *covar* covariance precision prec *_prec spd psd gram *_gram", "spd"),
+    ("*tril* chol *_chol chol_* cholesky lower_tri*", "tril"),
+)
+_DOMAINS = (
+    ("min lower low *_min min_* *_lower lower_* lo vmin amin", "negative"),
+    ("max upper high *_max max_* *_upper upper_* hi vmax amax", "positive"),
+    (
+        "scale scales *_scale std *_std sigma var *_var variance lengthscale "
+        "temperature step?size bandwidth",
+        "positive",
+    ),
+    ("p prob probs probability probabilities *_prob *_probs", "unit"),
 )
 
 _FLOATS: tuple[tuple[str, tuple[float, ...]], ...] = (
-    (r"(eps|epsilon|.*_eps)", (1e-3, 0.1)),
-    (r".*tol.*", (1e-6,)),
+    ("eps epsilon *_eps", (1e-3, 0.1)),
+    ("*tol*", (1e-6,)),
+    ("min low lower left lo vmin amin *_min min_* lower_* *_low minimum", (-0.6, 0.3)),
     (
-        r"(min|low|lower|left|lo|vmin|a_?min|.*_min|min_.*|lower_.*|.*_low|grad_min|minimum)",
-        (-0.6, 0.3),
-    ),
-    (
-        r"(max|high|upper|right|hi|vmax|a_?max|.*_max|max_.*|upper_.*|.*_high|grad_max|maximum|bound|clip.*)",
+        "max high upper right hi vmax amax *_max max_* upper_* *_high maximum bound clip*",
         (0.7, 1.3),
     ),
     (
-        r"(p|prob|probability|.*_prob|dropout.*|drop.*|momentum|ratio|rate|q|quantile|beta\d?|decay)",
+        "p prob probability *_prob dropout* drop* momentum ratio rate q quantile beta decay",
         (0.3, 0.7),
     ),
-    (r"(nu)", (1.5, 0.7)),
-    (r"(alpha|gamma|power|exponent)", (0.7, 1.5, 2.5)),
-    (r"(width|lens|radius|.*_radius|sigma|std)", (1.3, 0.5)),
-    (r"(threshold|thresh|thr|th|v_th.*|.*_threshold|margin)", (0.4, 1.3)),
-    (
-        r"(lambda?_?|lambd|lmbda?|lam|scale|factor|coeff?|grad_scale|strength|.*_scale|.*_factor)",
-        (0.7, 1.7),
-    ),
+    ("nu", (1.5, 0.5, 2.5, 0.7)),
+    ("alpha gamma power exponent", (0.7, 1.5, 2.5)),
+    ("width lens radius *_radius sigma std", (1.3, 0.5)),
+    ("threshold thresh thr th v_th* *_threshold margin", (0.4, 1.3)),
+    ("tau_* *_tau", (1.7, 2.6)),
 )
 _INTS: tuple[tuple[str, tuple[int, ...]], ...] = (
-    (r"(dim|axis|.*_dim|.*_axis|dimension|d)", (-1, 1, 0)),
-    (r"(dim0|axis0|dim_?1|axis_?1)", (0, 1)),
-    (r"(dim1|axis1|dim_?2|axis_?2)", (1, 0)),
-    (r"(idx|index|ind|.*_idx|.*_index|rank|.*_id|offset)", (1, 0, 2)),
-    (r"(stride|dilation|groups?|deform_groups|.*_groups|world_size|repeats?|group_size)", (1, 2)),
-    (r"(padding|pad|.*_pad|padding_\w)", (1, 0)),
-    (r"(bits?|n_?bits?|num_?bits|bit_?width|.*_bits?|.*_bit_?width|k_?bits?)", (4, 8, 2)),
-    (
-        r"(kernel|kernel_?size|k_?size|.*_kernel|window_?size|pool_size|block_?size|patch_size)",
-        (3, 2, 1),
-    ),
-    (r"(q_?n|qmin|quant_min|n_levels_?neg|.*_min|min_.*|low)", (-2, 0, 1)),
-    (r"(q_?p|qmax|quant_max|.*_max|max_.*|high)", (3, 7)),
-    (r"(n_?iters?|max_?iters?|.*_iters?|iterations|max_steps|steps|num_steps|t)", (6, 20, 2)),
-    (r"(ignore_index)", (-100,)),
-    (r"(seed|offset)", (0,)),
-    (r"(levels?|n_?levels?|num_?levels)", (4, 2)),
-    (r"(vocab_start_index|.*_start(_index)?|start|begin)", (0,)),
-    (r"(vocab_end_index|.*_end(_index)?|end|stop)", (3, 100)),
+    ("dim axis *_dim *_axis dimension d", (-1, 1, 0)),
+    ("dim0 axis0 dim_0", (0, 1)),
+    ("dim1 axis1 dim_1", (1, 0)),
+    ("dim2 axis2 dim_2", (2, 0)),
+    ("idx index ind *_idx *_index rank *_id offset i j", (1, 0, 2)),
+    ("stride dilation groups deform_groups *_groups world?size repeats group?size", (1, 2)),
+    ("padding pad *_pad padding_*", (1, 0)),
+    ("bits nbits n_bits num?bits bit?width *_bits *_bit_width kbits", (4, 8, 2)),
+    ("kernel kernel?size ksize *_kernel window?size pool_size patch_size", (3, 2, 1)),
+    ("qn qmin quant_min *_min min_* low", (-2, 0, 1)),
+    ("qp qmax quant_max *_max max_* high", (3, 7)),
+    ("niter n_iter max?iter *_iters iters iterations max_steps steps num_steps", (6, 20, 2)),
+    ("ignore_*", (-100,)),
+    ("seed", (0,)),
+    ("levels nlevels n_levels num?levels", (4, 2)),
+    ("*start* begin", (0,)),
+    ("*end* stop", (3, 100)),
 )
 _STRINGS = ("mean", "sum", "none", "max", "add", "relu", "linear", "")
 
@@ -164,8 +215,8 @@ def kinds(name: str) -> dict[str, float]:
     if len(bare) == 1 and bare.isupper():
         return {"int": 2.0, "tensor": 1.5} if bare in _UPPER_COUNTS else {"tensor": 2.5}
     found: dict[str, float] = {}
-    for pattern, weights in _KINDS:
-        if re.fullmatch(pattern, bare.lower()):
+    for words, weights in _KINDS:
+        if _matches(words, bare):
             for kind, weight in weights.items():
                 found[kind] = max(found.get(kind, 0.0), weight)
     return found
@@ -173,21 +224,28 @@ def kinds(name: str) -> dict[str, float]:
 
 def ranks(name: str) -> tuple[int, ...]:
     """Ranks that a tensor of this name usually has, likeliest first."""
-    bare = name.strip("_").lower()
-    for pattern, found in _RANKS:
-        if re.fullmatch(pattern, bare):
-            return found
-    return ()
+    return _first(_RANKS, name, ())
+
+
+def square_domain(name: str) -> str:
+    """The domain of a matrix that is square by its name ("spd", "tril"); empty when it is not."""
+    return next((domain for words, domain in _SQUARE if _matches(words, name)), "")
+
+
+def domain(name: str) -> str:
+    """The domain that the name of a floating tensor suggests."""
+    return next((domain for words, domain in _DOMAINS if _matches(words, name)), "real")
 
 
 def floats(name: str) -> tuple[float, ...]:
     """Values to try for a floating parameter of this name."""
-    return _first(_FLOATS, name, (0.7, 1.7, 2.5))
+    usual = (0.7, 1.7, 2.5)
+    return tuple(dict.fromkeys((*_first(_FLOATS, name, ()), *usual)))
 
 
 def ints(name: str) -> tuple[int, ...]:
     """Values to try for an integer parameter of this name."""
-    return _first(_INTS, name, (2, 3, 1, 4, 0))
+    return tuple(dict.fromkeys((*_first(_INTS, name, ()), 2, 3, 1, 4, 0)))
 
 
 def strings(name: str) -> tuple[str, ...]:
@@ -195,58 +253,57 @@ def strings(name: str) -> tuple[str, ...]:
     return ("mean", "sum", "none") if "reduc" in name.lower() else _STRINGS
 
 
+def window(name: str) -> int | None:
+    """The usual element of a list of window parameters (strides, paddings …) of this name."""
+    if _matches("stride dilation *_stride *_dilation", name):
+        return 1
+    return 0 if _matches("padding *_padding pad", name) else None
+
+
 def is_axis(name: str) -> bool:
     """Whether the name says that the parameter selects an axis."""
-    return re.fullmatch(r"_?(dim|axis|dimension|.*_dim|.*_axis)", name.lower()) is not None
+    return _matches("dim axis dimension *_dim *_axis", name)
 
 
 def inverse_of(name: str, others: list[str]) -> str:
     """Which of ``others`` this parameter is the inverse permutation of; empty when none."""
-    if not re.search(r"inv", name.lower()):
+    if "inv" not in name.lower():
         return ""
     plain = [other for other in others if other != name and "inv" not in other.lower()]
     return plain[-1] if plain else ""
 
 
-def callables(name: str) -> list[Callable[..., Any]]:
-    """Stand-ins for a function argument."""
-    if re.search(r"dist|metric|cdist|covar|gram|kernel", name.lower()):
-        return [pairwise_distance, stand_in]
-    return [stand_in, pairwise_distance]
+@lru_cache(maxsize=128)
+def _table(words: str) -> tuple[frozenset[str], tuple[tuple[str, str, str], ...]]:
+    """The plain words of a row, and its patterns as (start, middle, end)."""
+    plain: set[str] = set()
+    patterns: list[tuple[str, str, str]] = []
+    for word in words.split():
+        for form in (word.replace("?", "_"), word.replace("?", "")):
+            if "*" not in form:
+                plain.add(form)
+            elif form.startswith("*") and form.endswith("*"):
+                patterns.append(("", form.strip("*"), ""))
+            else:
+                start, _, end = form.partition("*")
+                patterns.append((start, "", end))
+    return frozenset(plain), tuple(patterns)
 
 
-def stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
-    """``tanh`` of the sum of the tensors that broadcast to the largest one."""
-    import torch
-
-    found = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
-    found = [item for item in found if item.is_floating_point() or item.is_complex()]
-    if not found:
-        raise TypeError("a function argument was called without a tensor")
-    largest = max(found, key=lambda item: (item.numel(), item.dim()))
-    total = largest
-    for item in found:
-        if item is not largest:
-            try:
-                joined = total + item
-            except RuntimeError:
-                continue
-            if joined.shape == largest.shape:
-                total = joined
-    return torch.tanh(total)
-
-
-def pairwise_distance(x: torch.Tensor, y: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-    """Distances between the rows of ``x`` and of ``y``, 0.05 added under the root."""
-    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
-    return (difference.square().sum(-1) + 0.05).sqrt()
+def _matches(words: str, name: str) -> bool:
+    lower = name.strip("_").lower()
+    plain, patterns = _table(words)
+    # `x` stands for `x1` too.
+    for form in (lower, lower[:-1].rstrip("_")) if lower[-1:].isdigit() else (lower,):
+        if form in plain:
+            return True
+        for start, middle, end in patterns:
+            if form.startswith(start) and form.endswith(end) and middle in form:
+                return True
+    return False
 
 
 def _first(
     table: tuple[tuple[str, tuple[Any, ...]], ...], name: str, default: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    bare = name.strip("_").lower()
-    for pattern, values in table:
-        if re.fullmatch(pattern, bare):
-            return values
-    return default
+    return next((values for words, values in table if _matches(words, name)), default)

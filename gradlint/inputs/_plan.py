@@ -1,7 +1,8 @@
 """A plan: what to pass for every parameter, with axis sizes still symbolic.
 
-Axes are symbols (``x.0``, ``x.1`` …; ``=3`` has that size by definition). Every symbol gets a size of its own, so a number in an
-error message points at the axis it came from, and two axes that must agree become one symbol.
+Axes are symbols (``x.0``, ``x.1`` …; ``=3`` has that size by definition). Every symbol gets a size
+of its own, so a number in an error message points at the axis it came from, and two axes that
+must agree become one symbol.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 from gradlint.inputs._sample import short_text
 
-#: Sizes handed to the axes of a plan during the search, in order. Unequal, and sparse enough
-#: that sums and differences of small constants rarely coincide with another axis (heuristic).
-SEARCH_SIZES = (4, 5, 7, 11, 6, 13, 9, 17, 8, 19, 10, 23, 12, 29, 14, 31, 16, 37, 41, 43, 47, 53)
+#: Sizes handed to the axes of a plan during the search, in order: unequal, and none that code
+#: likes as a constant (2, 3, 4, 8, 16), so that a number in an error names an axis (heuristic).
+SEARCH_SIZES = (5, 7, 6, 11, 9, 13, 10, 17, 14, 19, 15, 23, 18, 29, 21, 31, 22, 37, 41, 43, 47, 53)
 #: Other pools, for ops that want even, square or power-of-two sizes, or equal ones.
 OTHER_SIZES = (
     (4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34),
@@ -88,7 +89,8 @@ class Plan:
         names: parameter names.
         guesses: one a parameter.
         fixed: symbol → size, for axes that must have that size.
-        pool: sizes handed to the free symbols.
+        pool: sizes handed to the free symbols; empty for the smallest that are unequal within
+            each tensor.
         working: dtype of the floating tensors.
         cost: how far from the most likely plan (used by the search only).
         shares: each parameter's share of that cost.
@@ -121,10 +123,14 @@ class Plan:
         return list(dict.fromkeys(axis for _, guess in self.tensors() for axis in guess.axes))
 
     def sizes(self) -> dict[str, int]:
-        """Symbol → size: the fixed ones, and for the others the pool's, none twice."""
+        """Symbol → size: the fixed ones, and for the others the pool's, no fixed size again."""
+        if not self.pool:
+            return self._coloured()
         fixed = dict(self.fixed)
-        taken = set(fixed.values()) if len(set(self.pool)) > 1 else set()
+        taken = set(fixed.values())
         taken |= {int(symbol[1:]) for symbol in self.symbols() if symbol.startswith("=")}
+        if len(set(self.pool)) == 1:
+            taken = set()
         free = (size for size in self.pool if size not in taken)
         sizes = {}
         for symbol in self.symbols():
@@ -132,6 +138,22 @@ class Plan:
                 sizes[symbol] = int(symbol[1:])
             else:
                 sizes[symbol] = fixed[symbol] if symbol in fixed else next(free, 3)
+        return sizes
+
+    def _coloured(self) -> dict[str, int]:
+        """The smallest sizes from 2 on that are unequal within each tensor, and unequal to those
+        of other axes at the same place in other tensors."""
+        sizes = dict(self.fixed)
+        sizes.update((s, int(s[1:])) for s in self.symbols() if s.startswith("="))
+        for symbol in self.symbols():
+            if symbol not in sizes:
+                shapes = [guess.axes for _, guess in self.tensors()]
+                beside = {sizes.get(axis) for shape in shapes if symbol in shape for axis in shape}
+                places = {shape.index(symbol) for shape in shapes if symbol in shape}
+                beside |= {
+                    sizes.get(shape[p]) for shape in shapes for p in places if p < len(shape)
+                }
+                sizes[symbol] = next(size for size in range(2, 99) if size not in beside)
         return sizes
 
     def changed(self, name: str, guess: Guess, cost: float = 0.0, share: float = 0.0) -> Plan:
@@ -151,7 +173,7 @@ class Plan:
 
         return replace(
             self.mapped(tensor),
-            fixed=tuple(dict((rename(a), n) for a, n in self.fixed).items()),
+            fixed=tuple({rename(a): n for a, n in self.fixed}.items()),
             cost=self.cost + cost,
         )
 
@@ -179,6 +201,21 @@ class Plan:
         fixed = dict(self.fixed)
         fixed[symbol] = size
         return replace(self, fixed=tuple(fixed.items()), cost=self.cost + cost)
+
+    def looks(self) -> object:
+        """What the op would see: equal for plans that differ in the names of axes only."""
+        sizes = self.sizes()
+
+        def seen(guess: Guess) -> object:
+            if isinstance(guess, TensorGuess):
+                shape = tuple(sizes[axis] for axis in guess.axes)
+                return shape, guess.dtype, guess.domain, guess.grad, guess.high
+            if isinstance(guess, GroupGuess):
+                items = tuple(seen(item) for item in guess.items)
+                return items, guess.container, guess.keys, guess.splice
+            return guess
+
+        return self.working, tuple(seen(guess) for guess in self.guesses)
 
     def square(self) -> bool:
         """Whether some tensor has the same symbol on two axes."""

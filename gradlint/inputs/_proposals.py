@@ -16,6 +16,7 @@ from gradlint.inputs._plan import (
     ValueGuess,
     axes,
 )
+from gradlint.inputs._stand_ins import callables
 
 if TYPE_CHECKING:
     from gradlint.targets import Op
@@ -88,14 +89,15 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         return _tensors(item, kind, integers or [])
     if kind == "tensors":
         return _groups(item)
+    if kind == "dict":
+        return _dicts(item)
     makers: dict[str, Callable[[Evidence], list[Any]]] = {
         "int": _ints,
         "float": _floats,
         "bool": _bools,
         "str": _strings,
         "shape": _shapes,
-        "dict": lambda _: [{}],
-        "callable": lambda e: _names.callables(e.name),
+        "callable": lambda e: callables(e.name),
         "module": _modules,
         "dtype": _dtypes,
         "device": _devices,
@@ -124,9 +126,15 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
             domain = "offsets"
         elif item.name.lower().endswith(("shapes", "sizes", "lengths", "cnt", "counts")):
             domain = "sizes"
+    elif dtype == "float":
+        domain = _names.domain(item.name)
     found: list[Proposal] = []
     if item.shape:
         found.append((TensorGuess(item.shape, dtype, domain, grad), 0.0))
+    square = _names.square_domain(item.name) if dtype == "float" else ""
+    if square and item.least_rank <= 2 and not item.shape:
+        axis = f"{item.name}.0"
+        found.append((TensorGuess((axis, axis), dtype, square, grad), -0.3))
     for position, rank in enumerate(ranks(item, kind)):
         cost = _RANK_STEP * position + (0.4 if item.shape else 0.0)
         found.append((TensorGuess(tensor_axes(item.name, rank), dtype, domain, grad), cost))
@@ -167,6 +175,17 @@ def _groups(item: Evidence) -> list[Proposal]:
     return found
 
 
+def _dicts(item: Evidence) -> list[Proposal]:
+    found: list[Proposal] = []
+    for step, rank in enumerate(ranks(item, "tensor")[:3]):
+        keys = tuple(item.keys) or ("a", "b")
+        items = tuple(TensorGuess(axes(f"{item.name}[{key!r}]", rank)) for key in keys)
+        cost = _RANK_STEP * step + (0.0 if item.keys or item.of_tensors else 0.8)
+        found.append((GroupGuess(items, dict, keys), cost))
+    empty = 0.9 if item.keys or item.of_tensors else 0.0
+    return [(ValueGuess({}, "dict"), empty), *found]
+
+
 def _varargs(item: Evidence) -> list[Proposal]:
     found: list[Proposal] = []
     counts = [item.length] if item.length else [2, 1, 3, 0, 4]
@@ -202,6 +221,9 @@ def _strings(item: Evidence) -> list[Any]:
 def _shapes(item: Evidence) -> list[Any]:
     given = [value for value in item.values if isinstance(value, (tuple, list))]
     length = item.length or 2
+    usual = _names.window(item.name)
+    if usual is not None:
+        given.append((usual,) * length)
     return [*given, (3, 2, 4, 5)[:length], (2,) * length, 2, (2,), (1, 2)[:length]]
 
 

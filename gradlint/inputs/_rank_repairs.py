@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradlint.inputs._frames import Scene, evaluate
 from gradlint.inputs._moves import rank_of, with_rank
-from gradlint.inputs._plan import Plan, ValueGuess
+from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 
+#: "number of dimensions must be 3", not "at dimension 1".
+_COUNTED = re.compile(
+    r"(?:dimensions|ndim|rank|dim\(\))\s*"
+    r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
+)
+_GRADIENT = re.compile(
+    r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
+    r"\[([\d, ]*)\]"
+)
 #: Axes that a proposal may have at most.
 _MOST = 6
 
@@ -36,7 +46,28 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
         for name in _suspects(scene):
             if rank_of(scene.plan, name):
                 yield with_rank(scene.plan, name, 0, 0.4)
+    if match := _GRADIENT.search(text):
+        yield from _like_gradient(scene, match)
+        return
     yield from _stated(scene)
+
+
+def _like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
+    """An input of another rank than the gradient returned for it takes the gradient's shape.
+
+    With the same rank the gradient is wrong, not the input.
+    """
+    plan, index = scene.plan, int(match.group(1))
+    got = [int(number) for number in re.findall(r"\d+", match.group(2))]
+    guess = plan.guesses[index] if index < len(plan.guesses) else None
+    if not isinstance(guess, TensorGuess) or len(guess.axes) == len(got) or 1 in got:
+        return
+    axes = []
+    for position, size in enumerate(got):
+        symbols = scene.labels.get(size, [])
+        own = [symbol for symbol in symbols if symbol in guess.axes]
+        axes.append((own or symbols or [f"{plan.names[index]}.{position}'"])[0])
+    yield plan.changed(plan.names[index], replace(guess, axes=tuple(axes)), 0.2)
 
 
 def _unpacking(scene: Scene) -> Iterator[Plan]:
@@ -82,7 +113,7 @@ def _levelled(scene: Scene) -> Iterator[Plan]:
     for wanted in sorted(set(ranks.values()), reverse=True):
         for name, rank in ranks.items():
             if rank != wanted:
-                yield with_rank(scene.plan, name, wanted, 0.2 if rank < wanted else 0.5)
+                yield with_rank(scene.plan, name, wanted, 0.2 if rank < wanted else 0.8)
 
 
 def _deeper(scene: Scene) -> Iterator[Plan]:
@@ -111,9 +142,9 @@ def _stated(scene: Scene) -> Iterator[Plan]:
         int(number)
         for number in re.findall(r"(?<![\w.])([0-6])(?:[- ]?[dD]\b|[- ]?dim)", wanted_part)
     ]
-    ranks += [
-        int(n) for n in re.findall(r"(?:dim(?:ension)?s?|ndim|rank)\D{0,12}([0-6])\b", wanted_part)
-    ]
+    ranks += [int(number) for number in _COUNTED.findall(wanted_part)]
+    numerals = enumerate(("zero", "one", "two", "three", "four", "five"))
+    ranks += [n for n, word in numerals if re.search(rf"(?i)\b{word}[- ]dim", wanted_part)]
     for word, rank in (("matrix", 2), ("matrices", 2), ("vector", 1), ("scalar", 0)):
         if re.search(rf"(?i)\b{word}\b", wanted_part):
             ranks.append(rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,7 @@ from dataclasses import replace
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._kind_repairs import from_kinds
-from gradlint.inputs._moves import pairs_to_plans, with_rank
+from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks
 
@@ -48,26 +49,38 @@ def size_pairs(text: str) -> list[tuple[int, int]]:
         r"\(\d+x(\d+) and (\d+)x\d+\)",
         r"to have (\d+) channels,? but got (\d+)",
         r"[Ee]xpected size (\d+) but got size (\d+)",
+        r"\b(\d+)(?: elements| channels| features| entries)?,? but (?:got|found)[^\d\[]*\[?(\d+)",
         r"[Ee]xpected .{0,60}?\b(\d+),? (?:but )?got (?:\w+ )?(\d+)",
         r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
         r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
     ):
         for match in re.finditer(pattern, text):
             add(int(match.group(1)), int(match.group(2)))
+    view = r"shape '\[([\d, -]+)\]' is invalid for input of size (\d+)"
+    for shown, size in re.findall(view, text):
+        for number in re.findall(r"\d+", shown):
+            if int(number) != 1:
+                add(int(number), int(size))
     lists = [
         [int(number) for number in re.split(r"[,x]", (match.group(1) or match.group(2)))]
         for match in _LIST.finditer(text)
     ]
-    for one, other in zip(lists, lists[1:], strict=False):
-        if len(one) >= 2 and len(other) >= 2 and "matmul" in text:
-            add(one[-1], other[-2])
+    if last := re.search(r"size (\d+) in (?:the )?last dim", text):
+        add(lists[-1][-1] if lists else 0, int(last.group(1)))
+    for shape, next_shape in itertools.pairwise(lists):
+        if len(shape) >= 2 and len(next_shape) >= 2 and "matmul" in text:
+            add(shape[-1], next_shape[-2])
+        if "batch" in text:
+            add(shape[0], next_shape[0])
         # Shapes are compared from the last axis on, as in broadcasting.
-        for first, second in zip(one[::-1], other[::-1], strict=False):
+        for first, second in zip(shape[::-1], next_shape[::-1], strict=False):
             if 1 not in (first, second):
                 add(first, second)
     plain = [int(number) for number in re.findall(r"(?<![\w.])\d+\b", _POSITIONS.sub("", text))]
     plain += [number for numbers in lists for number in numbers]
-    for one, other in zip(plain, plain[1:], strict=False):
+    if len(plain) > 2:
+        plain = [number for number in plain if number != 1]
+    for one, other in itertools.pairwise(plain):
         add(one, other)
     if len(plain) <= 6:
         for index, one in enumerate(plain):
@@ -91,7 +104,7 @@ def _indices(scene: Scene) -> Iterator[Plan]:
                 if guess.axes and symbol != guess.axes[-1]:
                     yield plan.tied(symbol, guess.axes[-1], 0.3)
         for high in (size, 2, 1):
-            if 0 < high and (guess.high == 0 or high < guess.high):
+            if high > 0 and (guess.high == 0 or high < guess.high):
                 yield plan.changed(name, replace(guess, high=high), 0.3)
     for name, other in zip(plan.names, plan.guesses, strict=True):
         if isinstance(other, ValueGuess) and type(other.value) is int:
@@ -107,6 +120,19 @@ def _special(scene: Scene) -> Iterator[Plan]:
         for index, pool in enumerate(OTHER_SIZES[:2]):
             if plan.pool != pool:
                 yield replace(plan, pool=pool, cost=plan.cost + 0.5 + 0.3 * index)
+    if match := re.search(r"list of (\d) values to match the convolution.*=\[([\d, ]+)\]", text):
+        weight, given = int(match.group(1)) + 2, match.group(2).count(",") + 3
+        for name in _suspects(scene):
+            rank = rank_of(plan, name)
+            if rank in (weight, given) and weight != given:
+                yield with_rank(plan, name, given if rank == weight else weight, 0.25)
+    if match := re.search(r"Kernel size: \(([\d x]+)\)", text):
+        # A window larger than what it slides over.
+        window = plan
+        for size, small in zip(match.group(1).split(" x "), (3, 2, 3), strict=False):
+            for symbol in scene.labels.get(int(size), ())[:1]:
+                window = window.sized(symbol, small)
+        yield replace(window, cost=plan.cost + 0.2)
     if re.search(r"(?i)square|same size on the last two", text):
         for name in _suspects(scene):
             guess = plan.guess(name)
@@ -122,6 +148,13 @@ def _special(scene: Scene) -> Iterator[Plan]:
             if isinstance(guess, TensorGuess) and len(guess.axes) > 1:
                 changed = plan.changed(name, replace(guess, domain="spd"), 0.3)
                 yield changed.tied(guess.axes[-2], guess.axes[-1])
+    if re.search(r"(?i)>=? ?0|<=? ?1|0 and 1|\[0, ?1\]|probab|non-?negative|positive", text):
+        for position, name in enumerate(_suspects(scene)):
+            guess = plan.guess(name)
+            for step, domain in enumerate(("unit", "positive", "rows")):
+                if isinstance(guess, TensorGuess) and guess.domain != domain:
+                    cost = 0.25 + 0.1 * step + 0.1 * position
+                    yield plan.changed(name, replace(guess, domain=domain), cost)
     if plan.working == "float64" and re.search(
         r"(?i)double|float64|dtype|scalar type|float32", text
     ):

@@ -27,9 +27,9 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
                     break
                 given[index] = given.get(index, False) or not _is_none(element, assigned)
     for node in ast.walk(tree):
-        index = _needs_input_grad(node)
-        if index is not None and 0 <= index < len(positions):
-            given.setdefault(index, True)
+        needed = _needs_input_grad(node)
+        if needed is not None and 0 <= needed < len(positions):
+            given.setdefault(needed, True)
     for index, evidence in enumerate(positions):
         if evidence.passing == "varargs" or index not in given:
             continue
@@ -74,9 +74,9 @@ def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -
         known = assigned.get(value.id, [])
         if len(known) == 1 and isinstance(known[0], (ast.Tuple, ast.List)):
             return _elements(known[0], assigned, depth + 1)
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.args:
-        if value.func.id in ("tuple", "list"):
-            return [_MISSING_MARK]
+    called = value.func if isinstance(value, ast.Call) and value.args else None
+    if isinstance(called, ast.Name) and called.id in ("tuple", "list"):
+        return [_MISSING_MARK]
     return [value]
 
 
@@ -113,8 +113,9 @@ def _bind(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]]) -
 
 def _needs_input_grad(node: ast.AST) -> int | None:
     """The index in ``ctx.needs_input_grad[index]``."""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
-        if node.value.attr == "needs_input_grad" and isinstance(node.slice, ast.Constant):
-            index = node.slice.value
-            return index if isinstance(index, int) else None
-    return None
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
+        return None
+    if node.value.attr != "needs_input_grad" or not isinstance(node.slice, ast.Constant):
+        return None
+    index = node.slice.value
+    return index if isinstance(index, int) else None

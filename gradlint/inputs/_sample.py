@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -170,4 +171,6 @@ def short_text(value: Any, limit: int = 60) -> str:
         text = repr(value)
     except BaseException as error:
         text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+    # Addresses differ from run to run.
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

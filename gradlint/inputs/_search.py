@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene
-from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess
+from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
 from gradlint.inputs._values import DOMAINS
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 #: Attempts and seconds spent at most (heuristic: what 200 published Functions needed).
 ATTEMPTS = 500
 SECONDS = 2.5
+#: After so many attempts that all raised the same, the inputs are not what is wrong.
+HOPELESS = 100
 #: Attempts still made, by the best score so far, in the hope of a better one.
 _PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
 #: How much less likely a plan may be that is taken only because backward likes it better.
@@ -46,6 +50,17 @@ class Found:
     failures: list[tuple[Plan, Trial]] = field(default_factory=list)
 
 
+@dataclass
+class _Node:
+    """An entry of the queue: the plan, its bonus, how far forward got under the plan it comes
+    from, and that plan's error."""
+
+    plan: Plan
+    bonus: float = 0.0
+    reach: tuple[int, ...] = ()
+    text: str = ""
+
+
 class Search:
     """One search; :meth:`run` gives the best plan, or None with ``failures`` filled."""
 
@@ -59,26 +74,30 @@ class Search:
         self.seed = seed
         self.failures: list[tuple[Plan, Trial]] = []
         self.attempts = 0
-        self._queue: list[tuple[float, int, Plan, float, int]] = []
+        self._queue: list[tuple[float, int, _Node]] = []
+        self._patterns: set[str] = set()
         self._order = itertools.count()
-        self._seen: set[Plan] = set()
+        self._seen: set[object] = set()
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
         start = time.monotonic()
         first = first_plan(self.op, self.proposals)
-        self._push(first)
+        self._push(_Node(first))
         for other in _alternatives(first):
-            self._push(other)
+            self._push(_Node(other))
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
             if time.monotonic() - start > SECONDS and self.attempts >= 12:
                 break
-            _, _, plan, bonus, before = heapq.heappop(self._queue)
-            if plan in self._seen:
+            if best is None and self.attempts >= HOPELESS and self._hopeless():
+                break
+            _, _, node = heapq.heappop(self._queue)
+            plan = node.plan
+            if plan.looks() in self._seen:
                 continue
-            self._seen.add(plan)
+            self._seen.add(plan.looks())
             trial = attempt(self.op, plan, self.seed, self.keywords)
             self.attempts += 1
             patience -= 1
@@ -89,24 +108,33 @@ class Search:
                 patience = _PATIENCE.get(trial.score, 0)
                 if trial.score == 6 or trial.contract:
                     break
-            if trial.progress > before >= 0:
-                bonus += _BONUS
-            reach = max(trial.progress, before)
+            bonus = node.bonus + self._gain(node, trial)
+            reach = max(trial.progress, node.reach)
+            text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
-                self._push(child, bonus, reach)
+                self._push(_Node(child, bonus, reach, text))
         if best is None:
             return None
         return Found(*best, self.attempts, self.failures)
 
+    def _hopeless(self) -> bool:
+        """Whether every attempt raised the same error, numbers aside."""
+        texts = {
+            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text))
+            for _, trial in self.failures[-HOPELESS:]
+            if trial.failure is not None
+        }
+        return len(texts) == 1
+
     def mend(self, plan: Plan, attempts: int = 30) -> Found | None:
         """A plan near ``plan`` under which everything is well, by repairs alone."""
         queue = [(plan.cost, next(self._order), plan)]
-        seen: set[Plan] = set()
+        seen: set[object] = set()
         while queue and attempts > 0:
             _, _, current = heapq.heappop(queue)
-            if current in seen:
+            if current.looks() in seen:
                 continue
-            seen.add(current)
+            seen.add(current.looks())
             attempts -= 1
             trial = attempt(self.op, current, self.seed, self.keywords)
             if trial.score == 6:
@@ -117,10 +145,28 @@ class Search:
                         heapq.heappush(queue, (child.cost, next(self._order), _linked(child)))
         return None
 
-    def _push(self, plan: Plan, bonus: float = 0.0, progress: int = -1) -> None:
-        plan = _linked(plan)
-        if plan not in self._seen:
-            entry = (plan.cost - bonus, next(self._order), plan, bonus, progress)
+    def _gain(self, node: _Node, trial: Trial) -> float:
+        """What the move that led to ``node`` was worth, judged by how the error changed."""
+        if trial.score or trial.failure is None:
+            return 0.0
+        text = str(trial.failure)
+        if text == node.text:
+            return -_BONUS
+        gain = _BONUS if node.reach and trial.progress > node.reach else 0.0
+        pattern = re.sub(r"\d+", "", text)
+        new = pattern not in self._patterns
+        self._patterns.add(pattern)
+        # Another complaint at the same place: the first one has been met. Wrong kinds of
+        # arguments make new complaints too, but of other types.
+        kind = trial.failure.kind not in ("TypeError", "AttributeError", "NotImplementedError")
+        if new and kind and node.text and trial.progress >= node.reach:
+            gain += _BONUS
+        return gain
+
+    def _push(self, node: _Node) -> None:
+        node.plan = _linked(node.plan)
+        if node.plan.looks() not in self._seen:
+            entry = (node.plan.cost - node.bonus, next(self._order), node)
             heapq.heappush(self._queue, entry)
 
     def _children(
@@ -138,12 +184,23 @@ class Search:
             yield from self._neighbours(plan, [])
         elif trial.score == 2:
             yield from _domains(plan)
+            yield from self._other_numbers(plan)
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
             scene = Scene(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
-            yield from (child for child in repairs(scene) if not child.square() or plan.square())
+            wanted = plan.square() or "square" in trial.failure.text
+            yield from (child for child in repairs(scene) if wanted or not child.square())
         elif trial.score == 4:
             yield from _domains(plan)
+            yield from self._other_numbers(plan)
+
+    def _other_numbers(self, plan: Plan) -> Iterator[Plan]:
+        """The plan with other values of its floating parameters."""
+        for name, guess in zip(plan.names, plan.guesses, strict=True):
+            if isinstance(guess, ValueGuess) and isinstance(guess.value, float):
+                for step, value in enumerate(_names.floats(name)):
+                    if value != guess.value:
+                        yield plan.changed(name, ValueGuess(value, "float"), 0.1 + 0.1 * step)
 
     def _neighbours(self, plan: Plan, blamed: list[str]) -> Iterator[Plan]:
         """Plans that differ in one guess."""
@@ -200,7 +257,7 @@ def _domains(plan: Plan) -> Iterator[Plan]:
     """The plan with other domains, for all floating tensors at once and one by one."""
     floating = [name for name, guess in plan.tensors() if guess.dtype == "float"]
     for index, domain in enumerate(DOMAINS):
-        if domain in ("real", "ordered"):
+        if domain in ("real", "ordered", "tril"):
             continue
 
         def convert(guess: TensorGuess, domain: str = domain) -> TensorGuess:

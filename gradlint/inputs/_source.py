@@ -52,18 +52,20 @@ def file_syntax(filename: str) -> ast.Module | None:
         return None
 
 
-def statements_at(filename: str, line: int) -> list[ast.stmt]:
-    """Statements that cover ``line``, outermost first."""
+def statements_at(filename: str, line: int, column: int = 0) -> list[ast.stmt]:
+    """Statements that cover ``line`` (and ``column``, where several share a line), outermost
+    first."""
     tree = file_syntax(filename)
     found: list[ast.stmt] = []
     node: ast.AST | None = tree
     while node is not None:
-        inner: ast.AST | None = None
+        inner: ast.stmt | None = None
         for child in _statements(node):
-            if child.lineno <= line <= (child.end_lineno or child.lineno):
+            covers = child.lineno <= line <= (child.end_lineno or child.lineno)
+            if covers and (inner is None or child.col_offset <= column):
                 inner = child
-                found.append(child)
-                break
+        if inner is not None:
+            found.append(inner)
         node = inner
     return found
 

@@ -22,6 +22,7 @@ DOMAINS = {
     "above": "above 1",
     "rows": "rows sum to 1",
     "spd": "symmetric positive definite",
+    "tril": "lower triangular, positive on the diagonal",
     "lengths": "unit vectors along the last axis",
     "negative": "negative",
     "ordered": "increasing along the last axis",
@@ -154,6 +155,11 @@ def spread(domain: str, shape: list[int], count: int, generator: torch.Generator
         factor = spread("real", shape, count, generator)
         eye = torch.eye(shape[-1], dtype=torch.float64)
         return 0.3 * factor @ factor.mT + (1 + 0.3 * torch.arange(shape[-1])) * eye
+    if domain == "tril" and len(shape) >= 2 and shape[-1] == shape[-2]:
+        factor = spread("real", shape, count, generator)
+        return 0.5 * factor.tril(-1) + torch.diag_embed(
+            spread("positive", shape[:-1], count // max(shape[-1], 1), generator) + 0.4
+        )
     positions = torch.arange(count, dtype=torch.float64) + 0.5
     jitter = torch.rand(count, generator=generator, dtype=torch.float64) - 0.5
     level = (positions + _JITTER * jitter) / max(count, 1)

@@ -1,0 +1,205 @@
+"""Evidence from calls: which functions and methods the parameters are passed to."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from gradlint.inputs import _schemas
+from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._source import literal, plain_function, resolve, syntax
+from gradlint.inputs._statements import Statements
+
+#: How deep calls into the user's own helpers are followed.
+_DEPTH = 3
+
+
+class Calls(Statements):
+    """Reads calls, and follows those into the user's own code."""
+
+    def visit_Call(self, node: ast.Call) -> None:
+        found = self.parameter(node.func)
+        if found is not None:
+            found.say("callable", 4.0)
+        if isinstance(node.func, ast.Attribute):
+            self._method(node, node.func)
+        for key, argument in _arguments(node):
+            passed = self.parameter(argument)
+            if passed is not None:
+                self._passed(passed, node, key)
+            elif isinstance(argument, ast.Starred):
+                starred = self.parameter(argument.value)
+                if starred is not None:
+                    starred.say("tensors", 2.0)
+                    starred.say("shape", 1.0)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                spread = self.parameter(keyword.value)
+                if spread is not None:
+                    spread.say("dict", 6.0)
+        self._follow(node)
+        self.generic_visit(node)
+
+    def _method(self, node: ast.Call, method: ast.Attribute) -> None:
+        name = method.attr
+        if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
+            found = [self.parameter(argument) for argument in node.args]
+            if name == "save_for_backward":
+                self.saved[:] = found
+            if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
+                for item in found:
+                    if item is not None:
+                        item.say("tensor", 3.0 if name != "mark_dirty" else 5.0)
+                        item.say("index", 1.0)
+                        item.say("mask", 0.7)
+            return
+        owner = self.parameter(method.value)
+        if owner is None:
+            return
+        numbers = [value for known, value in map(literal, node.args) if known]
+        axes = [value for value in numbers if isinstance(value, int)]
+        if name == "permute" and len(axes) == len(node.args) > 1:
+            owner.rank(len(axes), 6.0)
+        elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "squeeze", "stride"):
+            for axis in axes:
+                extra = 0 if name == "unsqueeze" else 1
+                owner.at_least(axis + extra if axis >= 0 else -axis - 1 + extra)
+        elif name == "size" and axes:
+            owner.at_least(axes[0] + 1)
+
+    def _passed(self, found: Evidence, call: ast.Call, key: int | str) -> None:
+        """The parameter is an argument of ``call``."""
+        if key in ("dtype", "device", "generator"):
+            found.say("none" if key == "generator" else str(key), 4.0)
+            return
+        if isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id):
+            self._builtin(found, call, key)
+            return
+        target = resolve(call.func, self.globals)
+        module = getattr(target, "__module__", None) or ""
+        name = getattr(target, "__name__", "")
+        if module == "math":
+            found.say("float", 2.0)
+        elif module.startswith("numpy") or type(target).__module__.startswith("numpy"):
+            found.say("tensor", 1.0)
+        elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
+            for kind, weight in _schemas.argument_kinds(name, key, False):
+                found.say(kind, weight)
+        elif isinstance(call.func, ast.Attribute) and target is None:
+            for kind, weight in _schemas.argument_kinds(call.func.attr, key, True):
+                found.say(kind, 0.8 * weight)
+
+    def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if name == "range":
+            found.say("int", 4.0)
+        elif name == "len":
+            for kind in ("tensors", "shape"):
+                found.say(kind, 1.0)
+        elif name in ("enumerate", "zip", "list", "tuple", "sum"):
+            found.say("tensors", 1.0)
+        elif name == "float":
+            found.say("float", 1.0)
+        elif name in ("int", "round"):
+            found.say("int", 1.0)
+            found.say("float", 0.5)
+        elif name == "callable":
+            found.say("callable", 1.0)
+        elif name == "isinstance" and key == 0:
+            self._isinstance(call, 0.8)
+
+    # -- calls into the user's own code -------------------------------------------------------
+
+    def _follow(self, call: ast.Call) -> None:
+        if self.depth >= _DEPTH:
+            return
+        target = self._callee(call.func)
+        function = plain_function(target)
+        if function is None or function is self.function or self._is_library(function):
+            return
+        tree = syntax(function)
+        if tree is None:
+            return
+        parameters = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
+        if inspect.ismethod(target) and parameters:
+            parameters = parameters[1:]
+        names: dict[str, Evidence] = {}
+        ctx = ""
+        for key, argument in _arguments(call):
+            name = key if isinstance(key, str) else parameters[key] if key < len(parameters) else ""
+            found = self.parameter(argument)
+            if name and found is not None:
+                names[name] = found
+            elif name and isinstance(argument, ast.Name) and argument.id == self.ctx:
+                ctx = name
+        if names:
+            type(self)(
+                names,
+                function,
+                owner=self.owner,
+                ctx=ctx,
+                attributes=self.attributes,
+                saved=self.saved,
+                depth=self.depth + 1,
+            ).read()
+
+    def _is_library(self, function: Callable[..., Any]) -> bool:
+        module = function.__module__ or ""
+        known = ("torch", "numpy", "math", "functools", "typing", "inspect")
+        return module != self.function.__module__ and module.split(".")[0] in known
+
+    def _callee(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Attribute) and self.owner is not None:
+            value = node.value
+            if isinstance(value, ast.Name) and value.id in ("cls", "self"):
+                return getattr(self.owner, node.attr, None)
+            called = value.func if isinstance(value, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id == "super":
+                return self._inherited(node.attr)
+        target = resolve(node, self.globals)
+        if target is None and isinstance(node, ast.Name):
+            return _closure(self.function).get(node.id)
+        # `Other.apply(x)` reads as the forward of `Other`.
+        owner = getattr(target, "__self__", None)
+        if getattr(target, "__name__", "") == "apply" and isinstance(owner, type):
+            return None
+        return target
+
+    def _inherited(self, name: str) -> Any:
+        seen = False
+        for cls in self.owner.__mro__ if self.owner else ():
+            own = cls.__dict__.get(name)
+            if own is None:
+                continue
+            if seen:
+                return getattr(super(_child(self.owner, cls), self.owner), name, None)
+            seen = plain_function(own) is self.function
+        return None
+
+
+def _child(owner: type | None, parent: type) -> Any:
+    """The class just before ``parent`` in ``owner``'s order of resolution."""
+    order = owner.__mro__ if owner else ()
+    return order[max(order.index(parent) - 1, 0)]
+
+
+def _arguments(call: ast.Call) -> list[tuple[int | str, ast.expr]]:
+    found: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
+    return found + [(item.arg, item.value) for item in call.keywords if item.arg]
+
+
+def _closure(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return dict(inspect.getclosurevars(function).nonlocals)
+    except Exception:
+        return {}
+
+
+def _is_torch_builtin(target: Any) -> bool:
+    import torch
+
+    name = getattr(target, "__name__", "")
+    return bool(name) and getattr(torch, name, None) is target
