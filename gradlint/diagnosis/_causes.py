@@ -158,18 +158,30 @@ def _transposed(evidence: Sequence[Evidence], name: str) -> Cause | None:
 
 
 def _conjugate(evidence: Sequence[Evidence], name: str) -> Cause | None:
+    """The conjugate of all that was returned, or of its factor beside grad_output, v∘d → v∘conj(d)
+    (of an elementwise function, whose cotangent has the gradient's shape)."""
     if not evidence[0].own.is_complex():
         return None
     misfit = _misfit(evidence, [item.own.conj() for item in evidence])
     if misfit is None:
+        misfit = _misfit(evidence, [_factor_conjugated(item) for item in evidence])
+    if misfit is None:
         return None
     return Cause(
         "conjugate",
-        f"conjugate: its complex conjugate agrees{_to(misfit)}",
-        f"return ({{expression}}).conj() for `{name}`: PyTorch's gradients are conjugate Wirtinger "
-        "derivatives, grad_output times the conjugate of the derivative",
+        f"conjugate: with its complex conjugate it agrees{_to(misfit)}",
+        f"return grad_output times the conjugate of the derivative for `{name}`: PyTorch's "
+        "gradients are conjugate Wirtinger derivatives, so `{expression}` lacks a .conj()",
         misfit,
     )
+
+
+def _factor_conjugated(item: Evidence) -> torch.Tensor:
+    own = item.own
+    for v in item.cotangents:
+        if v.is_complex() and v.shape == own.shape and bool((v != 0).all()):
+            return v * (own / v).conj()
+    return own
 
 
 def _swapped(evidence: Sequence[Evidence], name: str) -> Cause | None:
