@@ -29,6 +29,9 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 #: In the output of a process that aborted, these say that memory had run out.
 _ALLOCATION = ("std::bad_alloc", "can't allocate memory", "Cannot allocate memory", "MemoryError")
 
+#: What ``except Exception`` does not catch, as attempts at inputs name it.
+_NO_EXCEPTIONS = ("SystemExit", "KeyboardInterrupt")
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -115,7 +118,7 @@ def final_finding(scene: Scene, last: tuple[str, Any] | None, ending: Ending) ->
     else:
         finding = crashed(scene, ending)
     if scene.phase == "inputs" and scene.method != "inputs":
-        finding.evidence["while"] = "inputs were looked for"
+        return _sought(finding)
     return finding
 
 
@@ -195,7 +198,18 @@ def unloadable(ref: OpRef, settings: Settings, payload: dict[str, Any], tail: st
 
 
 def no_inputs(ref: OpRef, settings: Settings, payload: dict[str, Any]) -> Finding:
-    """GL002: what was tried, what each attempt raised, and the line to add."""
+    """GL002: what was tried, what each attempt raised, and the line to add.
+
+    Where every attempt ended the process or ran out of memory, no inputs can help: that is GL005
+    or GL007.
+    """
+    errors = [str(error) for _, error in payload["attempts"]]
+    scene = Scene(ref, settings, "forward")
+    if errors and all(error.startswith(_NO_EXCEPTIONS) for error in errors):
+        kind, _, code = errors[0].partition(": ")
+        return _sought(raised(scene, {"type": kind, "code": _number(code)}))
+    if errors and all(any(word in error for word in _ALLOCATION) for error in errors):
+        return _sought(memory(scene, errors[0]))
     location = relative(ref.location)
     excerpt = place(Frame(location.file, location.line, ""))[1] if location is not None else None
     return no_usable_inputs.found(
@@ -206,6 +220,15 @@ def no_inputs(ref: OpRef, settings: Settings, payload: dict[str, Any]) -> Findin
         location=location,
         excerpt=excerpt,
     )
+
+
+def _sought(finding: Finding) -> Finding:
+    finding.evidence["while"] = "inputs were looked for"
+    return finding
+
+
+def _number(text: str) -> int | str | None:
+    return int(text) if text.lstrip("-").isdigit() else text or None
 
 
 def tail_lines(text: str) -> list[str]:

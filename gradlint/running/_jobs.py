@@ -133,6 +133,8 @@ def _told(send: Send) -> Iterator[None]:
 
     try:
         yield
+    except inputs.NoInputsFound as error:
+        send("no_inputs", {"attempts": error.attempts, "line_to_add": error.line_to_add})
     except GradlintError as error:
         send(
             "usage",
@@ -153,8 +155,6 @@ def _told(send: Send) -> Iterator[None]:
                 "hint": error.hint,
             },
         )
-    except inputs.NoInputsFound as error:
-        send("no_inputs", {"attempts": error.attempts, "line_to_add": error.line_to_add})
 
 
 def _left_behind() -> list[str]:

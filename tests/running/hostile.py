@@ -230,3 +230,37 @@ class ChangeState(_Double):
         os.environ["GRADLINT_HOSTILE"] = "1"
         os.chdir("/")
         return x * 2
+
+
+class SeekingExit(torch.autograd.Function):
+    """Without ``sample_inputs``: it misbehaves while inputs are looked for."""
+
+    @staticmethod
+    def forward(ctx, x):
+        sys.exit(0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class SeekingSegfault(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return ctypes.string_at(0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class SeekingAllocation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        kept = []
+        while True:
+            kept.append(torch.empty(1 << 27))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
