@@ -45,7 +45,7 @@ _SPECIAL = ["entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "x
 
 #: Functions that may give more than they take: their result is predicted before they run.
 _GROWING_TORCH = _words("""
-addbmm addmm addmv addr baddbmm block_diag bmm cat chain_matmul
+addbmm addmm addmv addr baddbmm block_diag bmm cat
 concat conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
 cross cdist diag diag_embed diagflat einsum expand_copy hstack index_select inner kron linear
 matmul meshgrid mm mv outer repeat_interleave stack tensordot tile vstack view_as_complex
