@@ -80,13 +80,13 @@ def sweep(
     loaded = from_object(op)
     if inputs is not None and not isinstance(inputs, str):
         loaded = replace(loaded, sample_inputs=_as_function(inputs))
-    try:
-        samples = samples_for(loaded, settings)
-    except NoInputsFound as error:
-        told = f"no usable inputs found; {error.line_to_add}"
-        return _report([SweepTarget(loaded.target, loaded.kind, error=told)], settings, started)
     with preserved_state():
-        swept = sweep_op(loaded, samples, settings, steps, sample)
+        try:
+            samples = samples_for(loaded, settings)
+            swept = sweep_op(loaded, samples, settings, steps, sample)
+        except NoInputsFound as error:
+            told = f"no usable inputs found; {error.line_to_add}"
+            swept = [SweepTarget(loaded.target, loaded.kind, error=told)]
     return _report(swept, settings, started)
 
 

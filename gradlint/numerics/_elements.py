@@ -79,7 +79,7 @@ def measure_elements(
     for place, element in enumerate(chosen):
         for unit in units:
             u = torch.zeros(x.shape, dtype=_wide(x), device=x.device)
-            u.view(-1)[element] = unit * float(scale[element])
+            u.view(-1)[element] = torch.tensor(unit * float(scale[element]), dtype=u.dtype)
             steps = [
                 step
                 for e in exponents
