@@ -62,7 +62,7 @@ def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
         if progress is None:
             progress = _made()
             progress.start()
-            progress.add_task("")
+            progress.add_task("", target="")
         progress.update(progress.task_ids[0], completed=done, total=total, target=report.target)
 
     try:

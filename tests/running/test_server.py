@@ -108,3 +108,12 @@ def test_the_server_can_be_stopped_and_started_again() -> None:
     assert call_in_worker("operator:add", 1, 2) == 3
     _server.stop()
     assert call_in_worker("operator:add", 1, 2) == 3
+
+
+def test_workers_are_spawned_where_there_is_no_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    import multiprocessing
+
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    assert call_in_worker("operator:add", 1, 2) == 3
+    with pytest.raises(WorkerFailed, match="SIGABRT"):
+        call_in_worker("os:abort")
