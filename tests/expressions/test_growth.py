@@ -1,0 +1,73 @@
+"""No function or method of the whitelist makes more than is allowed on its way, whatever it gets."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradlint.expressions import (
+    FUNCTIONS,
+    METHODS,
+    ExpressionError,
+    _limits,
+    compile_expression,
+)
+
+#: The limit while these tests run, and how far intermediates of one operation may exceed it.
+LIMIT, SLACK = 4096, 2
+
+ENV: dict[str, Any] = {
+    "x": torch.rand(16, 16, dtype=torch.float64),
+    "b": torch.rand(2, 16, 16, dtype=torch.float64),
+    "c": torch.rand(64, 1, dtype=torch.float64),
+    "i": torch.arange(16),
+    "n": 5000,
+}
+ATOMS = ["x", "b", "c", "c.T", "i", "n", "0", "(n,)", "(n, n)", "[n, n]", "[x, x]"]
+
+
+class Largest(TorchDispatchMode):
+    """The largest memory, in elements, that an operation made while this was active."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        given = {_memory(arg) for arg in args}
+        result = func(*args, **(kwargs or {}))
+        for made in result if isinstance(result, (tuple, list)) else [result]:
+            memory = _memory(made)
+            if memory is not None and memory not in given:
+                self.elements = max(self.elements, memory[1] // made.element_size())
+        return result
+
+
+def _memory(value: Any) -> tuple[int, int] | None:
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+        return None
+    storage = value.untyped_storage()
+    return storage.data_ptr(), storage.nbytes()
+
+
+@pytest.mark.parametrize("name", [*sorted(FUNCTIONS), *(f".{name}" for name in sorted(METHODS))])
+def test_nothing_grows_beyond_the_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "MAX_ELEMENTS", LIMIT)
+    for first, *rest in [*((atom,) for atom in ATOMS), *itertools.product(ATOMS, ATOMS)]:
+        others = ", ".join(rest)
+        text = f"({first}){name}({others})" if name[0] == "." else f"{name}({first}, {others})"
+        largest = Largest()
+        try:
+            with warnings.catch_warnings(), largest:
+                warnings.simplefilter("ignore")
+                compile_expression(text, ENV).evaluate(ENV)
+        except ExpressionError:
+            pass
+        assert largest.elements <= SLACK * LIMIT, text
