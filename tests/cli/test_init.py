@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,12 @@ from typing import Any
 
 import pytest
 
+import gradlint
 from gradlint.cli import main
 from gradlint.spec import load
+
+#: Other processes find this package even where it is not installed.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gradlint.__file__).parents[1])}
 
 MODULE = """\
 import torch
@@ -43,7 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def check(target: str) -> dict[str, Any]:
     """The report of ``target``, made in a process of its own."""
     command = [sys.executable, "-m", "gradlint", "check", target, "--seed", "3"]
-    run = subprocess.run([*command, "--output-format", "json"], capture_output=True, check=False)
+    command += ["--output-format", "json"]
+    run = subprocess.run(command, capture_output=True, check=False, env=ENVIRONMENT)
     (report,) = json.loads(run.stdout)["targets"]
     return report
 

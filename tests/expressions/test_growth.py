@@ -1,4 +1,4 @@
-"""No function or method of the whitelist makes more than is allowed on its way, whatever it gets."""
+"""Nothing in the whitelist makes more than is allowed on its way, whatever it is given."""
 
 from __future__ import annotations
 
