@@ -73,7 +73,7 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _STATED)
         (r"LongTensor|IntTensor|Int(64|32|eger)?\[", "index"),
         (r"BoolTensor|ByteTensor|Bool\[", "mask"),
         (r"Complex\w*\[", "complex"),
-        (r"(?<!Long)(?<!Int)(?<!Bool)(?<!Byte)Tensor\b|\bParameter\b|\bVariable\b", "tensor"),
+        (r"(?<!Long)(?<!Int)(?<!Bool)(?<!Byte)Tensor\b|\bParameter\b|\bVariable\b", "any"),
         (r"\bbool\b", "bool"),
         (r"\bint\b|SymInt", "int"),
         (r"\bfloat\b|\bNumber\b|\bScalar\b", "float"),
@@ -85,7 +85,7 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _STATED)
         (r"\bdevice\b", "device"),
         (r"ProcessGroup|Generator", "none"),
     ):
-        if kind == "tensor" and {"index", "mask", "complex"} & set(evidence.weights) and found:
+        if kind == "any" and {"index", "mask", "complex"} & set(evidence.weights) and found:
             continue
         if kind == "shape" and sequence:
             continue

@@ -17,6 +17,28 @@ from gradlint.inputs._statements import Statements
 _DEPTH = 3
 
 
+#: Functions of torch that are defined, or mean what they should, on part of the reals only.
+_NEEDS = {
+    "cholesky": "spd",
+    "cholesky_ex": "spd",
+    "cholesky_inverse": "tril",
+    "eigh": "spd",
+    "eigvalsh": "spd",
+    "acos": "small",
+    "arccos": "small",
+    "asin": "small",
+    "arcsin": "small",
+    "atanh": "small",
+    "arctanh": "small",
+    "erfinv": "small",
+    "acosh": "above",
+    "arccosh": "above",
+    "lgamma": "positive",
+    "digamma": "positive",
+    "logit": "unit",
+}
+
+
 class Calls(Statements):
     """Reads calls, and follows those into the user's own code."""
 
@@ -52,9 +74,7 @@ class Calls(Statements):
             if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
                 for item in found:
                     if item is not None:
-                        item.say("tensor", 3.0 if name != "mark_dirty" else 5.0)
-                        item.say("index", 1.0)
-                        item.say("mask", 0.7)
+                        item.say("any", 3.0 if name != "mark_dirty" else 5.0)
             return
         owner = self.parameter(method.value)
         if owner is None:
@@ -88,6 +108,8 @@ class Calls(Statements):
         elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
             for kind, weight in _schemas.argument_kinds(name, key, False):
                 found.say(kind, weight)
+            if key == 0 and name in _NEEDS:
+                found.domain = _NEEDS[name]
         elif isinstance(call.func, ast.Attribute) and target is None:
             for kind, weight in _schemas.argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)

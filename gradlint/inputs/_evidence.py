@@ -8,7 +8,8 @@ from typing import Any
 #: Marks a parameter without default.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
-#: Kinds a parameter can be. "tensor" is a floating one, "index" an integer one, "mask" boolean.
+#: Kinds a parameter can be. "tensor" is a floating one, "index" an integer one, "mask" boolean;
+#: evidence for "any" says that it is a tensor, but not of which type.
 KINDS = (
     "tensor",
     "complex",
@@ -48,6 +49,8 @@ class Evidence:
         optional: whether None is allowed, as far as the code shows.
         shape: names of its axes from documentation; empty when it says nothing.
         length: number of elements it is unpacked into, for a sequence.
+        domain: domain that the functions it is passed to need; empty when unknown.
+        unit_axes: axes that call sites add with ``unsqueeze``.
         keys: string keys that the code reads from it, for a dict of tensors.
         of_tensors: whether the annotation says that its values are tensors, for a dict.
         classes: classes its annotation names.
@@ -65,6 +68,8 @@ class Evidence:
     optional: bool = False
     shape: tuple[str, ...] = ()
     length: int | None = None
+    domain: str = ""
+    unit_axes: list[int] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     of_tensors: bool = False
 
@@ -95,10 +100,20 @@ class Evidence:
 
     def ordered_kinds(self) -> list[tuple[str, float]]:
         """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
-        weights = {kind: min(weight, 9.0) for kind, weight in self.weights.items()}
+        weights = {kind: weight for kind, weight in self.weights.items() if kind != "any"}
+        shared = self.weights.get("any", 0.0)
+        for kind in TENSOR_KINDS & set(weights) | {"tensor"}:
+            weights[kind] = shared + weights.get(kind, 0.0)
         for kind, floor in (("tensor", 0.6), ("float", 0.3), ("int", 0.2), ("bool", 0.1)):
             weights[kind] = max(weights.get(kind, 0.0), floor)
         # Nothing at all is known: most arguments of operators are tensors.
         ordered = sorted(weights.items(), key=lambda item: -item[1])
         top = ordered[0][1]
         return [(kind, min(0.5 * (top - weight), 4.0)) for kind, weight in ordered if weight > 0]
+
+    @property
+    def tensorness(self) -> float:
+        """Weight of the evidence that it is a tensor of any type."""
+        return self.weights.get("any", 0.0) + sum(
+            max(self.weights.get(kind, 0.0), 0.0) for kind in TENSOR_KINDS
+        )

@@ -109,6 +109,9 @@ def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial
 def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Plan, Trial]]:
     """Other samples that tell more: label, plan, trial; at most :data:`VARIANTS`."""
     given = 0
+    if trial.score <= 3:
+        # Backward raises on the main sample: variants would only say so again.
+        return
     for label, other, least in _candidates(search, plan):
         if given >= VARIANTS:
             return
@@ -156,7 +159,8 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
 def _takes_tensor(item: Evidence, search: Search) -> bool:
     """Whether a parameter that got no tensor may well take one."""
     if item.default is None:
-        likely = sum(item.weights.get(kind, 0.0) for kind in TENSOR_KINDS)
-        others = [weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS]
-        return likely >= 3.0 and likely > max(others, default=0.0)
+        others = [
+            weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS | {"any"}
+        ]
+        return item.tensorness >= 3.0 and item.tensorness > max(others, default=0.0)
     return bool(item.differentiable) and search.op.kind == "function"

@@ -62,7 +62,7 @@ _ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "v
 
 def _relate(found: list[Evidence]) -> None:
     """Evidence about one parameter from what is known of the others."""
-    tensors = [item for item in found if "tensor" in item.weights]
+    tensors = [item for item in found if item.tensorness > 0]
     names = {item.name.lower() for item in found}
     for group in _ATTENTION:
         if len(group & names) >= 2:
@@ -70,6 +70,11 @@ def _relate(found: list[Evidence]) -> None:
                 if item.name.lower() in group:
                     for rank, weight in ((3, 1.0), (4, 0.8)):
                         item.rank(rank, weight)
+    if {"gamma", "beta"} <= names:
+        # A scale and a shift: one value a channel.
+        for item in tensors:
+            if item.name.lower() in ("gamma", "beta"):
+                item.rank(1, 2.0)
     known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
     sure = [item for weight, item in known if weight >= 4.0]
     if not sure:
@@ -164,6 +169,8 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
                     if isinstance(value, types):
                         evidence.say(kind, 2.5)
                         break
+            if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
+                evidence.unit_axes.append(int(match.group(1)))
             read_annotation_text(evidence, hint.annotation, 2.0)
             if hint.name and hint.name != name:
                 other = Evidence(hint.name)
@@ -173,12 +180,12 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
 
 
 def _settled(found: list[Evidence]) -> bool:
-    """Whether call sites could add nothing: whatever must be passed is a tensor for sure."""
-    for item in found:
-        kinds = item.ordered_kinds()
-        if item.required and (kinds[0][0] != "tensor" or kinds[1][1] < 1.0):
-            return False
-    return True
+    """Whether call sites could add nothing: all that must be passed is one tensor for sure."""
+    required = [item for item in found if item.required]
+    if len(required) != 1:
+        return False
+    kinds = required[0].ordered_kinds()
+    return kinds[0][0] == "tensor" and kinds[1][1] >= 1.0
 
 
 def _schema(op: Op) -> Any:

@@ -97,7 +97,7 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     if plan.working != "float64":
         notes.append(f"in {plan.working}: the op refused float64")
     if trial.score == 3 and trial.failure is not None:
-        notes.append(f"backward raised under all that was tried: {_line(str(trial.failure))}")
+        notes.append(f"backward raises: {_line(str(trial.failure))}")
     elif trial.score == 2:
         notes.append("outputs are not finite in any domain that was tried")
     elif trial.score == 1:

@@ -23,7 +23,11 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
         {"int": 3.0},
     ),
     ("dim axis dim? d *_dim *_axis dimension", {"int": 3.5}),
-    ("ignore_* *start *_end *_start *_begin *_id offset", {"int": 4.0}),
+    (
+        "ignore_* *start *_end *_start *_begin *_id offset *start_index *end_index "
+        "*start_idx *end_idx",
+        {"int": 4.0},
+    ),
     (
         "output?size out?size size shape *_shape sizes *_sizes out_shape *_size hw dims",
         {"shape": 2.5, "int": 2.4},
@@ -40,7 +44,7 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
         {"index": 2.6, "tensor": 2.4},
     ),
     (
-        "batch offsets offs ptr indptr rowptr *_start_index lengths *_lengths lens "
+        "batch offsets offs ptr indptr rowptr lengths *_lengths lens "
         "*_lens counts *_cnt splits *_splits",
         {"index": 2.0, "tensor": 1.2, "int": 1.0},
     ),
@@ -129,13 +133,13 @@ _UPPER_COUNTS = frozenset("NTLDHJRS")
 
 _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (
-        "bias *_bias b_* bias_* running_* bn_* gamma beta ln_w ln_b norm_w norm_b "
+        "bias *_bias b_* bias_* running_* bn_* ln_w ln_b norm_w norm_b "
         "lengths *_lengths lens offsets offs ptr indptr rowptr segment_ids ts times "
         "time",
         (1, 2),
     ),
     (
-        "scale scales alpha temperature threshold sigma step?size zero?point tau "
+        "scale scales alpha beta gamma temperature threshold sigma step?size zero?point tau "
         "lengthscale theta *_scale min_val max_val lower upper slope decay *_threshold "
         "*_min *_max min max s lr eps gain factor loss scalar coeff coef momentum "
         "margin *_factor temp vmin vmax amin amax *_bound bound width radius bits nbits "

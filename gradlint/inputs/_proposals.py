@@ -62,7 +62,7 @@ def integer_tensors(evidence: Iterable[Evidence]) -> list[str]:
 def _with_default(op: Op, item: Evidence, proposals: list[Proposal]) -> list[Proposal]:
     kept: Guess = ValueGuess(item.default, "default") if op.kind == "function" else Omitted()
     wanted = item.default is None and item.differentiable and op.kind == "function"
-    likely_tensor = item.weights.get("tensor", 0.0) >= 5.0
+    likely_tensor = item.tensorness >= 5.0
     if wanted and likely_tensor:
         # An optional tensor with a gradient: given, it shows more than left out.
         return [*proposals, (kept, 1.2)]
@@ -127,17 +127,27 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
         elif item.name.lower().endswith(("shapes", "sizes", "lengths", "cnt", "counts")):
             domain = "sizes"
     elif dtype == "float":
-        domain = _names.domain(item.name)
+        domain = item.domain if item.domain not in ("", "spd", "tril") else ""
+        domain = domain or _names.domain(item.name)
     found: list[Proposal] = []
     if item.shape:
         found.append((TensorGuess(item.shape, dtype, domain, grad), 0.0))
-    square = _names.square_domain(item.name) if dtype == "float" else ""
+    square = ""
+    if dtype == "float":
+        square = item.domain if item.domain in ("spd", "tril") else ""
+        square = square or _names.square_domain(item.name)
     if square and item.least_rank <= 2 and not item.shape:
         axis = f"{item.name}.0"
         found.append((TensorGuess((axis, axis), dtype, square, grad), -0.3))
     for position, rank in enumerate(ranks(item, kind)):
         cost = _RANK_STEP * position + (0.4 if item.shape else 0.0)
-        found.append((TensorGuess(tensor_axes(item.name, rank), dtype, domain, grad), cost))
+        shape = tensor_axes(item.name, rank)
+        for extra in item.unit_axes if position == 0 else ():
+            if -rank - 1 <= extra <= rank:
+                where = extra if extra >= 0 else rank + 1 + extra
+                thin = (*shape[:where], "=1", *shape[where:])
+                found.append((TensorGuess(thin, dtype, domain, grad), cost - 0.2))
+        found.append((TensorGuess(shape, dtype, domain, grad), cost))
     return found
 
 

@@ -11,10 +11,9 @@ from gradlint.inputs._source import literal, syntax
 
 #: Methods whose result has the rank and the kind of the tensor they are called on.
 _PRESERVING = frozenset(
-    (
-        "contiguous detach clone float double half cpu cuda to type_as type data requires_grad_ "  # noqa: SIM905
-        "detach_ abs neg exp square sigmoid tanh relu clamp"
-    ).split()
+    {"contiguous", "detach", "clone", "float", "double", "half", "cpu", "cuda", "to", "type_as"}
+    | {"type", "data", "requires_grad_", "detach_", "abs", "neg", "exp", "square", "sigmoid"}
+    | {"tanh", "relu", "clamp"}
 )
 
 

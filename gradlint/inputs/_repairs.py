@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._frames import Scene
@@ -33,7 +34,26 @@ def repairs(scene: Scene) -> Iterator[Plan]:
 
 
 def _sizes(scene: Scene) -> Iterator[Plan]:
+    yield from _views(scene)
     yield from pairs_to_plans(scene, size_pairs(scene.failure.text))
+
+
+def _views(scene: Scene) -> Iterator[Plan]:
+    """ "shape '[5, 1, 117]' is invalid for input of size 1287": the two counts differ by a ratio
+    of two sizes, which should be one."""
+    view = r"shape '\[([\d, ]+)\]' is invalid for input of size (\d+)"
+    match = re.search(view, scene.failure.text)
+    if match is None:
+        return
+    wanted = prod(int(number) for number in match.group(1).split(","))
+    given = int(match.group(2))
+    pairs = [
+        (one, other)
+        for one in scene.labels
+        for other in scene.labels
+        if one != other and one * wanted == other * given
+    ]
+    yield from pairs_to_plans(scene, pairs)
 
 
 def size_pairs(text: str) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 _KIND_OF_TYPE = {
-    "Tensor": "tensor",
+    "Tensor": "any",
     "number": "float",
     "Scalar": "float",
     "float": "float",
@@ -18,7 +18,7 @@ _KIND_OF_TYPE = {
     "List[int]": "shape",
     "List[SymInt]": "shape",
     "List[Tensor]": "tensors",
-    "Optional[Tensor]": "tensor",
+    "Optional[Tensor]": "any",
     "ScalarType": "dtype",
     "Device": "device",
 }
@@ -58,9 +58,9 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
         if text.startswith("Optional[") and text != "Optional[Tensor]":
             text = text[9:-1]
         kind = _KIND_OF_TYPE.get(text)
-        if kind == "tensor" and argument.name in _INTEGER_NAMES:
+        if kind == "any" and argument.name in _INTEGER_NAMES:
             kind = "index"
-        elif kind == "tensor" and argument.name in _MASK_NAMES:
+        elif kind == "any" and argument.name in _MASK_NAMES:
             kind = "mask"
         total += 1
         if kind:

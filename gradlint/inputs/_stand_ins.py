@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def callables(name: str) -> list[Callable[..., Any]]:
     """Stand-ins for a function argument, by what its name says it computes."""
     if re.search(r"dist|metric|cdist|covar|gram|kernel", name.lower()):
-        return [pairwise_distance, stand_in]
+        distance = squared_distance if re.search(r"sq", name.lower()) else pairwise_distance
+        return [distance, stand_in]
     return [stand_in, pairwise_distance]
 
 
@@ -39,6 +40,10 @@ def stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
 
 
 def pairwise_distance(x: torch.Tensor, y: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-    """Distances between the rows of ``x`` and of ``y``, 0.05 added under the root."""
-    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
-    return (difference.square().sum(-1) + 0.05).sqrt()
+    """Distances between the rows of ``x`` and of ``y``."""
+    return squared_distance(x, y).sqrt()
+
+
+def squared_distance(x: torch.Tensor, y: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """Squared distances between the rows of ``x`` and of ``y``."""
+    return (x.unsqueeze(-2) - y.unsqueeze(-3)).square().sum(-1)

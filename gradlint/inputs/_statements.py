@@ -9,8 +9,8 @@ from gradlint.inputs._references import References
 from gradlint.inputs._source import literal
 
 _CLASS_KINDS = (
-    ("Tensor", "tensor"),
-    ("Parameter", "tensor"),
+    ("Tensor", "any"),
+    ("Parameter", "any"),
     ("int", "int"),
     ("float", "float"),
     ("bool", "bool"),
@@ -53,7 +53,7 @@ class Statements(References):
         starred = any(isinstance(item, ast.Starred) for item in targets)
         shaped = self._shape_of(value)
         if shaped is not None:
-            shaped.say("tensor", 2.0)
+            shaped.say("any", 2.0)
             if starred:
                 shaped.at_least(len(targets) - 1)
             else:
@@ -132,7 +132,7 @@ class Statements(References):
         known, value = literal(test.comparators[0])
         if ranked is None or not known:
             return
-        ranked.say("tensor", 2.0)
+        ranked.say("any", 2.0)
         wanted = [value] if isinstance(value, int) else value
         equal = isinstance(test.ops[0], (ast.Eq, ast.In))
         different = isinstance(test.ops[0], (ast.NotEq, ast.NotIn))

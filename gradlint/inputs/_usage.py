@@ -37,9 +37,7 @@ class Reader(Calls):
         elif name in _STRING_METHODS:
             found.say("str", 4.0)
         elif hasattr(torch.Tensor, name):
-            found.say("tensor", 2.5)
-            found.say("index", 0.8)
-            found.say("mask", 0.4)
+            found.say("any", 2.5)
         elif not name.startswith("__"):
             found.say("value", 3.0)
             found.say("module", 2.0)
@@ -50,7 +48,7 @@ class Reader(Calls):
         shaped = self._shape_of(node.value)
         known, constant = literal(node.slice)
         if shaped is not None and known and isinstance(constant, int):
-            shaped.say("tensor", 2.0)
+            shaped.say("any", 2.0)
             shaped.at_least(constant + 1 if constant >= 0 else -constant)
         if owner is not None:
             if known and isinstance(constant, str):
@@ -59,10 +57,10 @@ class Reader(Calls):
                     owner.keys.append(constant)
             counted = [item for item in index if not self._adds_no_axis(item)]
             if len(index) > 1:
-                owner.say("tensor", 2.0)
+                owner.say("any", 2.0)
                 owner.at_least(len(counted))
             else:
-                owner.say("tensor", 0.7)
+                owner.say("any", 0.7)
                 owner.say("tensors", 0.5)
                 owner.say("shape", 0.5)
         for item in index:
@@ -75,6 +73,9 @@ class Reader(Calls):
                 found = self.parameter(item)
                 if found is not None:
                     self._index(found, node.value)
+                    if isinstance(node.ctx, ast.Store):
+                        # An integer: with a tensor the result depends on repeated elements.
+                        found.say("int", 2.5)
         self.generic_visit(node)
 
     def _index(self, found: Evidence, owner: ast.expr) -> None:
