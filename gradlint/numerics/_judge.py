@@ -51,6 +51,9 @@ SUSPECT = 1e-5
 #: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
+#: No run resolves more than float64 holds, however lucky its rounding.
+FINEST = 2.0**-52
+
 AGREES, DIFFERS, UNSURE, ROUNDED = "agrees", "differs", "unsure", "rounded"
 
 
@@ -112,10 +115,10 @@ class Pair:
     def resolution(self) -> float:
         """Smallest relative error of the gradient that this pair would have seen."""
         if self.scale > 0.0:
-            return self.bar / self.scale
+            return max(self.bar / self.scale, FINEST)
         # Nothing moves and nothing is claimed: cotangents and moves are of order one, and so the
         # error bar is what an error would be compared with.
-        return self.bar if self.h > 0.0 else float("inf")
+        return max(self.bar, FINEST) if self.h > 0.0 else float("inf")
 
     def differs(self, tolerated: float) -> bool:
         """Whether the disagreement is beyond the error bar and what is tolerated."""

@@ -14,6 +14,7 @@ from gradlint.rules._subject import Subject
 from gradlint.rules._table import TABLE, select_rules
 from gradlint.trace import phase
 from gradlint.trace._problem import OpRaised, draws_random_numbers
+from gradlint.trace._state import preserved_state
 
 if TYPE_CHECKING:
     from gradlint.config import Settings
@@ -50,7 +51,8 @@ def examine(
     for code, reason in ignored.items():
         emit("skip", (code, f"ignored by the op: {reason}"))
     rules = [rule for rule in rules if rule.code not in ignored]
-    variants, notes = expand_samples(op, samples, settings)
+    with preserved_state():
+        variants, notes = expand_samples(op, samples, settings)
     for note in notes:
         emit("note", note)
     emit("samples", [sample.report(op.signature) for sample in variants])
@@ -153,29 +155,38 @@ def _examine_sample(
         emit("begin", (rule.code, sample.label))
         outcome = _run(subject, rule, emit)
         verdicts[rule.code] = outcome.verdict
-    if not first:
-        return
-    if subject.run.error is None and draws_random_numbers(subject.problem):
-        emit("note", "forward draws random numbers: every call starts from the same seed")
+    if first:
+        with preserved_state():
+            _beside_the_rules(subject, verdicts, emit, done)
+
+
+def _beside_the_rules(
+    subject: Subject, verdicts: dict[str, str], emit: Emit, done: frozenset[tuple[str, str]]
+) -> None:
+    """What is told of the first sample besides findings: randomness, anatomy, torch's verdict."""
+    sample = subject.sample
+    try:
+        if subject.run.error is None and draws_random_numbers(subject.problem):
+            emit("note", "forward draws random numbers: every call starts from the same seed")
+    except OpRaised as raised:
+        emit("note", f"{raised.phase} raised {type(raised.error).__name__} when called again")
     if ("anatomy", sample.label) not in done:
         emit("begin", ("anatomy", sample.label))
         from gradlint.trace._anatomy import anatomy
 
         emit("anatomy", anatomy(subject.run, subject.problem))
-    for name, code in (("gradcheck", "GL401"), ("gradgradcheck", "GL501")):
-        if code not in verdicts or (name, sample.label) in done:
-            continue
-        if subject.run.error is not None:
+    for name, code, families in (
+        ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
+        ("gradgradcheck", "GL501", ("GL5",)),
+    ):
+        if code not in verdicts or (name, sample.label) in done or subject.run.error is not None:
             continue
         from gradlint.rules._torch_verdict import torch_verdict
 
         emit("begin", (name, sample.label))
-        family = [
-            v for c, v in verdicts.items() if c[:3] == code[:3] or (code == "GL401" and c < "GL401")
-        ]
-        ours = "fail" if "fail" in family else verdicts[code]
+        failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
         with phase("rule"):
-            emit(name, torch_verdict(subject, name, ours))
+            emit(name, torch_verdict(subject, name, "fail" if failed else verdicts[code]))
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit) -> Outcome:
@@ -184,7 +195,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit) -> Outcome:
     problem = subject.problem
     forward, backward = problem.forward_calls, problem.backward_calls
     started = time.perf_counter()
-    with phase("rule"):
+    with phase("rule"), preserved_state():
         try:
             outcome = rule.probe(subject)
         except OpRaised as raised:

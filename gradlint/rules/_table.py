@@ -17,6 +17,7 @@ from gradlint.rules.loading.forward_raised import RULE as GL003
 from gradlint.rules.loading.no_usable_inputs import RULE as GL002
 from gradlint.rules.loading.out_of_memory import RULE as GL007
 from gradlint.rules.loading.process_crashed import RULE as GL005
+from gradlint.rules.loading.process_state_changed import RULE as GL008
 from gradlint.rules.loading.target_not_loadable import RULE as GL001
 from gradlint.rules.loading.timed_out import RULE as GL006
 from gradlint.rules.order.once_differentiable import RULE as GL503
@@ -41,6 +42,7 @@ TABLE: tuple[Rule, ...] = (
     GL005,
     GL006,
     GL007,
+    GL008,
     GL101,
     GL102,
     GL103,

@@ -43,14 +43,8 @@ def check(
         examine: dotted path of the function that runs the rules.
     """
     with _told(send):
-        from gradlint.trace._state import preserved_state
-
         op, samples = _prepare(send, ref, settings)
-        run = locate(examine)
-        with preserved_state() as changes:
-            run(op, samples, settings, send, done)
-        for text in [*changes.texts, *_left_behind()]:
-            send("note", f"side effect of the op: {text}")
+        locate(examine)(op, samples, settings, send, done)
 
 
 def expand(send: Send, ref: OpRef, settings: Settings) -> None:
@@ -116,7 +110,9 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
         else:
             op = targets.load(ref, settings)
     if settings.inputs is not None or not samples:
-        with phase("inputs"):
+        from gradlint.trace._state import preserved_state
+
+        with phase("inputs"), preserved_state():
             samples = inputs.samples_for(op, settings)
     return op, samples
 
@@ -155,23 +151,6 @@ def _told(send: Send) -> Iterator[None]:
                 "hint": error.hint,
             },
         )
-
-
-def _left_behind() -> list[str]:
-    """Threads and processes that the op started and did not end, in words."""
-    import threading
-
-    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    found = [f"{len(others)} thread{'s' * (len(others) > 1)} left running"] if others else []
-    try:
-        while hasattr(os, "waitpid"):
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                found.append("a process left running")
-                break
-    except OSError:  # there are none
-        pass
-    return found
 
 
 def _described(error: BaseException | None) -> str:

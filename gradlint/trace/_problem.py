@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,12 @@ class Problem:
         sample: its arguments; tensors that require grad are the differentiable inputs.
         seed: random numbers drawn inside the op come from this seed at every call, so that a
             stochastic op is one fixed function (common random numbers).
+
+    Attributes:
+        forward_calls, backward_calls: how often each was called.
+        non_tensor_outputs: outputs of the last call that are no tensors, in words.
+        mode_changes: modes of PyTorch that a call of the op left changed, in words.
+        preserve_state: put global state back after every call (slower; for ops that change it).
     """
 
     def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
@@ -81,6 +87,8 @@ class Problem:
         self.forward_calls = 0
         self.backward_calls = 0
         self.non_tensor_outputs: list[str] = []
+        self.mode_changes: list[str] = []
+        self.preserve_state = False
         self._copy_leaves = False
         self._slots: dict[int, int] = {}
         self.inputs: list[Input] = []
@@ -147,7 +155,7 @@ class Problem:
         self.backward_calls += 1
         if not tensors or not leaves:
             return [None] * len(leaves)
-        with phase("backward"):
+        with phase("backward"), self._around():
             try:
                 return list(
                     torch.autograd.grad(
@@ -193,6 +201,13 @@ class Problem:
 
     # -- inner workings ------------------------------------------------------------------------
 
+    def _around(self) -> AbstractContextManager[Any]:
+        if not self.preserve_state:
+            return nullcontext()
+        from gradlint.trace._state import preserved_state
+
+        return preserved_state()
+
     def _collect_inputs(self) -> None:
         positions = {
             id(value): index
@@ -235,7 +250,7 @@ class Problem:
 
     def _call(self, leaves: list[torch.Tensor]) -> list[Output]:
         self.forward_calls += 1
-        with phase("forward"), common_random_numbers(self.seed):
+        with phase("forward"), self._around(), common_random_numbers(self.seed):
             try:
                 try:
                     returned = self._invoke(leaves)
@@ -259,6 +274,14 @@ class Problem:
             return tensor.detach().clone() if slot is None else passed[slot]
 
         args, kwargs = map_tensors((self.sample.args, self.sample.kwargs), place)
+        mode = torch.is_grad_enabled()
+        try:
+            return self._invoke_on(args, kwargs, passed)
+        finally:
+            if torch.is_grad_enabled() != mode and not self.mode_changes:
+                self.mode_changes.append(f"grad mode: {mode} → {not mode}")
+
+    def _invoke_on(self, args: Any, kwargs: Any, passed: list[torch.Tensor]) -> Any:
         if self.op.module is None:
             return self.op.call(*args, **kwargs)
         count = len(self._parameters)

@@ -1,0 +1,138 @@
+"""What a call of the op does to the process around it, put back and told in words."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradlint.trace._state import preserved_state
+
+#: More than this printed by one call is a flood: a progress line is fine, a dump is not.
+FLOOD_BYTES = 2**20
+
+_PIECE = 2**16
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_parent=_count_fork)
+
+
+@dataclass
+class Effects:
+    """Side effects seen: ``texts`` in words, ``flooded`` whether a standard stream was flooded."""
+
+    texts: list[str] = field(default_factory=list)
+    flooded: bool = False
+
+
+@contextmanager
+def observed_effects(seed: int) -> Iterator[Effects]:
+    """Watch the body for changes to the process, and put back what can be put back.
+
+    Args:
+        seed: what torch's generator was seeded with inside the body; another one means that the
+            op seeds it itself.
+    """
+    effects = Effects()
+    threads, forks = threading.active_count(), _forks
+    with _counted_output() as printed, preserved_state() as changes:
+        try:
+            yield effects
+        finally:
+            reseeded = torch.default_generator.initial_seed() != seed
+    effects.texts += changes.texts
+    if reseeded:
+        effects.texts.append("torch's random generator is seeded")
+    started = threading.active_count() - threads
+    if started > 0:
+        effects.texts.append(f"{started} thread{'s' * (started > 1)} left running")
+    if _forks > forks:
+        effects.texts.append("os.fork is called")
+    if processes_left():
+        effects.texts.append("a process left running")
+    if printed.count > FLOOD_BYTES:
+        effects.flooded = True
+        effects.texts.append(f"{printed.count / 1e6:,.0f} MB printed in one call")
+
+
+def processes_left() -> bool:
+    """Whether a child process is still running; those that ended are reaped."""
+    with suppress(OSError):  # there are none
+        while hasattr(os, "waitpid"):
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return True
+    return False
+
+
+def silence() -> None:
+    """Send whatever is printed from now on to nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+class _Counter:
+    count = 0
+
+
+@contextmanager
+def _counted_output() -> Iterator[_Counter]:
+    """Count what the body writes to descriptors 1 and 2; the beginning is passed on."""
+    counter = _Counter()
+    saved: dict[int, int] = {}
+    try:
+        read, write = os.pipe()
+        for descriptor in (1, 2):
+            saved[descriptor] = os.dup(descriptor)
+            os.dup2(write, descriptor)
+        os.close(write)
+    except OSError:  # a standard stream is closed: nothing to count
+        for descriptor, copy in saved.items():
+            os.dup2(copy, descriptor)
+        yield counter
+        return
+    drain = threading.Thread(target=_drain, args=(read, saved[1], counter), daemon=True)
+    drain.start()
+    try:
+        yield counter
+    finally:
+        _flush()
+        for descriptor, copy in saved.items():
+            os.dup2(copy, descriptor)
+        # A process left running may hold the other end open: wait for what is there, not for it.
+        drain.join(timeout=2.0 if processes_left() else None)
+        for copy in saved.values():
+            os.close(copy)
+
+
+def _drain(read: int, forward: int, counter: _Counter) -> None:
+    with suppress(OSError):
+        while piece := os.read(read, _PIECE):
+            if counter.count < FLOOD_BYTES:
+                os.write(forward, piece)
+            counter.count += len(piece)
+    with suppress(OSError):
+        os.close(read)
+
+
+def _flush() -> None:
+    import sys
+
+    stream: Any
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
