@@ -342,3 +342,16 @@ def test_working_bits_are_those_of_the_coarsest(inside, outside, bits, as_map):
     x = torch.ones(2, dtype=inside)
     real = as_map(lambda t: (t.real if t.is_complex() else t).to(outside), [x])
     assert working_bits(real, x) == bits
+
+
+def test_a_pass_needs_resolving_power(as_map, randn):
+    # Noise of 1e-4: a gradient 1 % wrong could not be told from a right one.
+    noisy = lambda x: x.exp() + 1e-4 * (1e12 * x).sin()  # noqa: E731
+    for seed in SEEDS:
+        x = randn(6, seed=seed)
+        claims = {UNSURE: 1.0, DIFFERS: 3.0}
+        for verdict, factor in claims.items():
+            planted = as_map(noisy, [x], vjp=lambda v, x, factor=factor: [factor * v * x.exp()])
+            found = judge(planted, seed=seed).inputs[0]
+            assert found.verdict == verdict, seed
+        assert found.resolution > 1e-3
