@@ -89,7 +89,8 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
             parts.append({"int": "integers", "bool": "booleans"}.get(guess.dtype, guess.dtype))
         if guess.dtype == "int" or guess.domain != "real":
             parts.append(_domain(guess))
-        notes.append(", ".join([*parts, *ties]))
+        if len(parts) > 1 or ties:
+            notes.append(", ".join([*parts, *ties]))
     for name, value in zip(plan.names, plan.guesses, strict=True):
         chosen = isinstance(value, ValueGuess) and value.kind != "default"
         if chosen and search.evidence[name].default is MISSING:

@@ -65,7 +65,11 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
         total += 1
         if kind:
             counts[kind] = counts.get(kind, 0) + 1
-    return tuple((kind, 3.0 * count / total) for kind, count in counts.items())
+    # That a tensor must be of integers is worth more than any name.
+    return tuple(
+        (kind, (5.0 if kind in ("index", "mask") else 3.0) * count / total)
+        for kind, count in counts.items()
+    )
 
 
 def _pick(arguments: Any, key: int | str, method: bool) -> Any:

@@ -1,0 +1,201 @@
+"""What is read from signatures, code and documentation before anything runs."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._gather import gather
+from gradlint.inputs._names import inverse_of, kinds, square_domain
+from gradlint.targets import from_object
+
+
+def evidence(thing) -> dict[str, Evidence]:
+    return {item.name: item for item in gather(from_object(thing))}
+
+
+def likeliest(item: Evidence) -> str:
+    return item.ordered_kinds()[0][0]
+
+
+def usage(x, k, table, flag, names, fn, options, weight, choice, size, where):
+    _, _, c = x.shape
+    assert c
+    if flag:
+        x = x[:, :k]
+    for _ in range(size):
+        x = fn(x)
+    x = torch.matmul(x, weight)
+    x = x.index_select(0, table)
+    if choice not in ("sum", "mean"):
+        raise ValueError
+    x = torch.where(where, x, x)
+    return x.sum(**options) + names["bias"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("x", "tensor"), ("k", "int"), ("table", "index"), ("flag", "bool"), ("names", "dict"),
+        ("fn", "callable"), ("options", "dict"), ("weight", "tensor"), ("choice", "str"),
+        ("size", "int"), ("where", "mask"),
+    ],
+)  # fmt: skip
+def test_kinds_from_usage(name, kind):
+    assert likeliest(evidence(usage)[name]) == kind
+
+
+def test_details_from_usage():
+    found = evidence(usage)
+    assert max(found["x"].ranks, key=found["x"].ranks.get) == 3
+    assert found["choice"].values[:2] == ["sum", "mean"]
+    assert found["names"].keys == ["bias"]
+
+
+class Returned(Function):
+    @staticmethod
+    def forward(ctx, a, b, c, d, e):
+        ctx.k = e
+        return a
+
+    @staticmethod
+    def backward(ctx, grad):
+        grad_b = grad_d = None
+        if ctx.needs_input_grad[1]:
+            grad_b = grad * 2
+        for _ in range(ctx.k):
+            grad = grad + 1
+        return (grad, grad_b, None, grad_d, *[None])
+
+
+def test_differentiability_from_backward():
+    found = evidence(Returned)
+    assert [found[n].differentiable for n in "abcd"] == [True, True, False, False]
+
+
+def test_usage_through_ctx():
+    assert likeliest(evidence(Returned)["e"]) == "int"
+
+
+class Padded(Function):
+    @staticmethod
+    def forward(ctx, x, y, z):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (grad,) + (None,) * 2
+
+
+def test_differentiability_of_padded_tuples():
+    found = evidence(Padded)
+    assert [found[n].differentiable for n in "xyz"] == [True, False, False]
+
+
+def annotated(
+    a: Optional[torch.Tensor],  # noqa: UP045
+    b: int,
+    c: list[torch.Tensor],
+    d: torch.LongTensor,
+    e: torch.Tensor | None,
+    f: tuple[int, int],
+    g: torch.nn.Module,
+    h: torch.dtype,
+):
+    return a
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a", "tensor"), ("b", "int"), ("c", "tensors"), ("d", "index"), ("e", "tensor"),
+        ("f", "shape"), ("g", "module"), ("h", "dtype"),
+    ],
+)  # fmt: skip
+def test_kinds_from_annotations(name, kind):
+    assert likeliest(evidence(annotated)[name]) == kind
+
+
+def test_optional_from_annotations():
+    found = evidence(annotated)
+    assert found["a"].optional
+    assert found["e"].optional
+    assert found["f"].length == 2
+
+
+def documented(points, idx):
+    """Picks points.
+
+    Args:
+        points: (B, C, N) features
+        idx (LongTensor): (B, M) what to pick
+    """
+    return points
+
+
+def test_shapes_from_documentation():
+    found = evidence(documented)
+    assert found["points"].shape == ("B", "C", "N")
+    assert found["idx"].shape == ("B", "M")
+    assert likeliest(found["idx"]) == "index"
+
+
+def helper(value, how):
+    if how == "fast":
+        return value.transpose(2, 3)
+    return value
+
+
+def delegates(x, mode):
+    return helper(x, mode)
+
+
+def test_helpers_are_followed():
+    found = evidence(delegates)
+    assert found["x"].least_rank == 4
+    assert found["mode"].values == ["fast"]
+
+
+class Quantize(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        return x * n
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def quantize(x, bits: int = 6):
+    return Quantize.apply(x, bits)
+
+
+def test_values_from_callers():
+    item = evidence(Quantize)["n"]
+    assert item.values[0] == 6
+    assert likeliest(item) == "int"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("num_heads", "int"), ("dim", "int"), ("eps", "float"), ("training", "bool"),
+        ("ignore_index", "int"), ("edge_index", "index"), ("x1", "tensor"), ("grad_out", "tensor"),
+        ("attn_mask", "mask"), ("reduction", "str"), ("act_fn", "callable"), ("dtype", "dtype"),
+    ],
+)  # fmt: skip
+def test_names(name, kind):
+    weights = kinds(name)
+    assert max(weights, key=weights.get) == kind
+
+
+def test_names_of_matrices_and_inverses():
+    assert square_domain("scale_tril") == "tril"
+    assert square_domain("covariance") == "spd"
+    assert square_domain("x") == ""
+    assert inverse_of("ind_inv", ["ind", "ind_inv"]) == "ind"
+    assert inverse_of("ind", ["ind", "ind_inv"]) == ""

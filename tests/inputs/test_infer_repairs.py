@@ -1,0 +1,118 @@
+"""What error texts say about the plan that raised them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradlint.inputs._attempt import Failure
+from gradlint.inputs._frames import Scene
+from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess, axes
+from gradlint.inputs._repairs import repairs, size_pairs
+
+A, B, C, D = 5, 7, 6, 11
+
+
+def plan(first: int = 2, second: int = 2, **other: object) -> Plan:
+    guesses = (TensorGuess(axes("x", first)), TensorGuess(axes("y", second)))
+    extra = tuple(ValueGuess(value, type(value).__name__) for value in other.values())
+    return Plan(("x", "y", *other), (*guesses, *extra))
+
+
+def first_shapes(start: Plan, kind: str, text: str, count: int = 4) -> list[list[tuple[int, ...]]]:
+    found = []
+    for other in repairs(Scene(start, Failure("forward", kind, text))):
+        sizes = other.sizes()
+        found.append([tuple(sizes[a] for a in guess.axes) for _, guess in other.tensors()])
+    return found[:count]
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("The size of tensor a (5) must match the size of tensor b (7) at dimension 1", (5, 7)),
+        ("mat1 and mat2 shapes cannot be multiplied (5x7 and 6x11)", (7, 6)),
+        ("weight of size [9, 6, 3, 2], expected input[5, 7, 6, 11] to have 6 channels, but got 7 "
+         "channels instead", (6, 7)),
+        ("Expected size 5 but got size 6 for tensor number 1 in the list.", (5, 6)),
+        ("operands could not be broadcast together with shapes (5,7) (6,11)", (7, 11)),
+        ("expected bias to be 1-dimensional with 9 elements, but got bias of size [17]", (9, 17)),
+        ("expected grid to have size 2 in last dimension, but got grid with sizes [5, 9]", (9, 2)),
+    ],
+)  # fmt: skip
+def test_sizes_that_should_agree(text, pair):
+    assert set(size_pairs(text)[0]) == set(pair)
+
+
+def test_mismatched_matrices_are_tied():
+    text = "mat1 and mat2 shapes cannot be multiplied (5x7 and 6x11)"
+    assert first_shapes(plan(), "RuntimeError", text)[0] == [(A, B), (B, C)]
+
+
+def test_a_size_of_no_axis_is_taken_over():
+    text = "mat1 and mat2 shapes cannot be multiplied (5x7 and 20x11)"
+    assert first_shapes(plan(), "RuntimeError", text)[0][0] == (5, 20)
+
+
+def test_ranks_in_words():
+    text = "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [5, 7]"
+    shapes = first_shapes(plan(), "RuntimeError", text)
+    assert [len(found[0]) for found in shapes[:2]] == [4, 3]
+    assert [len(found[1]) for found in shapes[:2]] == [2, 2]
+
+
+def test_a_gradient_of_another_rank_shapes_the_input():
+    text = (
+        "Function OpBackward returned an invalid gradient at index 1 - got [7] but expected shape "
+        "compatible with []"
+    )
+    assert first_shapes(plan(2, 0), "RuntimeError", text)[0] == [(A, B), (B,)]
+
+
+def test_a_transposed_gradient_does_not():
+    text = (
+        "Function OpBackward returned an invalid gradient at index 1 - got [11, 6] but expected "
+        "shape compatible with [6, 11]"
+    )
+    start = plan()
+    for other in repairs(Scene(start, Failure("backward", "RuntimeError", text))):
+        assert (
+            len(other.guess("y").axes) != 2 or other.square() or other.guess("y").axes[0] != "y.1"
+        )
+
+
+def test_views_are_solved_for_the_size_that_differs():
+    text = "shape '[5, 1, 66]' is invalid for input of size 462"
+    # 462 = 7 * 66: the second axis should be the first one of the other tensor.
+    shapes = first_shapes(plan(1, 3), "RuntimeError", text, 8)
+    assert [(A,), (A, C, D)] in [[s[0], (s[1][0], C, D)] for s in shapes if s[1][0] == A]
+
+
+def test_integers_where_the_op_wants_them():
+    start = plan()
+    text = "gather(): Expected dtype int32/int64 for index"
+    dtypes = [
+        other.guess("y").dtype for other in repairs(Scene(start, Failure("forward", "X", text)))
+    ]
+    assert "int" in dtypes
+
+
+def test_index_ranges_shrink():
+    guesses = (TensorGuess(axes("x", 2)), TensorGuess(axes("y", 1), "int", grad=False))
+    start = Plan(("x", "y"), guesses)
+    text = "index 4 is out of bounds for dimension 0 with size 3"
+    highs = [other.guess("y").high for other in repairs(Scene(start, Failure("forward", "", text)))]
+    assert 3 in highs
+
+
+def test_axes_out_of_range():
+    text = "Dimension out of range (expected to be in range of [-2, 1], but got 2)"
+    start = plan(dim=2)
+    found = list(repairs(Scene(start, Failure("forward", "IndexError", text))))
+    assert any(other.guess("dim") == ValueGuess(-1, "int") for other in found)
+    assert any(len(other.guess("x").axes) == 3 for other in found)
+
+
+def test_float32_is_tried_when_types_clash():
+    text = "expected m1 and m2 to have the same dtype, but got: double != float"
+    found = list(repairs(Scene(plan(), Failure("forward", "RuntimeError", text))))
+    assert any(other.working == "float32" for other in found)

@@ -1,0 +1,100 @@
+"""Values and sizes of inferred tensors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess, axes
+from gradlint.inputs._values import DOMAINS, build, spread
+
+
+def drawn(domain: str, *shape: int) -> torch.Tensor:
+    count = torch.Size(shape).numel()
+    return spread(domain, list(shape), count, torch.Generator().manual_seed(5))
+
+
+def test_reals_are_away_from_zero_and_from_each_other():
+    values = drawn("real", 6, 10).flatten().sort().values
+    assert float(values.abs().min()) > 0.1
+    assert float(values.diff().min()) > 0.01
+    assert -0.5 < float(values.mean()) < 0.5
+    assert float(values.min()) < -1
+    assert float(values.max()) > 1
+
+
+@pytest.mark.parametrize(
+    ("domain", "low", "high"),
+    [("positive", 0.2, 2.5), ("unit", 0.05, 0.95), ("small", -0.9, 0.9), ("above", 1.1, 4.0),
+     ("negative", -2.5, -0.2)],
+)  # fmt: skip
+def test_bounded_domains(domain, low, high):
+    values = drawn(domain, 4, 7)
+    assert low < float(values.min())
+    assert float(values.max()) < high
+    assert domain in DOMAINS
+
+
+def test_structured_domains():
+    rows = drawn("rows", 3, 5)
+    assert torch.allclose(rows.sum(-1), torch.ones(3, dtype=torch.float64))
+    lengths = drawn("lengths", 3, 5)
+    assert torch.allclose(lengths.norm(dim=-1), torch.ones(3, dtype=torch.float64))
+    matrix = drawn("spd", 4, 4)
+    assert torch.allclose(matrix, matrix.mT)
+    assert float(torch.linalg.eigvalsh(matrix).min()) > 0.1
+    lower = drawn("tril", 4, 4)
+    assert torch.equal(lower, lower.tril())
+    assert float(lower.diagonal().min()) > 0
+
+
+def test_a_scalar_is_not_zero():
+    assert 0.3 < abs(float(drawn("real"))) < 2
+
+
+def test_every_axis_has_its_own_size():
+    plan = Plan(("x", "y"), (TensorGuess(axes("x", 3)), TensorGuess(axes("y", 2))))
+    assert len(set(plan.sizes().values())) == 5
+    tied = plan.tied("x.1", "y.0")
+    assert tied.sizes()["x.1"] == tied.sizes()[tied.guess("y").axes[0]]
+    fixed = plan.sized("x.0", 5)
+    assert list(fixed.sizes().values()).count(5) == 1
+
+
+def test_small_sizes_differ_within_a_tensor_and_at_the_same_place():
+    guesses = (TensorGuess(("b", "h", "t", "d")), TensorGuess(("b", "h", "s", "d")))
+    sizes = Plan(("q", "k"), guesses, pool=()).sizes()
+    assert len({sizes[a] for a in "bhtd"}) == 4
+    assert sizes["s"] != sizes["t"]
+    assert max(sizes.values()) <= 6
+
+
+def test_built_arguments():
+    guesses = (
+        TensorGuess(axes("x", 2)),
+        TensorGuess(("=3",), "int", grad=False),
+        ValueGuess([1, 2]),
+        GroupGuess((TensorGuess(axes("g0", 1)), TensorGuess(axes("g1", 1))), dict, ("a", "b")),
+        Omitted(),
+        ValueGuess("shape", "shape-of"),
+        ValueGuess(0.5),
+    )
+    names = ("x", "index", "numbers", "group", "skipped", "size", "scale")
+    plan = Plan(names, guesses)
+    built = build(plan, 1, frozenset({"scale"}))
+    x, index, numbers, group = built.args
+    assert x.requires_grad
+    assert index.shape == (3,)
+    assert not index.requires_grad
+    assert numbers == [1, 2]
+    assert numbers is not guesses[2].value
+    assert list(group) == ["a", "b"]
+    # What comes after an omitted parameter goes by name.
+    assert built.kwargs == {"size": tuple(x.shape), "scale": 0.5}
+
+
+def test_plans_that_look_the_same_are_the_same():
+    plan = Plan(("x", "y"), (TensorGuess(axes("x", 1)), TensorGuess(axes("y", 1))))
+    tied, sized = plan.tied("x.0", "y.0"), plan.sized("y.0", plan.sizes()["x.0"])
+    assert tied != sized
+    assert tied.looks() == plan.tied("y.0", "x.0").looks()
