@@ -141,7 +141,9 @@ def _smooth_masks(
     x = function.values[item.index]
     smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
     for pair, gradients in zip(item.pairs, first.gradients, strict=True):
-        u = direction(pair.kind, x, gradients[item.index], generator)
+        u = function.projected(
+            item.index, direction(pair.kind, x, gradients[item.index], generator)
+        )
         for h in steps or [multiple * pair.h for multiple in KINK_STEPS if pair.h > 0.0]:
             kinked = kinked_outputs(along(function, item.index), x, u, function.outputs, h)
             smooth = [good & ~bad for good, bad in zip(smooth, kinked, strict=True)]
@@ -175,14 +177,21 @@ def nudge(function: Map, seed: int) -> Map | None:
     """``function`` at a point a little beside its own; None where it can't be evaluated there."""
     generator = torch.Generator().manual_seed(seed)
     values = []
-    for x in function.values:
+    for index, x in enumerate(function.values):
         draws = torch.rand(tuple(x.shape), generator=generator, dtype=torch.float64)
         share = (0.5 + 0.5 * draws).to(x.device)
-        step = NUDGE * share * move_scale(x) * signs(x, generator)
+        step = function.projected(index, NUDGE * share * move_scale(x) * signs(x, generator))
         values.append((widened(x) + step).to(x.dtype))
     outputs = function.evaluate(values)
     if outputs is None or any(
         a.shape != b.shape for a, b in zip(outputs, function.outputs, strict=True)
     ):
         return None
-    return Map(values, list(outputs), function.evaluate, function.pull_at, function.rounding)
+    return Map(
+        values,
+        list(outputs),
+        function.evaluate,
+        function.pull_at,
+        function.rounding,
+        function.project,
+    )

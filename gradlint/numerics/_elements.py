@@ -80,6 +80,7 @@ def measure_elements(
         for unit in units:
             u = torch.zeros(x.shape, dtype=_wide(x), device=x.device)
             u.view(-1)[element] = torch.tensor(unit * float(scale[element]), dtype=u.dtype)
+            u = function.projected(index, u)
             steps = [
                 step
                 for e in exponents
@@ -113,7 +114,7 @@ def locate(
     """
     x = function.values[index]
     generator = torch.Generator().manual_seed(seed)
-    u = move_scale(x) * signs(x, generator)
+    u = function.projected(index, move_scale(x) * signs(x, generator))
     evaluate = along(function, index)
     exponents = LADDER[working_bits(function, x)][:3]
 

@@ -57,6 +57,10 @@ FINEST = 2.0**-52
 AGREES, DIFFERS, UNSURE, ROUNDED = "agrees", "differs", "unsure", "rounded"
 
 
+#: Keeps a direction inside the domain of its input (symmetric matrices stay symmetric).
+Projection = Callable[[torch.Tensor], torch.Tensor]
+
+
 @dataclass
 class Map:
     """A function of several tensors and its claimed VJP.
@@ -69,6 +73,7 @@ class Map:
             dependence" (zero).
         rounding: standard deviation of the rounding error of an element of each output, where it
             is known to exceed that of a single rounding (gradients are sums that may cancel).
+        project: for each input, what keeps directions inside its domain, or None.
     """
 
     values: list[torch.Tensor]
@@ -78,6 +83,12 @@ class Map:
         [Sequence[torch.Tensor], Sequence[torch.Tensor]], Sequence[torch.Tensor | None]
     ]
     rounding: Sequence[float] | None = None
+    project: Sequence[Projection | None] | None = None
+
+    def projected(self, index: int, direction: torch.Tensor) -> torch.Tensor:
+        """``direction`` for input ``index``, inside the input's domain."""
+        project = self.project[index] if self.project else None
+        return direction if project is None else project(direction)
 
     def pull(self, cotangents: Sequence[torch.Tensor]) -> Sequence[torch.Tensor | None]:
         """The claimed VJP at the point itself."""
@@ -221,7 +232,7 @@ def _judge_input(
         return InputJudgement(index, UNSURE)
     evaluate = along(function, index)
     moves = [
-        direction(kind, x, grads[index], generator)
+        function.projected(index, direction(kind, x, grads[index], generator))
         for kind, grads in zip(kinds, gradients, strict=True)
     ]
 

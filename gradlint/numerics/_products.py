@@ -9,11 +9,20 @@ import torch
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """``tensor`` dense, in float64 or complex128: the precision all sums are taken in."""
-    if tensor.layout != torch.strided:
-        tensor = tensor.to_dense()
+    tensor = dense(tensor)
     if tensor.is_complex():
         return tensor.detach().to(torch.complex128)
     return tensor.detach().to(torch.float64)
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor`` with every element in place: sparse layouts are unpacked."""
+    return tensor if tensor.layout == torch.strided else tensor.to_dense()
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Whether no element is NaN or infinite; sparse tensors too."""
+    return bool(torch.isfinite(dense(tensor.detach())).all())
 
 
 def real_dot(a: torch.Tensor, b: torch.Tensor) -> float:

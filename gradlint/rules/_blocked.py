@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 def blocked(subject: Subject) -> str:
     """A reason in words where forward or backward raised, or forward is not finite; else ""."""
-    import torch
+    from gradlint.numerics._products import all_finite
 
     run = subject.run
     if run.error is not None:
         return f"{run.error.phase} raised"
     for output in run.outputs:
         value = output.value
-        if output.differentiable and not bool(torch.isfinite(value.detach()).all()):
+        if output.differentiable and not all_finite(value):
             return f"`{output.name}` is not finite"
     return ""

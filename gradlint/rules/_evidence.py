@@ -58,7 +58,7 @@ def mismatch(
             Evidence(
                 item.index,
                 names,
-                [g.detach() for g in claimed],
+                [function.projected(i, g.detach()) for i, g in enumerate(claimed)],
                 elements.indices,
                 elements.measured,
                 elements.bars,

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.numerics._directions import cotangent
-from gradlint.numerics._judge import DIFFERS, Map, judge
-from gradlint.numerics._products import norm, rms, unit_roundoff, widened
+from gradlint.numerics._judge import DIFFERS, Map, Projection, judge
+from gradlint.numerics._products import dense, norm, rms, unit_roundoff, widened
 from gradlint.trace._problem import OpRaised, Problem
+
+#: Domain of a sample whose matrices equal their (conjugate) transposes, as `inputs` words it.
+SYMMETRIC = "symmetric positive definite"
 
 
 def first_order(problem: Problem) -> Map:
@@ -35,9 +38,25 @@ def first_order(problem: Problem) -> Map:
     def pull_at(
         values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
-        return problem.pull(dict(zip(names, cotangents, strict=True)), values)
+        found = problem.pull(dict(zip(names, cotangents, strict=True)), values)
+        return [None if grad is None else dense(grad) for grad in found]
 
-    return Map(problem.values(), outputs, evaluate, pull_at)
+    return Map(problem.values(), outputs, evaluate, pull_at, project=projections(problem))
+
+
+def projections(problem: Problem) -> list[Projection | None]:
+    """For each input, how directions are kept inside its domain: symmetric matrices move
+    symmetrically, since ops on them may read one triangle or both."""
+    domains = problem.sample.domains
+    return [
+        symmetric if domains.get(item.name) == SYMMETRIC and item.value.dim() >= 2 else None
+        for item in problem.inputs
+    ]
+
+
+def symmetric(direction: torch.Tensor) -> torch.Tensor:
+    """The Hermitian part of a direction of matrices."""
+    return (direction + direction.mH) / 2
 
 
 def differentiable_names(problem: Problem) -> list[str]:
@@ -130,7 +149,7 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
         picked = [found[position] for position in targets]
         if any(grad is None for grad in picked):
             return None
-        return [grad.detach() for grad in picked if grad is not None]
+        return [dense(grad.detach()) for grad in picked if grad is not None]
 
     def pull_at(
         values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
@@ -159,7 +178,14 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
     names = [item.name for item in problem.inputs]
     names += ["grad_output" if len(chosen) == 1 else f"grad_{name}" for name in chosen]
     return SecondOrder(
-        Map(point, [grad.detach() for grad in firsts], evaluate, pull_at, rounding),
+        Map(
+            point,
+            [dense(grad.detach()) for grad in firsts],
+            evaluate,
+            pull_at,
+            rounding,
+            [*projections(problem), *[None] * len(vs)],
+        ),
         names,
         targets,
     )

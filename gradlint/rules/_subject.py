@@ -49,7 +49,7 @@ class Subject:
     def judged(self) -> list[int]:
         """Positions of the inputs that the measurement judges: those whose gradient is None by
         the op's own backward (GL103), not finite (GL302), or declared a surrogate are left out."""
-        import torch
+        from gradlint.numerics._products import all_finite
 
         gradients = self.run.gradients
         declared = self.op.intent.surrogate or {}
@@ -61,7 +61,7 @@ class Subject:
             if gradient is None:
                 if self.run.own is None:
                     chosen.append(position)
-            elif bool(torch.isfinite(gradient).all()):
+            elif all_finite(gradient):
                 chosen.append(position)
         return chosen
 

@@ -49,9 +49,8 @@ class Twice:
 
 def differentiate_twice(subject: Subject) -> Twice:
     """Build and judge the second-order map of ``subject``, once for all three rules."""
-    import torch
-
     from gradlint.numerics._decide import decide
+    from gradlint.numerics._products import all_finite
     from gradlint.rules._blocked import blocked
     from gradlint.rules._maps import second_order
     from gradlint.trace._problem import OpRaised
@@ -62,7 +61,7 @@ def differentiate_twice(subject: Subject) -> Twice:
     if not any(output.differentiable for output in subject.run.outputs):
         return Twice("no output is differentiable")
     gradients = subject.run.gradients or []
-    if any(g is not None and not bool(torch.isfinite(g).all()) for g in gradients):
+    if any(g is not None and not all_finite(g) for g in gradients):
         return Twice("a gradient is not finite: see GL302")
     try:
         found = second_order(subject.problem, seed=subject.seed)
