@@ -1,4 +1,7 @@
-"""README.md shows what the program does: its commands run, and print what stands there."""
+"""README.md shows what the program does: its commands run, and print what stands there.
+
+After a change of rules or wording, ``.ci/readme`` writes both anew.
+"""
 
 from __future__ import annotations
 
