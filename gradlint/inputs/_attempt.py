@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import types
 from collections.abc import Iterator
@@ -24,6 +25,11 @@ _CONTRACT = (
     "expected Variable or None",
     "expected Tensor or None",
 )
+#: Frames of these are not the user's.
+_LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
+#: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
+_TEXT = 4000
+_FIRST, _LAST = 6, 14
 _LEAF = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
@@ -148,27 +154,36 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
     import torch
 
     def place(tensor: torch.Tensor) -> torch.Tensor:
-        copy = tensor.detach().clone()
+        made = tensor.detach().clone()
         if not tensor.requires_grad:
-            return copy
-        copy.requires_grad_(True)
-        leaves.append(copy)
-        return copy.clone() if clone else copy
+            return made
+        made.requires_grad_(True)
+        leaves.append(made)
+        return made.clone() if clone else made
 
     args, kwargs = map_tensors((built.args, built.kwargs), place)
     if op.module is None:
         return op.call(*args, **kwargs)
     dtype = getattr(torch, working)
+    module = _fresh(op.module)
     state = {}
-    for name, value in (*op.module.named_parameters(), *op.module.named_buffers()):
-        copy = value.detach().clone()
-        if copy.is_floating_point():
-            copy = copy.to(dtype)
+    for name, value in (*module.named_parameters(), *module.named_buffers()):
+        held = value.detach().clone()
+        if held.is_floating_point():
+            held = held.to(dtype)
         if value.requires_grad:
-            copy.requires_grad_(True)
-            leaves.append(copy)
-        state[name] = copy
-    return torch.func.functional_call(op.module, state, args, kwargs)
+            held.requires_grad_(True)
+            leaves.append(held)
+        state[name] = held
+    return torch.func.functional_call(module, state, args, kwargs)
+
+
+def _fresh(module: torch.nn.Module) -> torch.nn.Module:
+    """A copy: a module may keep state of the shapes of one attempt that spoils the next."""
+    try:
+        return copy.deepcopy(module)
+    except Exception:
+        return module
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -214,7 +229,7 @@ def _failure(phase: str, error: BaseException, home: str) -> Failure:
         text = str(error)
     except BaseException:
         text = "(its message can't be read)"
-    found = Failure(phase, type(error).__name__, text, _frames(error.__traceback__, home))
+    found = Failure(phase, type(error).__name__, text[:_TEXT], _frames(error.__traceback__, home))
     if isinstance(error, AttributeError):
         found.attribute = getattr(error, "name", "") or ""
     error.__traceback__ = None
@@ -223,18 +238,25 @@ def _failure(phase: str, error: BaseException, home: str) -> Failure:
 
 def _frames(trace: types.TracebackType | None, home: str) -> list[Frame]:
     """The user's frames, outermost first; torch's, numpy's and gradlint's own are left out."""
-    found = []
+    levels = []
     while trace is not None:
-        frame, line, last = trace.tb_frame, trace.tb_lineno, trace.tb_lasti
-        trace = trace.tb_next
-        module = frame.f_globals.get("__name__") or ""
+        module = trace.tb_frame.f_globals.get("__name__") or ""
         root = module.split(".")[0]
-        if module != home and root in ("torch", "numpy", "gradlint", "contextlib", "functools"):
-            continue
-        code = frame.f_code
-        column = _column(code, last)
-        found.append(Frame(code.co_filename, line, column, dict(frame.f_locals), frame.f_globals))
-    return found
+        if module == home or root not in _LIBRARIES:
+            levels.append((trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
+        trace = trace.tb_next
+    if len(levels) > _FIRST + _LAST:
+        levels = levels[:_FIRST] + levels[-_LAST:]
+    return [
+        Frame(
+            frame.f_code.co_filename,
+            line,
+            _column(frame.f_code, last),
+            dict(frame.f_locals),
+            frame.f_globals,
+        )
+        for frame, line, last in levels
+    ]
 
 
 def _column(code: types.CodeType, instruction: int) -> int:

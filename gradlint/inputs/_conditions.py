@@ -13,6 +13,7 @@ from gradlint.inputs._frames import Scene, evaluate
 from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import of_kind
+from gradlint.inputs._source import ordered
 
 _EQUAL = (ast.Eq, ast.Is)
 _DIFFERENT = (ast.NotEq, ast.IsNot)
@@ -78,7 +79,7 @@ def _compare(
         if not known:
             continue
         if wants_equal or wants_member:
-            options = list(value) if wants_member and one is left and _listed(value) else [value]
+            options = ordered(value) if wants_member and one is left and _listed(value) else [value]
             literal = isinstance(other, ast.Constant)
             for step, option in enumerate(options[:4]):
                 yield from _make_equal(scene, one, option, frame, 0.1 * step, literal)

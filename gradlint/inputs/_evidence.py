@@ -102,8 +102,9 @@ class Evidence:
         """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
         weights = {kind: weight for kind, weight in self.weights.items() if kind != "any"}
         shared = self.weights.get("any", 0.0)
-        for kind in TENSOR_KINDS & set(weights) | {"tensor"}:
-            weights[kind] = shared + weights.get(kind, 0.0)
+        for kind in KINDS:
+            if kind == "tensor" or (kind in TENSOR_KINDS and kind in weights):
+                weights[kind] = shared + weights.get(kind, 0.0)
         for kind, floor in (("tensor", 0.6), ("float", 0.3), ("int", 0.2), ("bool", 0.1)):
             weights[kind] = max(weights.get(kind, 0.0), floor)
         # Nothing at all is known: most arguments of operators are tensors.

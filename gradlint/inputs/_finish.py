@@ -23,13 +23,15 @@ _POOLS = (
     (),
 )
 #: Variants beside the main sample.
-VARIANTS = 3
+VARIANTS = 2
 
 
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with everything changed that makes it more telling and keeps it working."""
     plan, trial = found.plan, found.trial
     for step in (_without_squares, _small, _wide_indices):
+        if search.late:
+            break
         plan, trial = step(search, plan, trial)
     return plan, trial
 
@@ -113,7 +115,7 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         # Backward raises on the main sample: variants would only say so again.
         return
     for label, other, least in _candidates(search, plan):
-        if given >= VARIANTS:
+        if given >= VARIANTS or search.late:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
         if outcome.score < least and label.endswith("given"):
@@ -136,6 +138,13 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
             if item.default is None:
                 yield f"{name}=None", plan.changed(name, ValueGuess(None, "default")), 3
             continue
+        kind, _ = item.ordered_kinds()[0]
+        if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
+            for proposal, _ in search.proposals[name]:
+                if isinstance(proposal, ValueGuess) and proposal.kind == kind:
+                    label = f"{name}={proposal.value!r}"
+                    yield label, plan.changed(name, proposal), 6
+                    break
         if _takes_tensor(item, search):
             for proposal, _ in search.proposals[name]:
                 if isinstance(proposal, TensorGuess):

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 #: Attempts and seconds spent at most (heuristic: what 200 published Functions needed).
 ATTEMPTS = 500
 SECONDS = 2.5
+#: Seconds after which even a handful of slow attempts is enough.
+PATIENT_SECONDS = 15.0
 #: After so many attempts that all raised the same, the inputs are not what is wrong.
 HOPELESS = 100
 #: Attempts still made, by the best score so far, in the hope of a better one.
@@ -74,6 +76,7 @@ class Search:
         self.seed = seed
         self.failures: list[tuple[Plan, Trial]] = []
         self.attempts = 0
+        self.started = time.monotonic()
         self._queue: list[tuple[float, int, _Node]] = []
         self._patterns: set[str] = set()
         self._order = itertools.count()
@@ -81,7 +84,6 @@ class Search:
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
-        start = time.monotonic()
         first = first_plan(self.op, self.proposals)
         self._push(_Node(first))
         for other in _alternatives(first):
@@ -89,7 +91,8 @@ class Search:
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
-            if time.monotonic() - start > SECONDS and self.attempts >= 12:
+            spent = time.monotonic() - self.started
+            if spent > PATIENT_SECONDS or (spent > SECONDS and self.attempts >= 12):
                 break
             if best is None and self.attempts >= HOPELESS and self._hopeless():
                 break
@@ -125,6 +128,11 @@ class Search:
             if trial.failure is not None
         }
         return len(texts) == 1
+
+    @property
+    def late(self) -> bool:
+        """Whether the op is so slow that nothing more should be tried than must be."""
+        return time.monotonic() - self.started > 2 * SECONDS
 
     def mend(self, plan: Plan, attempts: int = 30) -> Found | None:
         """A plan near ``plan`` under which everything is well, by repairs alone."""

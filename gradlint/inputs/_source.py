@@ -7,7 +7,7 @@ import functools
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -103,3 +103,8 @@ def literal(node: ast.expr) -> tuple[bool, Any]:
         return True, ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False, None
+
+
+def ordered(values: Iterable[Any]) -> list[Any]:
+    """``values`` as a list; sets, whose order differs from run to run, by their text."""
+    return sorted(values, key=repr) if isinstance(values, (set, frozenset)) else list(values)

@@ -6,7 +6,7 @@ import ast
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._references import References
-from gradlint.inputs._source import literal
+from gradlint.inputs._source import literal, ordered
 
 _CLASS_KINDS = (
     ("Tensor", "any"),
@@ -138,7 +138,7 @@ class Statements(References):
         different = isinstance(test.ops[0], (ast.NotEq, ast.NotIn))
         if not isinstance(wanted, (list, tuple, set)) or not (equal or different):
             return
-        for rank in wanted:
+        for rank in ordered(wanted):
             if isinstance(rank, int) and 0 <= rank <= 6 and (equal if holds else different):
                 ranked.rank(rank, 5.0 if sure else 0.8)
 

@@ -6,7 +6,7 @@ import ast
 
 from gradlint.inputs._call_usage import Calls
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal, resolve
+from gradlint.inputs._source import literal, ordered, resolve
 
 _SEQUENCE_METHODS = frozenset({"append", "extend", "insert"})
 _DICT_METHODS = frozenset({"items", "keys", "get", "update", "setdefault", "values"})
@@ -131,7 +131,7 @@ class Reader(Calls):
             found.say("str", 3.0)
             found.suggest(value)
         elif isinstance(value, (list, tuple, set)) and isinstance(operator, (ast.In, ast.NotIn)):
-            for item in value:
+            for item in ordered(value):
                 found.suggest(item)
             kind = {str: "str", int: "int", float: "float"}.get(type(next(iter(value), None)), "")
             if kind:
