@@ -186,7 +186,7 @@ def _sweep_once(
     if not bool(torch.isfinite(widened(g)).all()):
         sweep.note = CLAIM_NOT_FINITE
         return sweep, torch.zeros_like(widened(x))
-    u = _direction(x, g, generator)
+    u = function.projected(index, _direction(x, g, generator))
     taken = _take(along(function, index), x, u, vs, g, step_sizes(bits, count))
     states = _states(taken, bits)
     usable = [step for (step, _), state in zip(taken, states, strict=True) if state == OK and step]

@@ -255,3 +255,13 @@ def test_the_seed_alone_decides(as_map, randn):
     first, again, other = (sweep_input(function, 0, seed=seed) for seed in (3, 3, 4))
     assert first.points == again.points
     assert first.points != other.points
+
+
+def test_directions_stay_in_the_domain(as_map, randn):
+    # Cholesky reads one triangle; its gradient is that of symmetric changes.
+    for seed in SEEDS:
+        a = randn(4, 4, seed=seed)
+        found = as_map(torch.linalg.cholesky, [a @ a.mT + torch.eye(4)])
+        assert sweep_input(found, 0, seed=seed).verdict == DIFFERS
+        found.project = [lambda u: (u + u.mT) / 2]
+        assert sweep_input(found, 0, seed=seed).verdict == AGREES
