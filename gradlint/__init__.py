@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradlint._api import check
+    from gradlint._sweep import sweep
     from gradlint.report import Report
 
     __version__: str
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "Report": "gradlint.report",
     "check": "gradlint._api",
-    "sweep": "gradlint._api",
+    "sweep": "gradlint._sweep",
 }
 
-__all__ = ["Report", "check"]
+__all__ = ["Report", "check", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

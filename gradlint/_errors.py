@@ -65,7 +65,9 @@ class SpecError(GradlintError):
                 place += f":{problem.line}"
                 if problem.column is not None:
                     place += f":{problem.column}"
-            lines.append(f"{place}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
+            lines.append(
+                f"{place}: {problem.message}" + (f" ({problem.hint})" if problem.hint else "")
+            )
         super().__init__("\n".join(lines))
 
 

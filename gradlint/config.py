@@ -146,13 +146,6 @@ def _set(values: dict[str, Any], key: str, value: Any, place: Callable[[str, str
         raise GradlintError(message, place=where, hint=wrong.hint) from None
 
 
-def _cores() -> int:
-    try:
-        return max(1, len(os.sched_getaffinity(0)))
-    except AttributeError:  # not on this platform
-        return os.cpu_count() or 1
-
-
 def _always(place: str) -> Callable[[str, str], str]:
     return lambda _key, _item: place
 

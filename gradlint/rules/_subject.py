@@ -31,6 +31,10 @@ class Subject:
         self.seed = settings.seed
         self.problem = Problem(op, sample, seed=settings.seed)
 
+    def arguments(self) -> list[tuple[str, Any]]:
+        """Every argument of the sample with its name, containers unpacked."""
+        return list(self.sample.named_leaves(self.op.signature))
+
     @cached_property
     def run(self) -> RunRecord:
         """The instrumented run: one forward and one backward with everything recorded."""

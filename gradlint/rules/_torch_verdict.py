@@ -121,4 +121,4 @@ def _first_line(error: BaseException) -> str:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     except BaseException:
         return type(error).__name__
-    return lines[0] if lines else type(error).__name__
+    return lines[0].rstrip(" ,:") if lines else type(error).__name__

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,9 @@ from gradlint.trace._state import preserved_state
 
 #: More than this printed by one call is a flood: a progress line is fine, a dump is not.
 FLOOD_BYTES = 2**20
+
+#: Seconds that output still on its way is waited for.
+LONGEST_WAIT_S = 2.0
 
 _PIECE = 2**16
 
@@ -47,7 +51,7 @@ def observed_effects(seed: int) -> Iterator[Effects]:
             op seeds it itself.
     """
     effects = Effects()
-    threads, forks = threading.active_count(), _forks
+    threads, forks, processes = threading.active_count(), _forks, children()
     with _counted_output() as printed, preserved_state() as changes:
         try:
             yield effects
@@ -61,20 +65,27 @@ def observed_effects(seed: int) -> Iterator[Effects]:
         effects.texts.append(f"{started} thread{'s' * (started > 1)} left running")
     if _forks > forks:
         effects.texts.append("os.fork is called")
-    if processes_left():
+    if children() - processes:
         effects.texts.append("a process left running")
     if printed.count > FLOOD_BYTES:
         effects.flooded = True
         effects.texts.append(f"{printed.count / 1e6:,.0f} MB printed in one call")
 
 
-def processes_left() -> bool:
-    """Whether a child process is still running; those that ended are reaped."""
-    with suppress(OSError):  # there are none
-        while hasattr(os, "waitpid"):
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                return True
-    return False
+def children() -> set[int]:
+    """Process ids of this process's children that are still running (Linux; else empty)."""
+    found: set[int] = set()
+    for listing in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError, ValueError):
+            found |= {int(pid) for pid in listing.read_text().split()}
+    return {pid for pid in found if not _is_zombie(pid)}
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:  # gone meanwhile
+        return True
 
 
 def silence() -> None:
@@ -114,7 +125,7 @@ def _counted_output() -> Iterator[_Counter]:
         for descriptor, copy in saved.items():
             os.dup2(copy, descriptor)
         # A process left running may hold the other end open: wait for what is there, not for it.
-        drain.join(timeout=2.0 if processes_left() else None)
+        drain.join(timeout=LONGEST_WAIT_S)
         for copy in saved.values():
             os.close(copy)
 

@@ -71,8 +71,11 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    import torch
+
     from gradlint.report import Finding
     from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Output
 
 
 def probe(subject: Subject) -> Outcome:
@@ -84,7 +87,8 @@ def probe(subject: Subject) -> Outcome:
 
     problem = subject.problem
     findings: list[Finding] = []
-    leaves, outputs = [], []
+    leaves: list[torch.Tensor] = []
+    outputs: list[Output] = []
     try:
         with observed_effects(problem.seed) as forward:
             leaves, outputs = problem.linearize()

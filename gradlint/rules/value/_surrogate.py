@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ def _compare(subject: Subject, position: int, text: str) -> Finding | None:
     if not wrong:
         return None
     cause = diagnose(evidence)
+    if cause is not None and cause.slug == "zero":
+        cause = replace(
+            cause,
+            text=f"zero: backward returns zeros for `{item.name}`, the declaration does not",
+            help=f"return what is declared: {text}",
+        )
     numbers: dict[str, object] = {"declared": text}
     index = describe_elements(evidence[0], numbers)
     span = gradient_place(subject, item)

@@ -88,13 +88,23 @@ ALLOWED = {"float64": 1e-8, "float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
 
 def probe(subject: Subject) -> Outcome:
     """Call the reference on the sample and compare every output."""
+    from gradlint.trace._problem import OpRaised
+
     reference = subject.op.reference
     if reference is None:
         return Outcome("skipped", note="no reference is declared")
     if subject.run.error is not None and subject.run.error.phase == "forward":
         return Outcome("skipped", note="forward raised")
     outputs = subject.problem.forward()
-    expected = subject.problem.outputs_of(reference)
+    try:
+        expected = subject.problem.outputs_of(reference)
+    except OpRaised as raised:
+        missing = [name for name, value in subject.arguments() if value is None]
+        if not missing:
+            raise
+        names = ", ".join(f"`{name}`" for name in missing)
+        kind = type(raised.error).__name__
+        return Outcome("skipped", note=f"the reference raises {kind} without {names}")
     if len(expected) != len(outputs):
         finding = subject.finding(
             RULE,

@@ -102,7 +102,7 @@ def probe(subject: Subject) -> Outcome:
     if reason:
         return Outcome("skipped", note=reason)
     if not subject.problem.inputs:
-        return Outcome("skipped", note="no input requires grad")
+        return Outcome("inconclusive", note="no input requires grad: nothing was judged")
     if not any(output.differentiable for output in subject.run.outputs):
         return _disconnected(subject)
     from gradlint.rules.value._surrogate import judge_surrogates
@@ -233,11 +233,13 @@ def _disconnected(subject: Subject) -> Outcome:
         if item.value.is_floating_point() or item.value.is_complex()
     ]
     if not outputs:
-        return Outcome("skipped", note="no output is floating or complex")
+        return Outcome("inconclusive", note="no output is floating or complex: nothing was judged")
     found = dependence(subject.problem)
     if found is None:
         return Outcome(
-            "skipped", note="no output is differentiable, and none depends smoothly on an input"
+            "inconclusive",
+            note="no output is differentiable, and none depends smoothly on an input: nothing was "
+            "judged",
         )
     name, output, slope = found
     declared = subject.run.own is None and subject.op.kind == "function"
