@@ -47,7 +47,7 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
 def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """Split the symbols that stand twice in one tensor, where the op allows it."""
     for name, guess in list(plan.tensors()):
-        if len(set(guess.axes)) == len(guess.axes) or guess.domain == "spd":
+        if len(set(guess.axes)) == len(guess.axes) or guess.domain in ("spd", "nsd", "tril"):
             continue
         current = plan.guess(name)
         if not isinstance(current, TensorGuess):

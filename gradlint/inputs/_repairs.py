@@ -166,7 +166,8 @@ def _special(scene: Scene) -> Iterator[Plan]:
         for name in _suspects(scene):
             guess = plan.guess(name)
             if isinstance(guess, TensorGuess) and len(guess.axes) > 1:
-                changed = plan.changed(name, replace(guess, domain="spd"), 0.3)
+                domain = "nsd" if guess.domain == "spd" else "spd"
+                changed = plan.changed(name, replace(guess, domain=domain), 0.3)
                 yield changed.tied(guess.axes[-2], guess.axes[-1])
     if re.search(r"(?i)>=? ?0|<=? ?1|0 and 1|\[0, ?1\]|probab|non-?negative|positive", text):
         for position, name in enumerate(_suspects(scene)):

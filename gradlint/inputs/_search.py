@@ -265,7 +265,7 @@ def _domains(plan: Plan) -> Iterator[Plan]:
     """The plan with other domains, for all floating tensors at once and one by one."""
     floating = [name for name, guess in plan.tensors() if guess.dtype == "float"]
     for index, domain in enumerate(DOMAINS):
-        if domain in ("real", "ordered", "tril"):
+        if domain in ("real", "ordered", "tril", "nsd"):
             continue
 
         def convert(guess: TensorGuess, domain: str = domain) -> TensorGuess:

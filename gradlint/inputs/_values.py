@@ -22,6 +22,7 @@ DOMAINS = {
     "above": "above 1",
     "rows": "rows sum to 1",
     "spd": "symmetric positive definite",
+    "nsd": "symmetric negative definite",
     "tril": "lower triangular, positive on the diagonal",
     "lengths": "unit vectors along the last axis",
     "negative": "negative",
@@ -160,6 +161,8 @@ def spread(domain: str, shape: list[int], count: int, generator: torch.Generator
         return 0.5 * factor.tril(-1) + torch.diag_embed(
             spread("positive", shape[:-1], count // max(shape[-1], 1), generator) + 0.4
         )
+    if domain == "nsd":
+        return -spread("spd", shape, count, generator)
     positions = torch.arange(count, dtype=torch.float64) + 0.5
     jitter = torch.rand(count, generator=generator, dtype=torch.float64) - 0.5
     level = (positions + _JITTER * jitter) / max(count, 1)
