@@ -55,12 +55,12 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
 def _like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
     """An input of another rank than the gradient returned for it takes the gradient's shape.
 
-    With the same rank the gradient is wrong, not the input.
+    With the same rank the gradient is wrong, not the input; a scalar fits any reduction.
     """
     plan, index = scene.plan, int(match.group(1))
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
     guess = plan.guesses[index] if index < len(plan.guesses) else None
-    if not isinstance(guess, TensorGuess) or len(guess.axes) == len(got) or 1 in got:
+    if not isinstance(guess, TensorGuess) or len(guess.axes) == len(got) or 1 in got or not got:
         return
     axes = []
     for position, size in enumerate(got):

@@ -237,8 +237,21 @@ def _better(plan: Plan, trial: Trial, known: Plan, before: Trial) -> bool:
         return trial.zero < before.zero and plan.cost <= known.cost + 0.5
     if trial.score < before.score:
         return False
-    # Backward alone is no reason to go far from what is likely.
-    return before.score < 3 or plan.cost <= known.cost + _STRETCH
+    if before.score < 3:
+        return True
+    # Backward alone is no reason to go far from what is likely, nor to inputs on which a wrong
+    # backward can't be told from a right one.
+    return plan.cost <= known.cost + _STRETCH and not _blunter(plan, known)
+
+
+def _blunter(plan: Plan, known: Plan) -> bool:
+    """Whether ``plan`` has equal sizes or scalars where ``known`` has none."""
+    if plan.square() and not known.square():
+        return True
+    if len(set(plan.pool)) == 1 < len(set(known.pool)):
+        return True
+    ranks = {name: len(guess.axes) for name, guess in known.tensors()}
+    return any(not guess.axes and ranks.get(name) for name, guess in plan.tensors())
 
 
 def _alternatives(first: Plan) -> Iterator[Plan]:

@@ -83,6 +83,23 @@ def test_a_broken_backward_gets_no_square_matrices(op):
     assert any("backward raises" in note for note in sample.notes)
 
 
+class ReducedGradient(Function):
+    """The scalar gradient is handed on: right only where ``x`` is a scalar."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.relu().sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def test_a_broken_backward_gets_no_scalars():
+    (sample,) = inferred(ReducedGradient)
+    assert shapes(sample) == [(3, 4)]
+
+
 class OneTooFew(Function):
     @staticmethod
     def forward(ctx, x, y):
