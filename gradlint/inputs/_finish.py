@@ -11,7 +11,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, attempt
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._search import Found, Search
+from gradlint.inputs._search import Found, Search, linked
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64
@@ -29,7 +29,7 @@ VARIANTS = 2
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with everything changed that makes it more telling and keeps it working."""
     plan, trial = found.plan, found.trial
-    for step in (_without_squares, _small, _wide_indices):
+    for step in (_without_squares, _permuting, _small, _wide_indices):
         if search.late:
             break
         plan, trial = step(search, plan, trial)
@@ -64,6 +64,22 @@ def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
         better = _try(search, unequal, trial)
         if better is not None:
             return unequal, better
+    return plan, trial
+
+
+def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """A permutation is one of a whole axis: of the first for a vector, else of the last."""
+    for _, guess in list(plan.tensors()):
+        if guess.domain != "permutation" or not guess.axes:
+            continue
+        for _, other in plan.tensors():
+            if other.dtype != "float" or not other.axes or guess.axes[-1] in other.axes:
+                continue
+            axis = other.axes[0 if len(guess.axes) == 1 else -1]
+            tied = linked(plan.tied(axis, guess.axes[-1]))
+            better = _try(search, tied, trial)
+            if better is not None:
+                return tied, better
     return plan, trial
 
 

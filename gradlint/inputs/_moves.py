@@ -36,7 +36,7 @@ def _tie(plan: Plan, one: str, other: str, cost: float) -> Plan:
         one, other = other, one
     tied = plan.tied(one, other, cost)
     # A square matrix hides a transposition: only where nothing else will do.
-    return replace(tied, cost=tied.cost + 0.9) if tied.square() and not plan.square() else tied
+    return replace(tied, cost=tied.cost + 0.9) if tied.squares() > plan.squares() else tied
 
 
 def _size(plan: Plan, symbol: str, size: int, cost: float) -> Iterator[Plan]:

@@ -228,9 +228,9 @@ class Plan:
 
         return self.working, tuple(seen(guess) for guess in self.guesses)
 
-    def square(self) -> bool:
-        """Whether some tensor has the same symbol on two axes."""
-        return any(len(set(guess.axes)) < len(guess.axes) for _, guess in self.tensors())
+    def squares(self) -> int:
+        """How many tensors have the same symbol on two axes."""
+        return sum(len(set(guess.axes)) < len(guess.axes) for _, guess in self.tensors())
 
 
 def axes(name: str, rank: int) -> tuple[str, ...]:

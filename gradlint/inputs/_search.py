@@ -54,13 +54,21 @@ class Found:
 
 @dataclass
 class _Node:
-    """An entry of the queue: the plan, its bonus, how far forward got under the plan it comes
-    from, and that plan's error."""
+    """An entry of the queue.
+
+    Args:
+        plan: the plan to try.
+        bonus: what the moves that led to it were worth.
+        reach: how far forward got under the plan it comes from.
+        text: that plan's error.
+        kin: whether forward ran under a plan it comes from.
+    """
 
     plan: Plan
     bonus: float = 0.0
     reach: tuple[int, ...] = ()
     text: str = ""
+    kin: bool = False
 
 
 class Search:
@@ -106,16 +114,17 @@ class Search:
             patience -= 1
             if trial.score == 0:
                 self.failures.append((plan, trial))
-            elif best is None or _better(plan, trial, *best):
+            elif best is None or _better(node, trial, *best):
                 best = plan, trial
                 patience = _PATIENCE.get(trial.score, 0)
                 if trial.score == 6 or trial.contract:
                     break
             bonus = node.bonus + self._gain(node, trial)
             reach = max(trial.progress, node.reach)
+            kin = node.kin or trial.score >= 3
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
-                self._push(_Node(child, bonus, reach, text))
+                self._push(_Node(child, bonus, reach, text, kin))
         if best is None:
             return None
         return Found(*best, self.attempts, self.failures)
@@ -149,8 +158,8 @@ class Search:
                 return Found(current, trial, len(seen))
             if trial.failure is not None and not trial.contract:
                 for child in repairs(Scene(current, trial.failure, self.evidence)):
-                    if not child.square() or plan.square():
-                        heapq.heappush(queue, (child.cost, next(self._order), _linked(child)))
+                    if child.squares() <= plan.squares():
+                        heapq.heappush(queue, (child.cost, next(self._order), linked(child)))
         return None
 
     def _gain(self, node: _Node, trial: Trial) -> float:
@@ -172,7 +181,7 @@ class Search:
         return gain
 
     def _push(self, node: _Node) -> None:
-        node.plan = _linked(node.plan)
+        node.plan = linked(node.plan)
         if node.plan.looks() not in self._seen:
             entry = (node.plan.cost - node.bonus, next(self._order), node)
             heapq.heappush(self._queue, entry)
@@ -196,8 +205,8 @@ class Search:
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
             scene = Scene(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
-            wanted = plan.square() or "square" in trial.failure.text
-            yield from (child for child in repairs(scene) if wanted or not child.square())
+            most = 99 if "square" in trial.failure.text else plan.squares()
+            yield from (child for child in repairs(scene) if child.squares() <= most)
         elif trial.score == 4:
             yield from _domains(plan)
             yield from self._other_numbers(plan)
@@ -221,7 +230,7 @@ class Search:
                     yield plan.changed(name, guess, extra, cost)
 
 
-def _linked(plan: Plan) -> Plan:
+def linked(plan: Plan) -> Plan:
     """The plan with every inverse permutation shaped like the permutation it inverts."""
     for name, guess in plan.tensors():
         partner = guess.domain.removeprefix("inverse of ")
@@ -232,7 +241,8 @@ def _linked(plan: Plan) -> Plan:
     return plan
 
 
-def _better(plan: Plan, trial: Trial, known: Plan, before: Trial) -> bool:
+def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
+    plan = node.plan
     if trial.score == before.score:
         return trial.zero < before.zero and plan.cost <= known.cost + 0.5
     if trial.score < before.score:
@@ -240,18 +250,20 @@ def _better(plan: Plan, trial: Trial, known: Plan, before: Trial) -> bool:
     if before.score < 3:
         return True
     # Backward alone is no reason to go far from what is likely, nor to inputs on which a wrong
-    # backward can't be told from a right one.
+    # backward can't be told from a right one. Axes are tied for its sake only when it said so.
+    if not node.kin and len(plan.symbols()) < len(known.symbols()):
+        return False
     return plan.cost <= known.cost + _STRETCH and not _blunter(plan, known)
 
 
 def _blunter(plan: Plan, known: Plan) -> bool:
-    """Whether ``plan`` has equal sizes or scalars where ``known`` has none."""
-    if plan.square() and not known.square():
+    """Whether ``plan`` has more equal sizes or fewer axes than ``known``."""
+    if plan.squares() > known.squares():
         return True
     if len(set(plan.pool)) == 1 < len(set(known.pool)):
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
-    return any(not guess.axes and ranks.get(name) for name, guess in plan.tensors())
+    return any(len(guess.axes) < ranks.get(name, 0) for name, guess in plan.tensors())
 
 
 def _alternatives(first: Plan) -> Iterator[Plan]:
