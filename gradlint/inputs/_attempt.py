@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _CONTRACT = (
     "returned an incorrect number of gradients",
     "returned a gradient different than None",
-    "returned an invalid gradient",
     "expected Variable or None",
     "expected Tensor or None",
 )

@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradlint.inputs._frames import Scene, evaluate
 from gradlint.inputs._moves import rank_of, with_rank
-from gradlint.inputs._plan import Plan, ValueGuess
+from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 
 #: "number of dimensions must be 3", not "at dimension 1".
 _COUNTED = re.compile(
     r"(?:dimensions|ndim|rank|dim\(\))\s*"
     r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
+)
+_GRADIENT = re.compile(
+    r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
+    r"\[([\d, ]*)\]"
 )
 #: Axes that a proposal may have at most.
 _MOST = 6
@@ -41,7 +46,28 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
         for name in _suspects(scene):
             if rank_of(scene.plan, name):
                 yield with_rank(scene.plan, name, 0, 0.4)
+    if match := _GRADIENT.search(text):
+        yield from _like_gradient(scene, match)
+        return
     yield from _stated(scene)
+
+
+def _like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
+    """An input of another rank than the gradient returned for it takes the gradient's shape.
+
+    With the same rank the gradient is wrong, not the input; a scalar fits any reduction.
+    """
+    plan, index = scene.plan, int(match.group(1))
+    got = [int(number) for number in re.findall(r"\d+", match.group(2))]
+    guess = plan.guesses[index] if index < len(plan.guesses) else None
+    if not isinstance(guess, TensorGuess) or len(guess.axes) == len(got) or 1 in got or not got:
+        return
+    axes = []
+    for position, size in enumerate(got):
+        symbols = scene.labels.get(size, [])
+        own = [symbol for symbol in symbols if symbol in guess.axes]
+        axes.append((own or symbols or [f"{plan.names[index]}.{position}'"])[0])
+    yield plan.changed(plan.names[index], replace(guess, axes=tuple(axes)), 0.2)
 
 
 def _unpacking(scene: Scene) -> Iterator[Plan]:

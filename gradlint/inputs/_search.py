@@ -257,13 +257,13 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
 
 
 def _blunter(plan: Plan, known: Plan) -> bool:
-    """Whether ``plan`` has more equal sizes or fewer axes than ``known``."""
+    """Whether ``plan`` has more equal sizes, or scalars where ``known`` has none."""
     if plan.squares() > known.squares():
         return True
     if len(set(plan.pool)) == 1 < len(set(known.pool)):
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
-    return any(len(guess.axes) < ranks.get(name, 0) for name, guess in plan.tensors())
+    return any(not guess.axes and ranks.get(name) for name, guess in plan.tensors())
 
 
 def _alternatives(first: Plan) -> Iterator[Plan]:

@@ -60,6 +60,26 @@ def test_ranks_in_words():
     assert [len(found[1]) for found in shapes[:2]] == [2, 2]
 
 
+def test_a_gradient_of_another_rank_shapes_the_input():
+    text = (
+        "Function OpBackward returned an invalid gradient at index 1 - got [7] but expected shape "
+        "compatible with []"
+    )
+    assert first_shapes(plan(2, 0), "RuntimeError", text)[0] == [(A, B), (B,)]
+
+
+def test_a_transposed_gradient_does_not():
+    text = (
+        "Function OpBackward returned an invalid gradient at index 1 - got [11, 6] but expected "
+        "shape compatible with [6, 11]"
+    )
+    start = plan()
+    for other in repairs(Scene(start, Failure("backward", "RuntimeError", text))):
+        assert (
+            len(other.guess("y").axes) != 2 or other.squares() or other.guess("y").axes[0] != "y.1"
+        )
+
+
 def test_views_are_solved_for_the_size_that_differs():
     start = plan(1, 3)
     sizes = start.sizes()
