@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ _CONTRACT = (
     "returned a gradient different than None",
     "expected Variable or None",
     "expected Tensor or None",
+)
+#: What the engine says of a gradient that does not fit its input.
+GRADIENT = re.compile(
+    r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
+    r"\[([\d, ]*)\]"
 )
 #: Frames of these are not the user's.
 _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
@@ -135,8 +141,14 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
             return _judged(list(gradients), built, shapes)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _home(op))
-        contract = any(text in failure.text for text in _CONTRACT)
+        contract = any(text in failure.text for text in _CONTRACT) or _misshapen(failure.text)
         return Trial(3, failure, contract, built, shapes=shapes)
+
+
+def _misshapen(text: str) -> bool:
+    """Whether a gradient has the rank of its input but not its shape: no other input mends that."""
+    found = GRADIENT.search(text)
+    return found is not None and found.group(2).count(",") == found.group(3).count(",")
 
 
 def _judged(

@@ -16,10 +16,6 @@ _COUNTED = re.compile(
     r"(?:dimensions|ndim|rank|dim\(\))\s*"
     r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
 )
-_GRADIENT = re.compile(
-    r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
-    r"\[([\d, ]*)\]"
-)
 #: Axes that a proposal may have at most.
 _MOST = 6
 
@@ -46,13 +42,10 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
         for name in _suspects(scene):
             if rank_of(scene.plan, name):
                 yield with_rank(scene.plan, name, 0, 0.4)
-    if match := _GRADIENT.search(text):
-        yield from _like_gradient(scene, match)
-        return
     yield from _stated(scene)
 
 
-def _like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
+def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
     """An input of another rank than the gradient returned for it takes the gradient's shape.
 
     With the same rank the gradient is wrong, not the input; a scalar fits any reduction.

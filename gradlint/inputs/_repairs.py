@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
+from gradlint.inputs._attempt import GRADIENT
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._rank_repairs import from_ranks
+from gradlint.inputs._rank_repairs import from_ranks, like_gradient
 
 _LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
 #: Numbers that are positions, not sizes.
@@ -25,6 +26,10 @@ _POSITIONS = re.compile(
 
 def repairs(scene: Scene) -> Iterator[Plan]:
     """Plans that answer the failure of ``scene``, the most plausible first."""
+    if match := GRADIENT.search(scene.failure.text):
+        # Tying sizes so that it fits would hide gradients that are transposed or swapped.
+        yield from like_gradient(scene, match)
+        return
     yield from from_conditions(scene)
     yield from from_kinds(scene)
     yield from from_ranks(scene)

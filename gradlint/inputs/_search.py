@@ -27,7 +27,7 @@ from gradlint.inputs._values import DOMAINS
 if TYPE_CHECKING:
     from gradlint.targets import Op
 
-#: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 100).
+#: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300).
 ATTEMPTS = 500
 SECONDS = 2.5
 #: Seconds after which even a handful of slow attempts is enough.
