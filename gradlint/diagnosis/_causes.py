@@ -13,40 +13,18 @@ from fractions import Fraction
 
 import torch
 
-#: A hypothesis explains an element that it meets within this share of the largest measured one,
-#: or within its error bar (heuristic; measured elements carry 8 digits or more in float64).
-EXPLAINED = 1e-5
+from gradlint.diagnosis._evidence import (
+    BARS,
+    EXPLAINED,
+    Evidence,
+    at,
+    largest,
+    misfit_of,
+    unravel,
+    wrong_elements,
+)
 
-#: In units of the error bar, likewise.
-BARS = 10.0
-
-
-@dataclass
-class Evidence:
-    """One cotangent's worth of evidence about input ``index``.
-
-    Args:
-        index: position of the input among the differentiable ones.
-        names: names of all differentiable inputs.
-        claimed: the gradients returned for all of them.
-        elements: flat positions measured in input ``index``.
-        measured: the derivative at each of them.
-        bars: their error bars.
-        cotangents: what backward was given, one an output.
-    """
-
-    index: int
-    names: Sequence[str]
-    claimed: Sequence[torch.Tensor]
-    elements: torch.Tensor
-    measured: torch.Tensor
-    bars: torch.Tensor
-    cotangents: Sequence[torch.Tensor]
-
-    @property
-    def own(self) -> torch.Tensor:
-        """The gradient returned for this input."""
-        return self.claimed[self.index]
+__all__ = ["Cause", "Evidence", "diagnose", "recognised", "unravel", "wrong_elements"]
 
 
 @dataclass(frozen=True)
@@ -58,21 +36,30 @@ class Cause:
         text: one line for a reader, with how well it explains the evidence.
         help: what to change; ``{expression}`` stands for the source of the returned gradient.
         misfit: largest deviation left, relative to the largest measured element.
+        only: the elements that the cause says are wrong and no others: one index an axis, None
+            for all of the axis; or None where the cause says nothing of the sort.
     """
 
     slug: str
     text: str
     help: str
     misfit: float = 0.0
+    only: tuple[int | None, ...] | None = None
 
 
-def diagnose(evidence: Sequence[Evidence]) -> Cause | None:
-    """The first cause, in order of specificity, that explains all of ``evidence``; else None."""
+def diagnose(evidence: Sequence[Evidence], *, linear: bool = True) -> Cause | None:
+    """The first cause, in order of specificity, that explains all of ``evidence``; else None.
+
+    Args:
+        evidence: under independent cotangents.
+        linear: whether backward was seen to be linear in its cotangents. Where it is not, what
+            explains two of them need not explain a third, and only that is said.
+    """
     usable = [item for item in evidence if bool(torch.isfinite(item.measured).any())]
-    if not usable:
-        return None
+    if not usable or misfit_of(usable, [item.own for item in usable]) is not None:
+        return None  # the bars are too wide to tell right from wrong, let alone why
     name = usable[0].names[usable[0].index]
-    if max(_largest(item.own) for item in usable) == 0.0:
+    if max(largest(item.own) for item in usable) == 0.0:
         return Cause(
             "zero",
             f"zero: backward returns zeros for `{name}`, but the function depends on it",
@@ -86,6 +73,8 @@ def diagnose(evidence: Sequence[Evidence]) -> Cause | None:
             f'if a surrogate is intended, declare it: surrogate = {{"{name}": "<expression>"}} '
             "on the class, or `surrogate:` in a spec",
         )
+    if not linear:
+        return _ignores(usable, name) or _not_linear(name)
     for hypothesis in (
         _sign,
         _scaled,
@@ -105,7 +94,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Cause | None:
 
 
 def _sign(evidence: Sequence[Evidence], name: str) -> Cause | None:
-    misfit = _misfit(evidence, [-item.own for item in evidence])
+    misfit = misfit_of(evidence, [-item.own for item in evidence])
     if misfit is None:
         return None
     return Cause(
@@ -119,14 +108,14 @@ def _sign(evidence: Sequence[Evidence], name: str) -> Cause | None:
 def _scaled(evidence: Sequence[Evidence], name: str) -> Cause | None:
     numerator = denominator = 0.0
     for item in evidence:
-        own, measured = _at(item, item.own), item.measured
+        own, measured = at(item, item.own), item.measured
         good = torch.isfinite(measured.abs())
         numerator += float((own[good].conj() * measured[good]).real.sum())
         denominator += float((own[good].conj() * own[good]).real.sum())
     if denominator == 0.0 or numerator == 0.0:
         return None
     factor = numerator / denominator
-    misfit = _misfit(evidence, [item.own * factor for item in evidence])
+    misfit = misfit_of(evidence, [item.own * factor for item in evidence])
     if misfit is None:
         return None
     shown = recognised(factor, evidence)
@@ -146,7 +135,7 @@ def _transposed(evidence: Sequence[Evidence], name: str) -> Cause | None:
         candidates = [item.own.mT for item in evidence]
     else:  # a (K, N) result squeezed into (N, K) by a reshape
         candidates = [item.own.reshape(*shape[:-2], shape[-1], shape[-2]).mT for item in evidence]
-    misfit = _misfit(evidence, candidates)
+    misfit = misfit_of(evidence, candidates)
     if misfit is None:
         return None
     return Cause(
@@ -162,9 +151,9 @@ def _conjugate(evidence: Sequence[Evidence], name: str) -> Cause | None:
     (of an elementwise function, whose cotangent has the gradient's shape)."""
     if not evidence[0].own.is_complex():
         return None
-    misfit = _misfit(evidence, [item.own.conj() for item in evidence])
+    misfit = misfit_of(evidence, [item.own.conj() for item in evidence])
     if misfit is None:
-        misfit = _misfit(evidence, [_factor_conjugated(item) for item in evidence])
+        misfit = misfit_of(evidence, [_factor_conjugated(item) for item in evidence])
     if misfit is None:
         return None
     return Cause(
@@ -189,7 +178,7 @@ def _swapped(evidence: Sequence[Evidence], name: str) -> Cause | None:
     for other, other_name in enumerate(first.names):
         if other == first.index or first.claimed[other].shape != first.own.shape:
             continue
-        misfit = _misfit(evidence, [item.claimed[other] for item in evidence])
+        misfit = misfit_of(evidence, [item.claimed[other] for item in evidence])
         if misfit is not None:
             return Cause(
                 "swapped",
@@ -235,53 +224,49 @@ def _ignores(evidence: Sequence[Evidence], name: str) -> Cause | None:
     )
 
 
+def _not_linear(name: str) -> Cause:
+    return Cause(
+        "not-linear",
+        f"not-linear: the gradient of `{name}` is not linear in grad_output, as a vector-Jacobian "
+        "product is: something clips, rectifies or rounds it, adds to it, or keeps state between "
+        "calls",
+        "multiply grad_output by the derivative and do nothing else to it: clip gradients in a "
+        "hook or in the optimizer",
+    )
+
+
 def _pattern(evidence: Sequence[Evidence], name: str) -> Cause | None:
     """What the wrong elements have in common, when most elements are right."""
-    item = evidence[0]
-    shape = tuple(item.own.shape)
-    wrong = wrong_elements(item)
-    count = int(wrong.sum())
-    if count == 0 or count > 0.5 * wrong.numel() or item.own.dim() == 0:
+    shape = tuple(evidence[0].own.shape)
+    wrong = {int(e) for item in evidence for e in item.elements[wrong_elements(item)]}
+    known = {int(e) for item in evidence for e in item.elements}
+    if not wrong or len(wrong) > 0.5 * len(known) or not shape:
         return None
-    positions = [unravel(int(e), shape) for e in item.elements[wrong]]
-    if count == 1:
+    positions = [unravel(e, shape) for e in sorted(wrong)]
+    if len(wrong) == 1:
         where = list(positions[0])
         return Cause(
             "one-element",
             f"one-element: only element {where} of `{name}` is wrong",
             f"look at how backward treats element {where} (a boundary, an index, a leftover)",
+            only=positions[0],
         )
     for axis in range(len(shape)):
         values = {position[axis] for position in positions}
         if len(values) == 1 and shape[axis] > 1:
-            at = values.pop()
-            named = "last" if at == shape[axis] - 1 else "first" if at == 0 else f"number {at}"
+            number = values.pop()
+            last = shape[axis] - 1
+            named = "last" if number == last else "first" if number == 0 else f"number {number}"
             return Cause(
                 "one-slice",
-                f"one-slice: only index {at} ({named}) along axis {axis} of `{name}` is wrong",
-                f"look at how backward treats index {at} of axis {axis}",
+                f"one-slice: only index {number} ({named}) along axis {axis} of `{name}` is wrong",
+                f"look at how backward treats index {number} of axis {axis}",
+                only=tuple(number if place == axis else None for place in range(len(shape))),
             )
     return None
 
 
 # -- helpers ---------------------------------------------------------------------------------------
-
-
-def wrong_elements(item: Evidence) -> torch.Tensor:
-    """True for every measured element that the returned gradient misses, bars allowed for."""
-    own, measured = _at(item, item.own), item.measured
-    floor = EXPLAINED * max(_largest(measured), _largest(own))
-    error = (own - measured).abs()
-    return torch.isfinite(measured.abs()) & (error > torch.clamp(BARS * item.bars, min=floor))
-
-
-def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
-    """The multi-index of position ``flat`` in a row-major tensor of ``shape``."""
-    index = []
-    for size in reversed(shape):
-        index.append(flat % size)
-        flat //= size
-    return tuple(reversed(index))
 
 
 def recognised(factor: float, evidence: Sequence[Evidence]) -> str:
@@ -299,40 +284,11 @@ def recognised(factor: float, evidence: Sequence[Evidence]) -> str:
     return f"{factor:.6g}"
 
 
-def _misfit(evidence: Sequence[Evidence], candidates: Sequence[torch.Tensor]) -> float | None:
-    """Largest relative deviation of the candidates from the measurement; None if unexplained."""
-    worst = 0.0
-    for item, candidate in zip(evidence, candidates, strict=True):
-        if candidate.shape != item.own.shape:
-            return None
-        measured = item.measured
-        good = torch.isfinite(measured.abs())
-        error = (_at(item, candidate) - measured).abs()[good]
-        top = _largest(measured)
-        if bool((error > torch.clamp(BARS * item.bars[good], min=EXPLAINED * top)).any()):
-            return None
-        if error.numel() and top > 0.0:
-            worst = max(worst, float(error.max()) / top)
-    return worst
-
-
-def _at(item: Evidence, gradient: torch.Tensor) -> torch.Tensor:
-    wide = torch.complex128 if gradient.is_complex() else torch.float64
-    flat = gradient.detach().reshape(-1).to(wide)
-    return flat[item.elements.to(flat.device)].cpu()
-
-
-def _largest(tensor: torch.Tensor) -> float:
-    finite = tensor.detach().abs()
-    finite = finite[torch.isfinite(finite)]
-    return float(finite.max()) if finite.numel() else 0.0
-
-
 def _vanishes(item: Evidence) -> bool:
     """Whether the measured derivative is zero everywhere, while backward returned something."""
     good = torch.isfinite(item.measured.abs())
     size = item.measured[good].abs()
-    negligible = EXPLAINED * _largest(item.own)
+    negligible = EXPLAINED * largest(item.own)
     return bool((size <= torch.clamp(BARS * item.bars[good], max=negligible)).all())
 
 

@@ -135,7 +135,10 @@ def difference(
             variance += 2.0 * (sigma * norm(wide_v)) ** 2
     if not math.isfinite(change) or not math.isfinite(variance):
         return None
-    predicted = real_dot(claimed, widened(plus) - widened(minus))
+    moved = widened(plus) - widened(minus)
+    if not bool(torch.isfinite(moved).all()):  # an infinite element stays where it is
+        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
+    predicted = real_dot(claimed, moved)
     width = 2.0 * h
     return Step(h, change / width, (change - predicted) / width, math.sqrt(variance) / width)
 
@@ -146,13 +149,19 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
     At the two finest steps truncation is negligible, so the scatter of neighbouring slopes is
     noise: the median over all directions of |D_k − D_{k−1}| / σ_k estimates κ. An op that claims
     float64 and computes in float32 inside shows here.
+
+    Slopes D = c / 2h divide by the nominal step, and scatter where x ± h·u is rounded (an input of
+    fewer digits than the outputs); residuals use the realised displacement, but scatter where the
+    claimed gradient is far too large. Neither is noise of f, so the smaller of the two counts.
     """
     ratios = []
     for steps in ladders:
         for coarse, fine in list(itertools.pairwise(steps))[-2:]:
             sigma = math.hypot(coarse.noise, fine.noise)
             if sigma > 0.0:
-                ratios.append(abs(fine.slope - coarse.slope) / sigma)
+                slopes = abs(fine.slope - coarse.slope)
+                residuals = abs(fine.residual - coarse.residual)
+                ratios.append(min(slopes, residuals) / sigma)
     if not ratios:
         return 1.0
     return max(1.0, statistics.median(ratios) / 0.6745)

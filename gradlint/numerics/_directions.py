@@ -6,6 +6,8 @@ the same in every run is blind to the errors that cancel along them.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from gradlint.numerics._products import norm, rms, widened
@@ -23,9 +25,17 @@ KINDS = ("aligned", "signs", "equalised", "gaussian")
 
 
 def move_scale(x: torch.Tensor) -> torch.Tensor:
-    """How far each element may move per unit step: its own magnitude, floored; float64."""
+    """How far each element may move per unit step: its own magnitude, floored; float64. Infinite
+    elements (masks) and NaN do not move."""
     magnitude = widened(x).abs()
     typical = rms(x)
+    if not math.isfinite(typical):
+        finite = torch.isfinite(magnitude)
+        if not bool(finite.any()):
+            return torch.zeros_like(magnitude)
+        scale = torch.zeros_like(magnitude)
+        scale[finite] = move_scale(widened(x)[finite])
+        return scale
     if typical == 0.0:
         return torch.ones_like(magnitude)
     return magnitude.clamp_min(SMALLEST_RELATIVE_MOVE * typical)

@@ -48,6 +48,8 @@ def measure_elements(
     kappa: float = 1.0,
     seed: int = 0,
     limit: int = MEASURE_ALL,
+    known: Sequence[int] | None = None,
+    sampled: int = SAMPLED,
 ) -> Elements:
     """Central differences of ⟨v, f⟩ by single elements of input ``index``.
 
@@ -59,6 +61,8 @@ def measure_elements(
         kappa: factor by which noise exceeds the ulp model.
         seed: of the random sample in large tensors.
         limit: tensors up to this size are measured whole.
+        known: wrong elements of a larger tensor, where they are known; default: look for them.
+        sampled: random elements of a larger tensor, besides those.
     """
     x = function.values[index]
     count = x.numel()
@@ -66,8 +70,10 @@ def measure_elements(
         chosen = list(range(count))
     else:
         generator = torch.Generator().manual_seed(seed)
-        sample = torch.randperm(count, generator=generator)[:SAMPLED].tolist()
-        chosen = sorted({*sample, *locate(function, index, cotangents, claimed, seed=seed)})
+        sample = torch.randperm(count, generator=generator)[:sampled].tolist()
+        if known is None:
+            known = locate(function, index, cotangents, claimed, seed=seed)
+        chosen = sorted({*sample, *known})
     evaluate = along(function, index)
     scale = move_scale(x).flatten()
     exponents = LADDER[working_bits(function, x)]
@@ -113,26 +119,14 @@ def locate(
     slope unexplained, the set is halved and both halves are looked at, worst first.
     """
     x = function.values[index]
-    generator = torch.Generator().manual_seed(seed)
-    u = function.projected(index, move_scale(x) * signs(x, generator))
-    evaluate = along(function, index)
-    exponents = LADDER[working_bits(function, x)][:3]
 
-    def unexplained(low: int, high: int) -> float:
-        part = torch.zeros_like(u)
-        part.view(-1)[low:high] = u.reshape(-1)[low:high]
-        steps = [
-            step
-            for e in exponents
-            if (step := difference(evaluate, x, part, cotangents, claimed, 2.0**-e)) is not None
-        ]
-        found = estimate(steps, 1.0)
-        if found is None:
-            return 0.0
-        return abs(found.residual) if abs(found.residual) > 3.0 * found.bar else 0.0
+    def between(low: int, high: int) -> float:
+        chosen = torch.zeros(x.shape, dtype=torch.bool)
+        chosen.view(-1)[low:high] = True
+        return unexplained(function, index, cotangents, claimed, chosen, seed=seed)
 
     wrong: list[int] = []
-    queue = [(unexplained(0, x.numel()), 0, x.numel())]
+    queue = [(between(0, x.numel()), 0, x.numel())]
     while queue and len(wrong) < LOCATED:
         queue.sort()
         size, low, high = queue.pop()
@@ -143,8 +137,34 @@ def locate(
             continue
         middle = (low + high) // 2
         for part in ((low, middle), (middle, high)):
-            queue.append((unexplained(*part), *part))
+            queue.append((between(*part), *part))
     return wrong
+
+
+def unexplained(
+    function: Map,
+    index: int,
+    cotangents: Sequence[torch.Tensor],
+    claimed: torch.Tensor,
+    chosen: torch.Tensor,
+    *,
+    seed: int,
+) -> float:
+    """The slope that the claimed gradient misses when only the elements ``chosen`` (boolean, the
+    shape of input ``index``) move, along ±1 signs; 0 where it is within its error bar."""
+    x = function.values[index]
+    generator = torch.Generator().manual_seed(seed)
+    u = function.projected(index, move_scale(x) * signs(x, generator)) * chosen.to(x.device)
+    evaluate = along(function, index)
+    steps = [
+        step
+        for e in LADDER[working_bits(function, x)][:3]
+        if (step := difference(evaluate, x, u, cotangents, claimed, 2.0**-e)) is not None
+    ]
+    found = estimate(steps, 1.0)
+    if found is None:
+        return 0.0
+    return abs(found.residual) if abs(found.residual) > 3.0 * found.bar else 0.0
 
 
 def _wide(x: torch.Tensor) -> torch.dtype:

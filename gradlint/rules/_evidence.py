@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from gradlint.diagnosis._causes import Cause, Evidence, diagnose, unravel, wrong_elements
+from gradlint.diagnosis._causes import Cause, diagnose
+from gradlint.diagnosis._evidence import EXPLAINED, Evidence, unravel, wrong_elements
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
-from gradlint.numerics._elements import measure_elements
-from gradlint.numerics._judge import Map
+from gradlint.numerics._elements import measure_elements, unexplained
+from gradlint.numerics._judge import Judgement, Map, Pair
+from gradlint.numerics._products import unit_roundoff, widened
+from gradlint.trace._problem import OpRaised
 
 #: Worst elements shown in a finding.
 SHOWN = 3
 
-#: Elements measured under the second cotangent, which only tests hypotheses.
+#: Up to this many elements, all are measured under the second cotangent too.
 SECOND_LOOK = 64
+
+#: Beyond, this many of the wrong ones and this many others.
+SECOND_WRONG = 8
+SECOND_SAMPLE = 24
+
+#: Units of the dtype's epsilon by which rounding may keep backward from being exactly linear
+#: (heuristic: 30 roundings; float32 inside float64 stays below :data:`EXPLAINED`).
+ROUNDINGS = 30.0
 
 
 @dataclass
@@ -43,16 +55,19 @@ def mismatch(
     """
     judgement = decision.judgement
     item = judgement.inputs[place]
-    evidence = []
-    for k in range(min(2, len(judgement.cotangents))):
+    evidence: list[Evidence] = []
+    # The cotangents under which the disagreement is clearest: a clamped gradient, say, may be
+    # right under others.
+    clearest = sorted(range(len(item.pairs)), key=lambda k: -_clarity(item.pairs[k]))[:2]
+    for rank, k in enumerate(clearest):
         claimed = judgement.gradients[k]
         elements = measure_elements(
             function,
             item.index,
             judgement.cotangents[k],
             claimed[item.index],
-            seed=seed + k,
-            **({} if k == 0 else {"limit": SECOND_LOOK}),
+            seed=seed + rank,
+            **_second_look(evidence[0]) if rank else {},
         )
         evidence.append(
             Evidence(
@@ -74,7 +89,60 @@ def mismatch(
         "resolution": item.resolution,
     }
     index = describe_elements(evidence[0], numbers)
-    return Mismatch(diagnose(evidence), numbers, index)
+    cause = diagnose(evidence, linear=is_linear(function, item.index, judgement, clearest))
+    if cause is not None and cause.only is not None and len(evidence[0].elements) < numel(evidence):
+        k = clearest[0]
+        claimed = judgement.gradients[k]
+        rest = torch.ones(function.values[item.index].shape, dtype=torch.bool)
+        rest[tuple(slice(None) if at is None else at for at in cause.only)] = False
+        if unexplained(
+            function, item.index, judgement.cotangents[k], claimed[item.index], rest, seed=seed
+        ):
+            cause = None  # other elements are wrong too: those measured were a sample
+    return Mismatch(cause, numbers, index)
+
+
+def numel(evidence: list[Evidence]) -> int:
+    """Elements of the input that the evidence is about."""
+    return evidence[0].own.numel()
+
+
+def is_linear(function: Map, index: int, judgement: Judgement, chosen: Sequence[int]) -> bool:
+    """Whether g(v − 2w) = g(v) − 2·g(w) for two of the cotangents that were judged, to within the
+    rounding of backward: true of every vector-Jacobian product."""
+    if len(chosen) < 2:
+        return True
+    first, second = chosen
+    mixed = [
+        v - 2 * w
+        for v, w in zip(judgement.cotangents[first], judgement.cotangents[second], strict=True)
+    ]
+    try:
+        found = function.pull(mixed)[index]
+    except OpRaised:
+        return True
+    g, h = (widened(judgement.gradients[k][index]) for k in chosen)
+    if found is None or found.shape != g.shape:
+        return True
+    size = float((g.abs() + 2.0 * h.abs()).max()) if g.numel() else 0.0
+    lowest = min((y.dtype for y in [found, *mixed]), key=lambda dtype: -unit_roundoff(dtype))
+    allowed = max(EXPLAINED, ROUNDINGS * unit_roundoff(lowest)) * size
+    return bool(((widened(found) - (g - 2.0 * h)).abs() <= allowed).all())
+
+
+def _clarity(pair: Pair) -> float:
+    if pair.h <= 0.0:
+        return 0.0
+    return pair.error / pair.bar if pair.bar > 0.0 else float("inf")
+
+
+def _second_look(first: Evidence) -> dict[str, Any]:
+    """How the second cotangent is looked at: it only tests hypotheses, and need not search for
+    wrong elements that are known."""
+    wrong = first.elements[wrong_elements(first)][:SECOND_WRONG].tolist()
+    if first.own.numel() <= SECOND_LOOK or not wrong:
+        return {"limit": SECOND_LOOK}
+    return {"limit": SECOND_LOOK, "known": wrong, "sampled": SECOND_SAMPLE}
 
 
 def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] | None:

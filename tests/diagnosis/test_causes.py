@@ -356,3 +356,27 @@ def test_a_missing_conjugate_is_measured():
         assert ".conj()" in cause.help
     other = diagnose(measured_evidence(torch.square, [z], lambda v, z: [v * z + 1], 0))
     assert other is None
+
+
+def test_bars_too_wide_to_tell_right_from_wrong_name_nothing():
+    true = pair_of(4, 3)
+    found = evidence_of(true, [-g for g in true])
+    for item in found:
+        item.bars.fill_(1e3)
+    assert diagnose(found) is None
+
+
+def test_a_backward_that_is_not_linear_is_called_nothing_else():
+    true = pair_of(4, 3)
+    found = evidence_of(true, [-g for g in true])
+    assert diagnose(found).slug == "sign"
+    assert diagnose(found, linear=False).slug == "not-linear"
+
+
+def test_a_pattern_must_hold_under_every_cotangent():
+    true = pair_of(4, 3)
+    one = evidence_of(true, [zero_at(g, 1, 2) for g in true])
+    assert diagnose(one).slug == "one-element"
+    assert diagnose(one).only == (1, 2)
+    other = evidence_of(true, [zero_at(true[0], 1, 2), zero_at(true[1], 3, 0)])
+    assert diagnose(other) is None

@@ -142,10 +142,7 @@ def test_noise_factor_measures_noise_beyond_one_rounding(kappa):
     for _ in range(40):
         draws = torch.randn(4, generator=generator, dtype=torch.float64).tolist()
         ladders.append(
-            [
-                Step(8.0**-k, 1.0 + kappa * 1e-12 * 8.0**k * draw, 0.0, 1e-12 * 8.0**k)
-                for k, draw in enumerate(draws)
-            ]
+            [Step(8.0**-k, 1.0 + scatter, scatter, 1e-12 * 8.0**k) for k, draw in enumerate(draws)]
         )
     assert kappa / 1.6 < noise_factor(ladders) < 1.6 * kappa + 1.0
 
@@ -196,3 +193,13 @@ def test_coarse_steps_that_alias_are_not_believed(frequency):
     steps = ladder(lambda t: torch.sin(frequency * t), x, x.abs(), claimed, exponents)
     found = estimate(steps, 1.0)
     assert abs(found.residual) <= found.bar
+
+
+def test_noise_factor_is_blind_to_rounded_displacements():
+    """Slopes that divide by a nominal step scatter where the input has few digits; residuals use
+    the realised displacement and do not."""
+    ladder = [
+        Step(8.0**-k, 1.0 + scatter, 0.0, 1e-12) for k, scatter in enumerate((0, 3e-3, -2e-3, 4e-3))
+    ]
+    assert noise_factor([ladder]) == 1.0
+    assert noise_factor([[Step(s.h, s.slope, 5.0 * s.slope, s.noise) for s in ladder]]) > 1e8

@@ -122,3 +122,11 @@ def test_cotangents_of_outputs_that_are_zero_or_infinite_are_finite():
 def test_product_norm():
     assert product_norm(torch.tensor([3.0, 0.0]), torch.tensor([1.0, 5.0])) == 3.0
     assert product_norm(torch.tensor([3j]), torch.tensor([4.0])) == 12.0
+
+
+def test_infinite_elements_do_not_move_and_the_others_move_as_without_them():
+    x = torch.tensor([1.0, float("-inf"), -2.0, float("nan"), 0.0], dtype=torch.float64)
+    scale = move_scale(x)
+    assert scale[[1, 3]].tolist() == [0.0, 0.0]
+    assert torch.equal(scale[[0, 2, 4]], move_scale(x[[0, 2, 4]]))
+    assert move_scale(torch.full((2,), float("inf"))).tolist() == [0.0, 0.0]

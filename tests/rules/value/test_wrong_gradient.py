@@ -102,7 +102,16 @@ FAULTS = [
     (matmul(swap=True), [(4, 4), (4, 4)], {"a", "b"}, "swapped", "`b`"),
     (exp_with(lambda ctx, g: ctx.saved_tensors[1]), [(3, 4)], {"x"}, "ignores-grad-output", ""),
     (exp_with(lambda ctx, g: g), [(3, 4)], {"x"}, "straight-through", "unchanged"),
-    (exp_with(lambda ctx, g: g.abs() * ctx.saved_tensors[1]), [(3, 4)], {"x"}, None, ""),
+    (exp_with(lambda ctx, g: g.abs() * ctx.saved_tensors[1]), [(3, 4)], {"x"}, "not-linear", ""),
+    (exp_with(lambda ctx, g: g * ctx.saved_tensors[1] + 0.3), [(5,)], {"x"}, "not-linear", ""),
+    (
+        exp_with(lambda ctx, g: (g * ctx.saved_tensors[1]).clamp(max=2.0)),
+        [(9,)],
+        {"x"},
+        "not-linear",
+        "",
+    ),
+    (exp_with(lambda ctx, g: g * ctx.saved_tensors[1].roll(1)), [(6,)], {"x"}, None, ""),
     (exp_with(wrong_last_column), [(4, 5)], {"x"}, "one-slice", "last"),
     (zero_one(7), [(4, 5)], {"x"}, "one-element", "[1, 2]"),
     (zero_one(1234), [(40, 50)], {"x"}, "one-element", "[24, 34]"),
@@ -257,3 +266,33 @@ def test_declared_surrogate_is_compared_exactly():
     wrong = outcome(Unclipped, sample((30, 4)))
     assert wrong.verdict == "fail"
     assert wrong.findings[0].input == "x"
+
+
+def test_two_wrong_elements_far_apart_are_not_one():
+    """Bisection finds both; the cause does not claim that one alone is wrong."""
+
+    def backward(ctx, grad_output):
+        _, y = ctx.saved_tensors
+        gradient = grad_output * y
+        gradient.view(-1)[[3, 1777]] = 0
+        return gradient
+
+    found = outcome(exp_with(backward), sample((40, 50)))
+    (finding,) = found.findings
+    assert finding.cause is None
+    assert {tuple(each["index"]) for each in finding.evidence["elements"][:2]} == {
+        (0, 3),
+        (35, 27),
+    }
+
+
+def test_a_clamp_that_only_some_cotangents_reach_is_no_wrong_element():
+    """Under one cotangent a single element is clamped: nothing is said of that element alone."""
+
+    def backward(ctx, grad_output):
+        _, y = ctx.saved_tensors
+        return (grad_output * y).clamp(-2.5, 2.5)
+
+    for seed in range(6):
+        for finding in outcome(exp_with(backward), sample((4, 5)), seed=seed).findings:
+            assert finding.cause == "not-linear"
