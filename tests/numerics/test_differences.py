@@ -141,8 +141,12 @@ def test_noise_factor_measures_noise_beyond_one_rounding(kappa):
     ladders = []
     for _ in range(40):
         draws = torch.randn(4, generator=generator, dtype=torch.float64).tolist()
+        noises = [1e-12 * 8.0**k for k in range(4)]
         ladders.append(
-            [Step(8.0**-k, 1.0 + scatter, scatter, 1e-12 * 8.0**k) for k, draw in enumerate(draws)]
+            [
+                Step(8.0**-k, 1.0 + kappa * d * s, kappa * d * s, s)
+                for k, (d, s) in enumerate(zip(draws, noises, strict=True))
+            ]
         )
     assert kappa / 1.6 < noise_factor(ladders) < 1.6 * kappa + 1.0
 
