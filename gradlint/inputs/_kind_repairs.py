@@ -78,6 +78,20 @@ def from_kinds(scene: Scene) -> Iterator[Plan]:
     for pattern, kinds, now in _WANTED:
         if re.search(pattern, text):
             yield from _changed(scene, kinds, now)
+    if re.search(r"unary [-+~]: '(?:tuple|list)'|unsupported operand .*'(?:tuple|list)'", text):
+        yield from _numbers(scene.plan)
+
+
+def _numbers(plan: Plan) -> Iterator[Plan]:
+    """All tuples of numbers become their first number: together, since they belong together."""
+    single = plan
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        value = guess.value if isinstance(guess, ValueGuess) else None
+        if isinstance(value, (tuple, list)) and value and isinstance(value[0], (int, float)):
+            kind = "int" if isinstance(value[0], int) else "float"
+            single = single.changed(name, ValueGuess(value[0], kind), 0.2)
+    if single is not plan:
+        yield single
 
 
 def _attribute(scene: Scene, kind: str, attribute: str) -> Iterator[Plan]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradlint.inputs._frames import Scene, evaluate
+from gradlint.inputs._frames import Frame, Scene, evaluate
 from gradlint.inputs._moves import rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 
@@ -16,6 +16,7 @@ _COUNTED = re.compile(
     r"(?:dimensions|ndim|rank|dim\(\))\s*"
     r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
 )
+_EXPAND = re.compile(r"expand\(.*?\{\[([\d, ]+)\]\}, size=\[([\d, ]+)\]\)")
 #: Axes that a proposal may have at most.
 _MOST = 6
 
@@ -42,25 +43,34 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
         for name in _suspects(scene):
             if rank_of(scene.plan, name):
                 yield with_rank(scene.plan, name, 0, 0.4)
+    yield from _expanded(scene)
     yield from _stated(scene)
 
 
-def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
-    """An input of another rank than the gradient returned for it takes the gradient's shape.
+def tensor_at(plan: Plan, index: int) -> str:
+    """The parameter that the engine means by ``index``: it counts tensors alone. Empty for
+    tensors inside a group."""
+    names = [name for name, _ in plan.tensors()]
+    return names[index] if index < len(names) and names[index] in plan.names else ""
 
-    With the same rank the gradient is wrong, not the input; a scalar fits any reduction.
+
+def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
+    """An input of more axes than the gradient returned for it takes the gradient's shape.
+
+    Only downwards, and not to a scalar: a gradient that was not reduced fits an input of more
+    axes, one that was reduced too far fits a scalar, and both would look right.
     """
-    plan, index = scene.plan, int(match.group(1))
+    plan, name = scene.plan, tensor_at(scene.plan, int(match.group(1)))
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
-    guess = plan.guesses[index] if index < len(plan.guesses) else None
-    if not isinstance(guess, TensorGuess) or len(guess.axes) == len(got) or 1 in got or not got:
+    guess = plan.guess(name) if name else None
+    if not isinstance(guess, TensorGuess) or len(guess.axes) <= len(got) or 1 in got or not got:
         return
     axes = []
     for position, size in enumerate(got):
         symbols = scene.labels.get(size, [])
         own = [symbol for symbol in symbols if symbol in guess.axes]
-        axes.append((own or symbols or [f"{plan.names[index]}.{position}'"])[0])
-    yield plan.changed(plan.names[index], replace(guess, axes=tuple(axes)), 0.2)
+        axes.append((own or symbols or [f"{name}.{position}'"])[0])
+    yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
 
 
 def _unpacking(scene: Scene) -> Iterator[Plan]:
@@ -74,9 +84,49 @@ def _unpacking(scene: Scene) -> Iterator[Plan]:
             continue
         for target in node.targets:
             if isinstance(target, (ast.Tuple, ast.List)):
+                yield from _unbound(scene, node.value, frame, len(target.elts))
                 for name in scene.named(node.value, frame):
                     if rank_of(scene.plan, name) is not None:
                         yield with_rank(scene.plan, name, len(target.elts), 0.1)
+
+
+def _unbound(scene: Scene, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:
+    """``x, y, z = t.unbind(-1)`` wants an axis of size three."""
+    for node in ast.walk(value):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("unbind")):
+            continue
+        method = not ast.unparse(node.func).startswith("torch.")
+        given = node.args[0 if method else 1 :] + [k.value for k in node.keywords]
+        known, axis = evaluate(given[0], frame) if given else (True, 0)
+        for name in scene.named(node, frame):
+            guess = scene.plan.guess(name)
+            if not known or not isinstance(guess, TensorGuess) or type(axis) is not int:
+                continue
+            if -len(guess.axes) <= axis < len(guess.axes):
+                symbol = guess.axes[axis]
+                if not symbol.startswith("="):
+                    yield scene.plan.sized(symbol, count, 0.1)
+
+
+def _expanded(scene: Scene) -> Iterator[Plan]:
+    """ "expand(torch.DoubleTensor{[6, 4]}, size=[4])": the tensor of the first shape wants the
+    second one."""
+    match = _EXPAND.search(scene.failure.text)
+    if match is None:
+        return
+    given, wanted = (
+        [int(number) for number in re.findall(r"\d+", part)] for part in match.groups()
+    )
+    for name, guess in scene.plan.tensors():
+        if [scene.sizes[axis] for axis in guess.axes] != given or len(wanted) >= len(given):
+            continue
+        axes = []
+        for size, position in zip(wanted, range(-len(wanted), 0), strict=True):
+            own = guess.axes[position]
+            axes.append(own if scene.sizes[own] == size else scene.labels.get(size, [own])[0])
+        current = scene.plan.guess(name)
+        if isinstance(current, TensorGuess):
+            yield scene.plan.changed(name, replace(current, axes=tuple(axes)), 0.15)
 
 
 def _axis_range(scene: Scene, rank: int, axis: int) -> Iterator[Plan]:

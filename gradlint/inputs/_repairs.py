@@ -14,7 +14,7 @@ from gradlint.inputs._frames import Scene
 from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._rank_repairs import from_ranks, like_gradient
+from gradlint.inputs._rank_repairs import from_ranks, like_gradient, tensor_at
 
 _LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
 #: Numbers that are positions, not sizes.
@@ -27,9 +27,28 @@ _POSITIONS = re.compile(
 def repairs(scene: Scene) -> Iterator[Plan]:
     """Plans that answer the failure of ``scene``, the most plausible first."""
     if match := GRADIENT.search(scene.failure.text):
-        # Tying sizes so that it fits would hide gradients that are transposed or swapped.
         yield from like_gradient(scene, match)
+        # Values tell a wrong gradient whose shape fits; but a missing reduction fits an input of
+        # higher rank and is right for it, so that no rank may rise for backward's sake.
+        name = tensor_at(scene.plan, int(match.group(1)))
+        yield from (plan for plan in _general(scene) if not _rises(scene.plan, plan, name))
         return
+    yield from _general(scene)
+
+
+def _rises(before: Plan, after: Plan, name: str) -> bool:
+    """Whether the tensor called ``name`` has more axes than before."""
+    if not name:
+        return False
+    old, new = before.guess(name), after.guess(name)
+    return (
+        isinstance(old, TensorGuess)
+        and isinstance(new, TensorGuess)
+        and len(new.axes) > len(old.axes)
+    )
+
+
+def _general(scene: Scene) -> Iterator[Plan]:
     yield from from_conditions(scene)
     yield from from_kinds(scene)
     yield from from_ranks(scene)

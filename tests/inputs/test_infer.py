@@ -100,23 +100,6 @@ def test_a_broken_backward_gets_no_scalars():
     assert shapes(sample) == [(3, 4)]
 
 
-class Swapped(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x @ weight.mT
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, weight = ctx.saved_tensors
-        return grad.mT @ x, grad @ weight
-
-
-def test_swapped_gradients_get_no_equal_shapes():
-    (sample,) = inferred(Swapped)
-    assert shapes(sample) == [(3, 4), (5, 4)]
-
-
 class OneTooFew(Function):
     @staticmethod
     def forward(ctx, x, y):
