@@ -52,6 +52,47 @@ def test_a_right_op_passes(inputs: object) -> None:
     assert report.to_dict()["gradlint"]
 
 
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_sparse_outputs_are_judged_by_their_elements(layout: torch.layout) -> None:
+    def op(x: torch.Tensor) -> torch.Tensor:
+        return (x * x).to_sparse(layout=layout)
+
+    report = gradlint.check(op, (X.reshape(2, 2),), seed=3)
+    assert report.ok, report.findings
+    assert report.targets[0].gradcheck.verdict == "pass"
+
+
+def test_keyword_arguments_of_apply() -> None:
+    report = gradlint.check(lambda x: Square.apply(x=x), (X,), seed=3)
+    assert report.ok, report.findings
+    assert {"GL101", "GL102", "GL104", "GL201"} <= {
+        check.code for check in report.targets[0].checks if check.verdict == "pass"
+    }
+
+
+class Once(torch.autograd.Function):
+    """A backward that works once a graph, which torch's check does not bear."""
+
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            ctx.x = x.detach().requires_grad_()
+            ctx.y = ctx.x * ctx.x
+        return ctx.y.detach()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.autograd.grad(ctx.y, ctx.x, grad_output)
+
+
+def test_torch_comes_to_no_verdict_where_its_way_of_calling_raises() -> None:
+    target = gradlint.check(Once, (X,), seed=3, order=1).targets[0]
+    assert target.verdict == "pass"
+    assert target.gradcheck.verdict == "fail"
+    assert "a second time" in target.gradcheck.message
+    assert target.gradcheck.agreement.startswith("no verdict on the values")
+
+
 def test_a_wrong_op_fails() -> None:
     report = gradlint.check(Half, (X,), seed=3, select="GL401")
     assert not report.ok

@@ -153,8 +153,8 @@ def check(
     )
     with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
         run = running.execute(targets, settings, on_progress=on_progress)
-    if run.usage and not run.report.targets:
-        outputs = [(format, path) for format, path in outputs if format == "json"]
+    if run.empty:
+        outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     for format, path in outputs:
         _write(run.report, format, path, color=color, verbose=verbose, quiet=quiet)
     _tell(run, debug=debug)
@@ -196,10 +196,10 @@ def _write(
 
 
 def _tell(run: Run, *, debug: bool) -> None:
-    for error in run.usage:
+    for error in {str(error): error for error in run.usage}.values():
         _console.print_error(error)
     for text in run.internal:
+        what, _, traceback = text.partition("\n")
         if debug:
-            _console.write(text + "\n", sys.stderr)
-        lines = [line for line in text.splitlines() if line.strip()]
-        _console.print_internal(lines[-1] if lines else "no traceback", debug=debug)
+            _console.write(traceback + "\n", sys.stderr)
+        _console.print_internal(what, debug=debug)

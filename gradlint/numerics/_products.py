@@ -16,8 +16,8 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """``tensor`` with every element in place: sparse layouts are unpacked."""
-    return tensor if tensor.layout == torch.strided else tensor.to_dense()
+    """``tensor`` with every element in place: sparse layouts are unpacked; nested ones stay."""
+    return tensor if tensor.layout == torch.strided or tensor.is_nested else tensor.to_dense()
 
 
 def all_finite(tensor: torch.Tensor) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd.gradcheck import GradcheckError
 
 from gradlint.report import TorchVerdict
 from gradlint.trace._problem import OpRaised
@@ -34,6 +36,13 @@ ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
     torch.float16: {"eps": 1e-1, "atol": 5e-2, "rtol": 5e-2},
     torch.bfloat16: {"eps": 2e-1, "atol": 1.5e-1, "rtol": 1.5e-1},
 }
+
+#: In the texts by which torch says that the numbers differ.
+_NUMBERS = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
+
+#: Said where torch fails an op whose numbers gradlint confirmed, for another reason than these.
+BESIDE = "that is not about the values, which gradlint confirmed"
+RAISED = "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"
 
 
 def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
@@ -77,6 +86,7 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     check: Callable[..., bool] = getattr(torch.autograd, name)
     arguments: dict[str, Any] = dict(ARGUMENTS.get(_real(inputs), {}))
     arguments["fast_mode"] = not slow
+    raised = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -84,7 +94,12 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
             verdict = TorchVerdict(mode, "pass")
         except Exception as error:
             verdict = TorchVerdict(mode, "fail", _first_line(error))
-    if subject.op.intent.surrogate and verdict.verdict == "fail" and ours == "pass":
+            raised = not isinstance(error, GradcheckError)
+    if verdict.verdict == "fail" and ours == "pass" and raised:
+        verdict.agreement = RAISED
+    elif verdict.verdict == "fail" and ours == "pass" and not _NUMBERS.search(verdict.message):
+        verdict.agreement = BESIDE
+    elif subject.op.intent.surrogate and verdict.verdict == "fail" and ours == "pass":
         verdict.agreement = "gradlint is right: a surrogate is declared, which gradcheck can't know"
     else:
         verdict.agreement = _agreement(name, mode, verdict.verdict, ours)

@@ -12,7 +12,7 @@ from gradlint.running._findings import Scene, final_finding
 from gradlint.running._job import Job
 from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
-from gradlint.running._task import Task, usage_error
+from gradlint.running._task import Task, error_line, usage_error
 from gradlint.targets import OpRef
 
 
@@ -81,8 +81,7 @@ class CallTask:
         if self.usage is not None:
             raise self.usage
         if self.internal is not None:
-            text = self.internal["text"].splitlines()[:1]
-            what = f"internal error of gradlint: {self.internal['type']}: {''.join(text)}"
+            what = f"internal error of gradlint: {error_line(self.internal)}"
             raise WorkerFailed(None, self.internal["traceback"], what)
         if self.finding is not None:
             raise WorkerFailed(self.finding)

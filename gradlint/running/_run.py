@@ -27,6 +27,12 @@ Progress = Callable[[int, int, TargetReport], None]
 #: Seconds in which a worker must have said what devices there are.
 _DEVICES_TIMEOUT = 120.0
 
+#: What is said of a file, module or folder in which there was nothing to check.
+NO_OPERATOR = (
+    "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
+    "sample_inputs); a plain callable or module is named: path/file.py:Name"
+)
+
 
 @dataclass
 class Run:
@@ -35,7 +41,7 @@ class Run:
     Args:
         report: what is known of every target, also after an interruption.
         usage: mistakes of the user's (exit code 2).
-        internal: tracebacks of gradlint's own failures (exit code 3).
+        internal: gradlint's own failures (exit code 3): a line that says what, then the traceback.
     """
 
     report: Report
@@ -52,6 +58,13 @@ class Run:
         if self.usage:
             return 2
         return self.report.exit_code
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was found out beside the user's mistakes: there is nothing to report."""
+        return bool(self.usage) and not any(
+            target.findings or target.checks or target.samples for target in self.report.targets
+        )
 
 
 class ExpandTask:
@@ -80,13 +93,15 @@ class ExpandTask:
         call = self._call
         if call.result is not None:
             self.tasks = self._plan.tasks_for(call.result)
+            if not call.result:
+                self._plan.empty[self._ref.target] = NO_OPERATOR
             return list(self.tasks)
         self.report = report = TargetReport(self._ref.target, verdict="error")
         if call.usage is not None:
             self._plan.trouble.usage.append(call.usage)
             report.notes.append(str(call.usage))
         elif call.internal is not None:
-            self._plan.trouble.internal.append(call.internal["traceback"])
+            self._plan.trouble.add_internal(self._ref.target, call.internal)
             report.notes.append("internal error of gradlint")
         elif call.finding is not None:
             report.findings.append(call.finding)
@@ -106,6 +121,7 @@ class _Plan:
         self.settings = settings
         self.trouble = trouble
         self.memory_mb: int | None = None
+        self.empty: dict[str, str] = {}
         self._examine = examine
         self._on_progress = on_progress
         self._seen: set[tuple[str, str, str]] = set()
@@ -194,7 +210,7 @@ def execute(
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
         plan.settings = _with_present_devices(settings, report)
-        refs = _resolved(targets, plan.settings, trouble)
+        refs = _resolved(targets, plan)
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
@@ -209,6 +225,7 @@ def execute(
     except KeyboardInterrupt:
         report.interrupted = True
     report.targets = plan.reports()
+    report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started
     return Run(report, trouble.usage, trouble.internal)
 
@@ -242,13 +259,17 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _resolved(targets: Sequence[str], settings: Settings, trouble: Trouble) -> list[OpRef]:
+def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:
     refs: list[OpRef] = []
     for target in targets:
         try:
-            refs += resolve(target, settings)
+            found = resolve(target, plan.settings)
         except GradlintError as error:
-            trouble.usage.append(error)
+            plan.trouble.usage.append(error)
+            continue
+        if not found:
+            plan.empty[target] = NO_OPERATOR
+        refs += found
     return refs
 
 

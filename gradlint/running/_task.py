@@ -28,10 +28,15 @@ EXAMINE = "gradlint.rules._examine:examine"
 
 @dataclass
 class Trouble:
-    """What went wrong beside the ops: the user's mistakes, and gradlint's own."""
+    """What went wrong beside the ops: the user's mistakes, and gradlint's own (a line that says
+    what, then the traceback)."""
 
     usage: list[GradlintError] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
+
+    def add_internal(self, target: str, payload: dict[str, Any]) -> None:
+        """Add what a worker told of a failure of gradlint's own on ``target``."""
+        self.internal.append(f"{target}: {error_line(payload)}\n{payload['traceback']}")
 
 
 class Task(Protocol):
@@ -136,10 +141,10 @@ class TargetTask:
             self._collector.op_raised(payload["phase"], payload["type"], payload["text"])
             return False
         if kind == "internal" and ending.killed is None:
-            self._trouble.internal.append(f"{self.ref.target}: {payload['traceback']}")
+            self._trouble.add_internal(self.ref.target, payload)
             self.report.notes.append(
                 f"internal error of gradlint in {_running(self._collector.current)}: "
-                f"{payload['type']}: {payload['text'].splitlines()[0] if payload['text'] else ''}"
+                f"{error_line(payload)}"
             )
             return False
         return self._add(self._finding(ending))
@@ -188,6 +193,12 @@ class TargetTask:
         self.report.duration_s = time.monotonic() - self._started
         if self._finished is not None:
             self._finished(self.report)
+
+
+def error_line(payload: dict[str, Any]) -> str:
+    """Type and first line of an exception that a worker told about."""
+    lines = payload["text"].splitlines()
+    return f"{payload['type']}: {lines[0]}" if lines else str(payload["type"])
 
 
 def usage_error(payload: dict[str, Any]) -> GradlintError:

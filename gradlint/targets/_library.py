@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from inspect import Parameter, Signature
 from typing import Any, Optional
 
@@ -27,7 +28,7 @@ def load_library(path: str) -> Op:
     packet = _get(getattr(torch.ops, namespace), name)
     if packet is None:
         near = [f"torch.ops.{op}" for op in _like(namespace, name)]
-        raise TargetError(f"no op `{path}` is registered", hint=suggest(near, _IMPORT) or _IMPORT)
+        raise TargetError(f"no op `{path}` is registered", hint=suggest(near, _IMPORT))
     found = packet
     if overload:
         names = packet.overloads()
@@ -98,7 +99,7 @@ def signature_of_schema(schema: Any) -> Signature:
             optional = optional or default is not Parameter.empty
         parameters.append(
             Parameter(
-                argument.name if argument.name.isidentifier() else f"{argument.name}_",
+                _parameter_name(argument.name),
                 kind,
                 default=default,
                 annotation=_annotation(str(argument.type)),
@@ -109,6 +110,11 @@ def signature_of_schema(schema: Any) -> Signature:
         return Signature(parameters)
     except ValueError:
         return inspect.signature(lambda *args, **kwargs: None)
+
+
+def _parameter_name(name: str) -> str:
+    # aten::uniform has an argument called ``from``.
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"{name}_"
 
 
 def expand_namespace(ref: OpRef) -> list[OpRef]:
@@ -147,7 +153,11 @@ def _like(namespace: str, name: str) -> list[str]:
     same = {op.partition(".")[2]: op for op in registered if op.startswith(f"{namespace}.")}
     found = [same[other] for other in nearest(name, same)]
     elsewhere = [op for op in registered if op.partition(".")[2] == name]
-    return (found or sorted(elsewhere) or nearest(f"{namespace}.{name}", registered))[:3]
+    # Where the whole namespace is missing, names that look alike elsewhere only mislead.
+    spaces = {op.partition(".")[0] for op in registered}
+    alike = [] if namespace in spaces else nearest(namespace, spaces)
+    elsewhere += [f"{space}.{name}" for space in alike if f"{space}.{name}" in registered]
+    return (found or sorted(set(elsewhere)))[:3]
 
 
 def _annotation(text: str) -> Any:

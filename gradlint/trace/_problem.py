@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.inputs import map_tensors
+from gradlint.numerics._products import dense
 from gradlint.trace._phase import phase
 
 if TYPE_CHECKING:
@@ -291,7 +292,7 @@ class Problem:
 
     def _outputs(self, name: str, value: Any) -> Iterator[Output]:
         if isinstance(value, torch.Tensor):
-            yield Output(name, value)
+            yield Output(name, dense(value))
         elif isinstance(value, (list, tuple)):
             for index, part in enumerate(value):
                 yield from self._outputs(f"{name}[{index}]", part)

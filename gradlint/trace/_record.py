@@ -134,18 +134,11 @@ def _cotangent(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
     wide = torch.complex128 if like.is_complex() else torch.float64
 
-    def normal(shape: torch.Size) -> torch.Tensor:
-        drawn = torch.randn(shape, generator=generator, dtype=wide)
-        return drawn.to(device=like.device, dtype=like.dtype)
-
-    if like.layout == torch.strided and not like.is_nested:
-        return normal(like.shape)
-    if like.layout == torch.sparse_coo:
-        filled = like.coalesce()
-        values = normal(filled.values().shape)
-        return torch.sparse_coo_tensor(filled.indices(), values, filled.shape)
-    # Other layouts have no common way to be filled at random: the output itself is as good as any.
-    return like.clone()
+    if like.is_nested:
+        # It can't be filled at random by its shape: the output itself is as good as any.
+        return like.clone()
+    drawn = torch.randn(like.shape, generator=generator, dtype=wide)
+    return drawn.to(device=like.device, dtype=like.dtype)
 
 
 @contextmanager
@@ -166,8 +159,9 @@ def _watch_apply() -> Iterator[list[_Applied]]:
         try:
             nodes = [part.grad_fn for part in parts if isinstance(part, torch.Tensor)]
             node = next((n for n in nodes if getattr(n, "_forward_cls", None) is cls), None)
-            metas = tuple(_meta(value) for value in args)
-            applied.append(_Applied(cls, node, metas, tuple(map(id, args))))
+            given = _in_order(cls, args, kwargs)
+            metas = tuple(_meta(value) for value in given)
+            applied.append(_Applied(cls, node, metas, tuple(map(id, given))))
         except Exception:  # tensor subclasses may refuse anything; the op must not suffer from it
             return returned
         return returned
@@ -183,6 +177,15 @@ def _watch_apply() -> Iterator[list[_Applied]]:
             del base.apply
         else:
             base.apply = before
+
+
+def _in_order(function: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of ``apply`` in the order of backward's gradients: that of forward."""
+    signature = _forward_signature(function) if kwargs else None
+    if signature is None:
+        return args
+    bound = signature.bind(*args, **kwargs)
+    return (*bound.args, *bound.kwargs.values())
 
 
 def _meta(value: Any) -> TensorMeta | None:
@@ -242,7 +245,9 @@ def _entry(problem: Problem, node: Any, applied: list[_Applied], slots: dict[int
     function = node._forward_cls
     needs = tuple(bool(flag) for flag in node.needs_input_grad)
     call = next((item for item in applied if item.node is node), None)
-    if call is None:
+    if call is not None and len(call.metas) != len(needs):
+        call = None
+    elif call is None:
         # In-place on a view: the output's grad_fn is a CopySlices around the node.
         same = [i for i in applied if i.function is function and len(i.metas) == len(needs)]
         call = same[0] if len(same) == 1 else None

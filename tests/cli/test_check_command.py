@@ -101,6 +101,26 @@ def test_one_wrong_target_among_others(folder: Path) -> None:
 def test_nothing_to_check(folder: Path) -> None:
     done = gradlint(folder, "check", "empty")
     assert done.returncode == 5, done.stdout + done.stderr
+    assert done.stdout.startswith("Nothing was checked.\nSkipped: empty: holds no operator")
+    (folder / "plain.py").write_text("x = 1\n")
+    done = gradlint(folder, "check", "plain.py", "empty")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "Skipped: empty, plain.py: holds no operator" in done.stdout
+
+
+def test_a_mistake_is_told_once(folder: Path) -> None:
+    (folder / "five.py").write_text("def five():\n    return 5\n")
+    done = gradlint(folder, "check", "ops.py", "--inputs", "five.py:five")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("it gave an int, 5") == 1
+    assert done.stderr.count("error:") == 1
+    done = gradlint(
+        folder, "check", "ops.py", "--inputs", "five.py:five", "--output-format", "json"
+    )
+    assert done.returncode == 2
+    targets = json.loads(done.stdout)["targets"]
+    assert [(item["verdict"], item["findings"]) for item in targets] == [("error", [])] * 2
+    assert all("it gave an int, 5" in item["notes"][0] for item in targets)
 
 
 def test_an_absent_device(folder: Path) -> None:

@@ -221,6 +221,8 @@ def test_registered_ops(write):
         "self",
         "negative_slope",
     ]
+    # ``from`` is a name that only Python reserves.
+    assert "from_" in loaded("torch.ops.aten.random.from").signature.parameters
     op = loaded("torch.ops.aten.sum.dim_IntList")
     assert (op.kind, op.name) == ("library", "sum")
     assert op.signature.parameters["keepdim"].default is False

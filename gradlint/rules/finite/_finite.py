@@ -19,14 +19,11 @@ SHRINK = 0.01
 
 def values_of(tensor: torch.Tensor) -> torch.Tensor | None:
     """``tensor`` dense and detached; None where it holds no floating values to look at."""
-    import torch
+    from gradlint.numerics._products import dense
 
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.device.type == "meta":
         return None
-    dense = tensor.detach()
-    if dense.is_nested:
-        return None
-    return dense if dense.layout == torch.strided else dense.to_dense()
+    return None if tensor.is_nested else dense(tensor.detach())
 
 
 def inputs_finite(subject: Subject) -> bool:
