@@ -63,7 +63,11 @@ def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
     plan, name = scene.plan, tensor_at(scene.plan, int(match.group(1)))
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
     guess = plan.guess(name) if name else None
-    if not isinstance(guess, TensorGuess) or len(guess.axes) <= len(got) or 1 in got or not got:
+    if not isinstance(guess, TensorGuess) or 1 in got or not got:
+        return
+    # A square gradient of a matrix that is not: recurrent weights. No transposition looks so.
+    square = len(set(got)) < len(got)
+    if len(guess.axes) < len(got) or (len(guess.axes) == len(got) and not square):
         return
     axes = []
     for position, size in enumerate(got):

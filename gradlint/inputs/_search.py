@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import Trial, attempt
+from gradlint.inputs._attempt import GRADIENT, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
@@ -205,7 +205,7 @@ class Search:
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
             scene = Scene(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
-            most = 99 if "square" in trial.failure.text else plan.squares()
+            most = 99 if _wants_square(trial.failure.text) else plan.squares()
             yield from (child for child in repairs(scene) if child.squares() <= most)
         elif trial.score == 4:
             yield from _domains(plan)
@@ -228,6 +228,13 @@ class Search:
                 if guess != plan.guesses[index]:
                     extra = max(cost - shares[index], 0.0) + near
                     yield plan.changed(name, guess, extra, cost)
+
+
+def _wants_square(text: str) -> bool:
+    """Whether an error asks for equal sizes: in words, or by a gradient that has them."""
+    found = GRADIENT.search(text)
+    sizes = re.findall(r"\d+", found.group(2)) if found else []
+    return "square" in text or len(set(sizes)) < len(sizes)
 
 
 def linked(plan: Plan) -> Plan:
@@ -253,12 +260,13 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
     # backward can't be told from a right one. Axes are tied for its sake only when it said so.
     if not node.kin and len(plan.symbols()) < len(known.symbols()):
         return False
-    return plan.cost <= known.cost + _STRETCH and not _blunter(plan, known)
+    return plan.cost <= known.cost + _STRETCH and not _blunter(plan, known, before)
 
 
-def _blunter(plan: Plan, known: Plan) -> bool:
+def _blunter(plan: Plan, known: Plan, before: Trial) -> bool:
     """Whether ``plan`` has more equal sizes, or scalars where ``known`` has none."""
-    if plan.squares() > known.squares():
+    asked = before.failure is not None and _wants_square(before.failure.text)
+    if plan.squares() > known.squares() and not asked:
         return True
     if len(set(plan.pool)) == 1 < len(set(known.pool)):
         return True
