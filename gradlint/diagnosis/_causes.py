@@ -24,7 +24,20 @@ from gradlint.diagnosis._evidence import (
     wrong_elements,
 )
 
-__all__ = ["Cause", "Evidence", "diagnose", "recognised", "unravel", "wrong_elements"]
+__all__ = [
+    "CONSTANT",
+    "LINEAR",
+    "NOT_LINEAR",
+    "Cause",
+    "Evidence",
+    "diagnose",
+    "recognised",
+    "unravel",
+    "wrong_elements",
+]
+
+#: How backward responds to its cotangents.
+LINEAR, CONSTANT, NOT_LINEAR = "linear", "constant", "not linear"
 
 
 @dataclass(frozen=True)
@@ -47,13 +60,13 @@ class Cause:
     only: tuple[int | None, ...] | None = None
 
 
-def diagnose(evidence: Sequence[Evidence], *, linear: bool = True) -> Cause | None:
+def diagnose(evidence: Sequence[Evidence], *, response: str = LINEAR) -> Cause | None:
     """The first cause, in order of specificity, that explains all of ``evidence``; else None.
 
     Args:
         evidence: under independent cotangents.
-        linear: whether backward was seen to be linear in its cotangents. Where it is not, what
-            explains two of them need not explain a third, and only that is said.
+        response: how backward was seen to respond to further cotangents. Where it is not linear
+            in them, what explains two need not explain a third, and only that is said.
     """
     usable = [item for item in evidence if bool(torch.isfinite(item.measured).any())]
     if not usable or misfit_of(usable, [item.own for item in usable]) is not None:
@@ -73,8 +86,10 @@ def diagnose(evidence: Sequence[Evidence], *, linear: bool = True) -> Cause | No
             f'if a surrogate is intended, declare it: surrogate = {{"{name}": "<expression>"}} '
             "on the class, or `surrogate:` in a spec",
         )
-    if not linear:
-        return _ignores(usable, name) or _not_linear(name)
+    if response == CONSTANT:
+        return _ignores(usable, name)
+    if response == NOT_LINEAR:
+        return _not_linear(name)
     for hypothesis in (
         _sign,
         _scaled,

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from gradlint.diagnosis._causes import Cause, diagnose
-from gradlint.diagnosis._evidence import EXPLAINED, Evidence, unravel, wrong_elements
+from gradlint.diagnosis._causes import CONSTANT, LINEAR, NOT_LINEAR, Cause, diagnose
+from gradlint.diagnosis._evidence import EXPLAINED, Evidence, largest, unravel, wrong_elements
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
 from gradlint.numerics._elements import measure_elements, unexplained
@@ -89,7 +89,7 @@ def mismatch(
         "resolution": item.resolution,
     }
     index = describe_elements(evidence[0], numbers)
-    cause = diagnose(evidence, linear=is_linear(function, item.index, judgement, clearest))
+    cause = diagnose(evidence, response=response(function, evidence, judgement, clearest))
     if cause is not None and cause.only is not None and len(evidence[0].elements) < numel(evidence):
         k = clearest[0]
         claimed = judgement.gradients[k]
@@ -107,27 +107,33 @@ def numel(evidence: list[Evidence]) -> int:
     return evidence[0].own.numel()
 
 
-def is_linear(function: Map, index: int, judgement: Judgement, chosen: Sequence[int]) -> bool:
-    """Whether g(v − 2w) = g(v) − 2·g(w) for two of the cotangents that were judged, to within the
-    rounding of backward: true of every vector-Jacobian product."""
+def response(
+    function: Map, evidence: Sequence[Evidence], judgement: Judgement, chosen: Sequence[int]
+) -> str:
+    """How backward responds to its cotangents: :data:`LINEAR`, as every vector-Jacobian product,
+    where g(v − 3w) = g(v) − 3·g(w) to within rounding; :data:`CONSTANT` where g(v − 3w) is g(v)
+    and g(w); else :data:`NOT_LINEAR`. (Three times: where v and w have a sign in common, v − 3w
+    has the other.)"""
     if len(chosen) < 2:
-        return True
-    first, second = chosen
-    mixed = [
-        v - 2 * w
-        for v, w in zip(judgement.cotangents[first], judgement.cotangents[second], strict=True)
-    ]
+        return LINEAR
+    index = evidence[0].index
+    mixed = [v - 3 * w for v, w in zip(*(judgement.cotangents[k] for k in chosen), strict=True)]
     try:
         found = function.pull(mixed)[index]
     except OpRaised:
-        return True
+        return LINEAR
     g, h = (widened(judgement.gradients[k][index]) for k in chosen)
-    if found is None or found.shape != g.shape:
-        return True
-    size = float((g.abs() + 2.0 * h.abs()).max()) if g.numel() else 0.0
+    if found is None or found.shape != g.shape or not g.numel():
+        return LINEAR
+    got = widened(found)
     lowest = min((y.dtype for y in [found, *mixed]), key=lambda dtype: -unit_roundoff(dtype))
-    allowed = max(EXPLAINED, ROUNDINGS * unit_roundoff(lowest)) * size
-    return bool(((widened(found) - (g - 2.0 * h)).abs() <= allowed).all())
+    share = max(EXPLAINED, ROUNDINGS * unit_roundoff(lowest))
+    true = max(largest(item.measured) for item in evidence)
+    allowed = share * max(float((g.abs() + 3.0 * h.abs()).max()), true)
+    if bool(((got - (g - 3.0 * h)).abs() <= allowed).all()):
+        return LINEAR
+    same = ((got - g).abs() <= allowed) & ((h - g).abs() <= allowed)
+    return CONSTANT if bool(same.all()) else NOT_LINEAR
 
 
 def _clarity(pair: Pair) -> float:

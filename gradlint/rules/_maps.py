@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.numerics._directions import cotangent
-from gradlint.numerics._judge import DIFFERS, Map, Projection, judge
+from gradlint.numerics._judge import DIFFERS, Map, judge
 from gradlint.numerics._products import dense, norm, rms, unit_roundoff, widened
+from gradlint.rules._domain import projections
 from gradlint.trace._problem import OpRaised, Problem
-
-#: Domain of a sample whose matrices equal their (conjugate) transposes, as `inputs` words it.
-SYMMETRIC = "symmetric positive definite"
 
 
 def first_order(problem: Problem) -> Map:
@@ -42,21 +40,6 @@ def first_order(problem: Problem) -> Map:
         return [None if grad is None else dense(grad) for grad in found]
 
     return Map(problem.values(), outputs, evaluate, pull_at, project=projections(problem))
-
-
-def projections(problem: Problem) -> list[Projection | None]:
-    """For each input, how directions are kept inside its domain: symmetric matrices move
-    symmetrically, since ops on them may read one triangle or both."""
-    domains = problem.sample.domains
-    return [
-        symmetric if domains.get(item.name) == SYMMETRIC and item.value.dim() >= 2 else None
-        for item in problem.inputs
-    ]
-
-
-def symmetric(direction: torch.Tensor) -> torch.Tensor:
-    """The Hermitian part of a direction of matrices."""
-    return (direction + direction.mH) / 2
 
 
 def differentiable_names(problem: Problem) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from gradlint.diagnosis._causes import (
+    NOT_LINEAR,
     Evidence,
     diagnose,
     recognised,
@@ -370,7 +371,7 @@ def test_a_backward_that_is_not_linear_is_called_nothing_else():
     true = pair_of(4, 3)
     found = evidence_of(true, [-g for g in true])
     assert diagnose(found).slug == "sign"
-    assert diagnose(found, linear=False).slug == "not-linear"
+    assert diagnose(found, response=NOT_LINEAR).slug == "not-linear"
 
 
 def test_a_pattern_must_hold_under_every_cotangent():
