@@ -120,6 +120,9 @@ class Search:
                 if trial.score == 6 or trial.contract:
                     break
             bonus = node.bonus + self._gain(node, trial)
+            if best is not None and best[0] is plan:
+                # What backward says of inputs that forward takes is worth more than other inputs.
+                bonus = max(bonus, plan.cost)
             reach = max(trial.progress, node.reach)
             kin = node.kin or trial.score >= 3
             text = str(trial.failure) if trial.failure else ""
