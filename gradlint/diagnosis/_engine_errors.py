@@ -42,7 +42,11 @@ def explain(error: BaseException) -> Explanation | None:
 
     Safe on exceptions whose ``__str__`` raises.
     """
-    text = error_text(error)
+    return explain_text(error_text(error))
+
+
+def explain_text(text: str) -> Explanation | None:
+    """The explanation of an error of which only the text is left."""
     for slug, pattern, meaning, fix in _compiled():
         if pattern.search(text):
             return Explanation(slug, meaning, fix, text)

@@ -274,6 +274,21 @@ _FUNCTION = (
         "split forward: `forward(*args)` computes, `setup_context(ctx, inputs, output)` saves",
     ),
     (
+        "forward-called-directly",
+        r"forward\(\) missing \d+ required positional argument",
+        "forward got too few arguments: it was called directly, without the `ctx` that only "
+        "`apply` passes, or `apply` was called with too few",
+        "call `MyFunction.apply(...)` with all of forward's arguments except `ctx`",
+    ),
+    (
+        "context-used-as-tensor",
+        r"unsupported operand type\(s\) for .*'\w+Backward'|"
+        r"must be Tensor, not \w+Backward|bad operand type for .*'\w+Backward'",
+        "forward computes with its first parameter, which is the context: `ctx` is missing",
+        "write `forward(ctx, ...)`, or define `setup_context(ctx, inputs, output)`, which makes "
+        "forward take the arguments alone",
+    ),
+    (
         "context-parameter-mismatch",
         r"missing a required argument: '|"
         r"(forward|backward|vjp|setup_context|<lambda>)\(\) "

@@ -98,7 +98,8 @@ def _samples(page: Page, target: TargetReport) -> None:
 def _sample_line(sample: SampleReport, several: bool) -> str:
     head = wording.origin(sample)
     if several and sample.label != sample.origin:
-        head = f"{head}, {sample.label}"
+        named = sample.label.startswith(sample.origin)  # as in ``inferred [float32]``
+        head = sample.label if named else f"{head}, {sample.label}"
     return f"{head}: {wording.arguments(sample)}"
 
 

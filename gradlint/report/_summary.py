@@ -21,6 +21,7 @@ def add_summary(page: Page, report: Report) -> None:
         page.paragraph(wording.INTERRUPTED)
     page.paragraph(_verdict(report))
     _lenient(page, report)
+    _strict(page, report)
     _inconclusive(page, report)
     _skipped(page, report)
     tail = [f"seed {report.seed}"]
@@ -91,6 +92,25 @@ def _lenient(page: Page, report: Report) -> None:
         words = wording.severities(counts)
         do = "does" if counts.total() == 1 else "do"
         page.paragraph(f"{words} below --fail-on {report.fail_on} {do} not fail the run.")
+
+
+def _strict(page: Page, report: Report) -> None:
+    """What fails a run of which every operator passes or could not be told to."""
+    judged = [target for target in report.targets if target.verdict in ("pass", "inconclusive")]
+    counts = Counter(
+        finding.severity
+        for target in judged
+        for finding in target.findings
+        if failing(finding, report.fail_on)
+    )
+    words = [wording.severities(counts)] if counts else []
+    unsure = sum(target.verdict == "inconclusive" for target in judged)
+    unsure = unsure if report.fail_on == "inconclusive" else 0
+    if unsure:
+        words.append(wording.plural(unsure, "inconclusive operator"))
+    if words:
+        do = "fails" if counts.total() + unsure == 1 else "fail"
+        page.paragraph(f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on}).")
 
 
 def _inconclusive(page: Page, report: Report) -> None:

@@ -86,7 +86,7 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     check: Callable[..., bool] = getattr(torch.autograd, name)
     arguments: dict[str, Any] = dict(ARGUMENTS.get(_real(inputs), {}))
     arguments["fast_mode"] = not slow
-    raised = False
+    broke = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -94,8 +94,8 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
             verdict = TorchVerdict(mode, "pass")
         except Exception as error:
             verdict = TorchVerdict(mode, "fail", _first_line(error))
-            raised = not isinstance(error, GradcheckError)
-    if verdict.verdict == "fail" and ours == "pass" and raised:
+            broke = not isinstance(error, GradcheckError)
+    if verdict.verdict == "fail" and ours == "pass" and broke:
         verdict.agreement = RAISED
     elif verdict.verdict == "fail" and ours == "pass" and not _NUMBERS.search(verdict.message):
         verdict.agreement = BESIDE

@@ -413,3 +413,21 @@ def test_a_target_that_could_not_be_judged_is_not_called_lenient() -> None:
     )
     assert report.exit_code == 1
     assert "does not fail" not in render(report, width=80)
+
+
+def test_what_fails_a_run_of_passing_operators_is_said() -> None:
+    info = Finding("GL503", "once_differentiable", "info", "second derivatives are refused")
+    passing = TargetReport("m:Op", "function", "pass", findings=[info])
+    unsure = TargetReport("m:Other", "function", "inconclusive")
+    text = render(Report([passing], fail_on="info"), width=80)
+    assert "1 info finding fails the run (--fail-on info)." in text
+    text = render(Report([passing, unsure], fail_on="inconclusive"), width=80)
+    assert "1 inconclusive operator fails the run (--fail-on inconclusive)." in text
+    assert "fails the run" not in render(Report([passing, unsure]), width=80)
+
+
+def test_a_label_that_begins_with_the_origin_is_said_once() -> None:
+    samples = [SampleReport("inferred", "inferred"), SampleReport("inferred [float32]", "inferred")]
+    target = TargetReport("m:Op", "function", "inconclusive", samples=samples)
+    text = render(Report([target]), width=80)
+    assert "inputs     inferred [float32]: no arguments" in text

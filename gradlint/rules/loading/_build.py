@@ -21,6 +21,7 @@ def running_finding(
     excerpt: Excerpt | None = None,
     evidence: dict[str, Any] | None = None,
     help: str = "",
+    cause_text: str = "",
     sample: str | None = None,
     select: str = "",
 ) -> Finding:
@@ -36,6 +37,7 @@ def running_finding(
         name=rule.name,
         severity=rule.severity,
         message=message,
+        cause_text=cause_text,
         location=location,
         excerpt=excerpt,
         evidence={

@@ -94,6 +94,7 @@ def found(
         attempts: pairs of the arguments tried and the error they raised, most telling first.
         line_to_add: what the user can write to give inputs.
     """
+    from gradlint.diagnosis._engine_errors import explain_text
     from gradlint.rules.loading._build import running_finding
 
     count = len(attempts)
@@ -101,6 +102,11 @@ def found(
     shown = {f"tried {n}": f"{a}: {e}" for n, (a, e) in enumerate(attempts[:SHOWN], 1)}
     if count > SHOWN:
         shown["left out"] = f"{count - SHOWN} more attempts"
+    help = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
+    explanations = [explain_text(error) for _, error in attempts]
+    first = explanations[0] if explanations else None
+    # What every attempt ran into is no matter of inputs.
+    common = first if first and all(e and e.slug == first.slug for e in explanations) else None
     return running_finding(
         RULE,
         target,
@@ -109,7 +115,8 @@ def found(
         location=location,
         excerpt=excerpt,
         evidence=dict(shown),
-        help=f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs",
+        cause_text=common.meaning if common else "",
+        help=f"{common.fix}; or {help}" if common else help,
     )
 
 

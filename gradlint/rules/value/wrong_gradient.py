@@ -233,7 +233,9 @@ def _disconnected(subject: Subject) -> Outcome:
         if item.value.is_floating_point() or item.value.is_complex()
     ]
     if not outputs:
-        return Outcome("inconclusive", note="no output is floating or complex: nothing was judged")
+        others = "".join(f" ({what})" for what in subject.problem.non_tensor_outputs[:1])
+        note = f"no output is floating or complex{others}: nothing was judged"
+        return Outcome("inconclusive", note=note)
     found = dependence(subject.problem)
     if found is None:
         return Outcome(
