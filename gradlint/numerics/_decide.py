@@ -39,6 +39,11 @@ KINK_STEPS = (1.0, 8.0)
 NUDGE = 0.03
 
 
+#: Where the first two judgements contradict each other, these (relative to the seed) break the tie:
+#: a second disagreement beyond 6.5 σ under independent directions is no chance.
+FURTHER_SEEDS = (4, 5, 6)
+
+
 @dataclass
 class Decision:
     """What is known of every input after confirmation.
@@ -91,6 +96,12 @@ def decide(
         masks = _smooth_masks(function, item, first, seed)
         flagged = sum(int((~mask).sum()) for mask in masks)
         if flagged == 0:
+            for further in FURTHER_SEEDS if again.verdict != DIFFERS else ():
+                # One wrong element of very many is seen along some directions only.
+                third = judge(function, seed=seed + further, kinds=kinds, inputs=[item.index])
+                if third.inputs[0].verdict == DIFFERS:
+                    again = decision.confirmed[item.index] = third.inputs[0]
+                    break
             if again.verdict != DIFFERS:
                 decision.verdicts[place] = UNSURE
                 decision.notes[item.index] = "disagreed once and not again under fresh directions"

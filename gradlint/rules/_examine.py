@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.report import Check
+from gradlint.rules._precision import accepted, as_computed
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
 from gradlint.rules._table import TABLE, select_rules
@@ -93,13 +94,16 @@ def expand_samples(
         for sample in samples:
             if names is None:
                 converted = sample if device == "cpu" else _moved(sample, device)
-                accepted, note = _accepted(op, converted, settings)
+                chosen, note = accepted(op, converted, settings)
                 if note and note not in notes:
                     notes.append(note)
-                found.append(_labelled(accepted, sample.label, "", device))
+                found.append(_labelled(chosen, sample.label, "", device))
                 continue
             for name in names:
                 converted = sample.converted(getattr(torch, name), device)
+                converted, note = as_computed(op, converted, settings)
+                if note and note not in notes:
+                    notes.append(note)
                 suffix = name if len(names) > 1 or name != "float64" else ""
                 found.append(_labelled(converted, sample.label, suffix, device))
     return found, notes
@@ -111,24 +115,6 @@ def _moved(sample: Sample, device: str) -> Sample:
     ]
     lowest = torch.float32 if torch.float32 in floating else torch.float64
     return sample.converted(lowest, device)
-
-
-def _accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
-    """``sample``, or its float32 version where the op takes that and refuses float64."""
-    has_double = any(t.dtype == torch.float64 for _, t in sample.named_tensors(op.signature))
-    if not has_double or op.module is not None:
-        return sample, ""
-    device = next(str(t.device) for _, t in sample.named_tensors(op.signature))
-    try:
-        Subject(op, sample, settings).problem.forward()
-        return sample, ""
-    except OpRaised:
-        single = sample.converted(torch.float32, device)
-        try:
-            Subject(op, single, settings).problem.forward()
-        except OpRaised:
-            return sample, ""
-        return single, "the op refuses float64; judged in float32"
 
 
 def _labelled(sample: Sample, label: str, dtype: str, device: str) -> Sample:

@@ -1,0 +1,120 @@
+"""The dtype in which an op is judged: float64 wherever it takes that and computes in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlint.trace._problem import OpRaised, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradlint.config import Settings
+    from gradlint.inputs import Sample
+    from gradlint.targets import Op
+
+#: Tried in this order where an op refuses float64.
+LOWER = (torch.float32, torch.bfloat16, torch.float16)
+
+#: Significand bits of the dtypes that ops cast to inside.
+BITS = {torch.bfloat16: 8, torch.float16: 11}
+
+#: Inputs are moved by up to this share of their size before they are rounded, so that values
+#: which happen to be short (ones, halves) prove nothing (heuristic).
+MOVE = 0.1
+
+#: Share of the outputs that must change when every input moves to the next number of the dtype.
+#: Steps wider than the dtype (rounding to integers, signs) stay below it and are no cast.
+CHANGED = 0.1
+
+
+def accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
+    """``sample`` in the first dtype that the op takes, and a note where that is not float64.
+
+    An op that takes float64 and casts it to 16 bits inside is a staircase in float64; it is judged
+    in the dtype that it computes in, with steps that suit that.
+    """
+    tensors = [tensor for _, tensor in sample.named_tensors(op.signature)]
+    device = str(tensors[0].device) if tensors else "cpu"
+    if op.module is not None or not any(tensor.dtype == torch.float64 for tensor in tensors):
+        return sample, ""
+    chosen, note = sample, ""
+    if not _runs(op, sample, settings):
+        for dtype in LOWER:
+            lower = sample.converted(dtype, device)
+            if _runs(op, lower, settings):
+                name = str(dtype).removeprefix("torch.")
+                chosen, note = lower, f"the op refuses float64; judged in {name}"
+                break
+        else:
+            return sample, ""
+    inside, why = as_computed(op, chosen, settings)
+    return inside, why or note
+
+
+def as_computed(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
+    """``sample`` in the 16-bit dtype that the op casts it to and takes itself, with a note; or as
+    it is."""
+    inside = None if op.module is not None else computes_in(Problem(op, sample, seed=settings.seed))
+    if inside is None:
+        return sample, ""
+    device = str(next(tensor.device for _, tensor in sample.named_tensors(op.signature)))
+    lower = sample.converted(inside, device)
+    if not _runs(op, lower, settings):
+        return sample, ""
+    name = str(inside).removeprefix("torch.")
+    return lower, f"the op casts its inputs to {name}; judged in {name}"
+
+
+def computes_in(problem: Problem) -> torch.dtype | None:
+    """The 16-bit dtype to which forward casts all of its differentiable inputs, or None.
+
+    Rounding the inputs to that dtype first changes no bit of the outputs, and moving them to its
+    next numbers changes many.
+    """
+    values = problem.values()
+    wide = (torch.float64, torch.float32)
+    if not values or any(value.dtype not in wide for value in values):
+        return None
+    if any(value.layout != torch.strided for value in values):
+        return None
+    generator = torch.Generator().manual_seed(problem.seed)
+    moved = []
+    for value in values:
+        share = torch.rand(value.shape, generator=generator, dtype=torch.float64)
+        moved.append(value * (1.0 + MOVE * share).to(value))
+    try:
+        here = _outputs(problem, moved)
+        for dtype, bits in BITS.items():
+            cast = _outputs(problem, [value.to(dtype).to(value.dtype) for value in moved])
+            if _changed(here, cast) == 0.0:
+                next_ones = [value * (1.0 + 2.0 ** (1 - bits)) for value in moved]
+                there = _outputs(problem, next_ones)
+                return dtype if _changed(here, there) >= CHANGED else None
+    except OpRaised:
+        pass
+    return None
+
+
+def _runs(op: Op, sample: Sample, settings: Settings) -> bool:
+    try:
+        Problem(op, sample, seed=settings.seed).forward()
+    except OpRaised:
+        return False
+    return True
+
+
+def _outputs(problem: Problem, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [item.value for item in problem.forward(values) if item.value.is_floating_point()]
+
+
+def _changed(here: Sequence[torch.Tensor], there: Sequence[torch.Tensor]) -> float:
+    """Share of the elements that differ; 1 where shapes do, or where there are none."""
+    if [a.shape for a in here] != [b.shape for b in there]:
+        return 1.0
+    total = sum(a.numel() for a in here)
+    if not total or any(a.layout != torch.strided for a in here):
+        return 1.0
+    return sum(int((a != b).sum()) for a, b in zip(here, there, strict=True)) / total
