@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gradlint._errors import GradlintError
+
+#: Options that may be given several times, or not at all.
+Texts = list[str] | None
+
+
+def option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """A typer option whose help shows no default: the words of the help say it."""
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False, **more)
+
+
+#: What a TARGET may be.
+TARGET = (
+    "pkg.mod:Name, path/file.py:Name, a module, file or folder, a YAML spec, or torch.ops.ns.name."
+)
+
+Inputs = Annotated[
+    str | None,
+    option(
+        "--inputs",
+        metavar="SOURCE",
+        help="path/file.py:function, pkg.mod:function, or an expression such as "
+        '"randn(3, 4), None, dim=-1". Default: sample_inputs, the spec, or inferred.',
+    ),
+]
+Device = Annotated[Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")]
+Seed = Annotated[int | None, option("--seed", metavar="N", help="Default: a fresh one, printed.")]
+Imports = Annotated[
+    Texts,
+    option("--import", metavar="MODULE", help="Import this before the targets (repeatable)."),
+]
+Output = Annotated[
+    str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
+]
+Color = Annotated[str, option("--color", metavar="WHEN", help="auto (default), always or never.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Tracebacks of gradlint itself.")]
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:

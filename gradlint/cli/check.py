@@ -3,118 +3,104 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradlint._errors import GradlintError
 from gradlint.cli import _console
-from gradlint.cli._options import one_of
+from gradlint.cli._options import (
+    TARGET,
+    Color,
+    Debug,
+    Device,
+    Imports,
+    Inputs,
+    Output,
+    Seed,
+    Texts,
+    one_of,
+    option,
+)
 
 if TYPE_CHECKING:
     from gradlint.report import Report
     from gradlint.running import Run
 
-_Texts = list[str] | None
-
-
-def _option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False, **more)
-
 
 def check(
     targets: Annotated[
-        _Texts,
+        Texts,
         typer.Argument(
             metavar="TARGET",
-            help="pkg.mod:Name, path/file.py:Name, a module, file or folder, a YAML spec, "
-            "or torch.ops.ns.name.",
+            help=TARGET,
             show_default=False,
         ),
     ] = None,
-    inputs: Annotated[
-        str | None,
-        _option(
-            "--inputs",
-            metavar="SOURCE",
-            help="path/file.py:function, pkg.mod:function, or an expression such as "
-            '"randn(3, 4), None, dim=-1". Default: sample_inputs, the spec, or inferred.',
-        ),
-    ] = None,
-    device: Annotated[
-        _Texts, _option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")
-    ] = None,
+    inputs: Inputs = None,
+    device: Device = None,
     require_device: Annotated[
         bool | None,
-        _option("--require-device", help="Exit 2 if a device is absent, instead of skipping."),
+        option("--require-device", help="Exit 2 if a device is absent, instead of skipping."),
     ] = None,
     dtype: Annotated[
-        _Texts,
-        _option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16."),
+        Texts,
+        option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16."),
     ] = None,
     select: Annotated[
-        _Texts,
-        _option("--select", metavar="CODES", help="Only these rules: codes, prefixes or names."),
+        Texts,
+        option("--select", metavar="CODES", help="Only these rules: codes, prefixes or names."),
     ] = None,
-    ignore: Annotated[_Texts, _option("--ignore", metavar="CODES", help="Not these rules.")] = None,
+    ignore: Annotated[Texts, option("--ignore", metavar="CODES", help="Not these rules.")] = None,
     order: Annotated[
         int | None,
-        _option(
+        option(
             "--order",
             metavar="1|2",
             help="2 (default) checks second derivatives too.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None, _option("--seed", metavar="N", help="Default: a fresh one, printed.")
-    ] = None,
+    seed: Seed = None,
     timeout: Annotated[
         float | None,
-        _option(
+        option(
             "--timeout", metavar="S", help="Seconds for loading, inputs, or one rule. Default: 60."
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        _option("-j", "--jobs", metavar="N", help="Workers at a time. Default: number of cores."),
+        option("-j", "--jobs", metavar="N", help="Workers at a time. Default: number of cores."),
     ] = None,
     memory: Annotated[
         int | None,
-        _option("--memory", min=1, metavar="MIB", help="Memory one operator may allocate."),
+        option("--memory", min=1, metavar="MIB", help="Memory one operator may allocate."),
     ] = None,
-    imports: Annotated[
-        _Texts,
-        _option("--import", metavar="MODULE", help="Import this before the targets (repeatable)."),
-    ] = None,
+    imports: Imports = None,
     fail_on: Annotated[
         str | None,
-        _option(
+        option(
             "--fail-on", metavar="LEVEL", help="error, warning (default), info or inconclusive."
         ),
     ] = None,
     output_format: Annotated[
-        str, _option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
+        str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
     ] = "full",
-    output: Annotated[
-        str | None, _option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
-    ] = None,
+    output: Output = None,
     report: Annotated[
-        _Texts,
-        _option("--report", metavar="FORMAT=PATH", help="Write another report (repeatable)."),
+        Texts,
+        option("--report", metavar="FORMAT=PATH", help="Write another report (repeatable)."),
     ] = None,
-    color: Annotated[
-        str, _option("--color", metavar="WHEN", help="auto (default), always or never.")
-    ] = "auto",
+    color: Color = "auto",
     verbose: Annotated[
         int,
-        _option(
+        option(
             "-v", "--verbose", count=True, help="Show the anatomy of every target, and all checks."
         ),
     ] = 0,
     quiet: Annotated[
-        bool, _option("-q", "--quiet", help="One line a finding; nothing when all is well.")
+        bool, option("-q", "--quiet", help="One line a finding; nothing when all is well.")
     ] = False,
-    debug: Annotated[bool, _option("--debug", help="Tracebacks of gradlint itself.")] = False,
+    debug: Debug = False,
 ) -> int:
     """Check whether the gradients of operators are right.
 
@@ -177,9 +163,9 @@ def _outputs(
                 hint="for example --report json=gradlint.json",
             )
         wanted.append((name, file, "--report"))
-    for name, file, option in wanted:
-        one_of(name, FORMATS, option)
-        _console.check_writable(file, "-o" if option == "--output-format" else option)
+    for name, file, flag in wanted:
+        one_of(name, FORMATS, flag)
+        _console.check_writable(file, "-o" if flag == "--output-format" else flag)
     return [(name, file) for name, file, _ in wanted]
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gradlint.cli import _console
-from gradlint.cli._options import one_of
-
-_Texts = list[str] | None
-
-
-def _option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False, **more)
+from gradlint.cli._options import (
+    TARGET,
+    Color,
+    Debug,
+    Device,
+    Imports,
+    Inputs,
+    Output,
+    Seed,
+    Texts,
+    one_of,
+    option,
+)
 
 
 def sweep(
@@ -22,62 +28,42 @@ def sweep(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="pkg.mod:Name, path/file.py:Name, a module, file or folder, a YAML spec, "
-            "or torch.ops.ns.name.",
+            help=TARGET,
             show_default=False,
         ),
     ],
-    inputs: Annotated[
-        str | None,
-        _option(
-            "--inputs",
-            metavar="SOURCE",
-            help="path/file.py:function, pkg.mod:function, or an expression such as "
-            '"randn(3, 4), None, dim=-1". Default: sample_inputs, the spec, or inferred.',
-        ),
-    ] = None,
+    inputs: Inputs = None,
     sample: Annotated[
         str | None,
-        _option("--sample", metavar="LABEL", help="Which sample, where there are several."),
+        option("--sample", metavar="LABEL", help="Which sample, where there are several."),
     ] = None,
     dtype: Annotated[
-        _Texts,
-        _option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16: a sweep each."),
+        Texts,
+        option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16: a sweep each."),
     ] = None,
-    device: Annotated[
-        _Texts, _option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")
-    ] = None,
+    device: Device = None,
     steps: Annotated[
         int | None,
-        _option(
+        option(
             "--steps", min=3, max=500, metavar="N", help="Number of steps. Default: by dtype, 23."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, _option("--seed", metavar="N", help="Default: a fresh one, printed.")
-    ] = None,
+    seed: Seed = None,
     timeout: Annotated[
         float | None,
-        _option("--timeout", metavar="S", help="Seconds for one operator. Default: 60."),
+        option("--timeout", metavar="S", help="Seconds for one operator. Default: 60."),
     ] = None,
-    imports: Annotated[
-        _Texts,
-        _option("--import", metavar="MODULE", help="Import this before the target (repeatable)."),
-    ] = None,
+    imports: Imports = None,
     output_format: Annotated[
-        str, _option("--output-format", metavar="FORMAT", help="full (default) or json.")
+        str, option("--output-format", metavar="FORMAT", help="full (default) or json.")
     ] = "full",
-    output: Annotated[
-        str | None, _option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[
         str | None,
-        _option("--plot", metavar="FILE", help="Draw into FILE: .png, .svg or .pdf."),
+        option("--plot", metavar="FILE", help="Draw into FILE: .png, .svg or .pdf."),
     ] = None,
-    color: Annotated[
-        str, _option("--color", metavar="WHEN", help="auto (default), always or never.")
-    ] = "auto",
-    debug: Annotated[bool, _option("--debug", help="Tracebacks of gradlint itself.")] = False,
+    color: Color = "auto",
+    debug: Debug = False,
 ) -> int:
     """Show how the error of the numeric derivative depends on the step size.
 

@@ -8,6 +8,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from gradlint.report import Excerpt, Finding, Location
+from gradlint.targets._source_file import shown_path
 
 if TYPE_CHECKING:
     from gradlint.diagnosis._engine_errors import Explanation
@@ -43,7 +44,7 @@ def raised_place(error: BaseException, prefer: str | None = None) -> Place | Non
     indent = len(text) - len(text.lstrip()) + 1
     column = _characters(text, start) if start is not None else indent
     end_column = _characters(text, end) if end is not None and one_line else len(text) + 1
-    shown = shown_file(frame.filename)
+    shown = shown_path(frame.filename)
     location = Location(shown, line, column, line, max(end_column, column + 1))
     numbers = range(max(1, line - CONTEXT), line + 1)
     lines = tuple((number, _line(frame.filename, number)) for number in numbers)
@@ -70,7 +71,7 @@ def raised_evidence(error: BaseException, prefer: str | None = None) -> dict[str
     from gradlint.diagnosis._engine_errors import error_text
 
     lines = [
-        f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(
+        f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(
             ": "
         )
         for frame in user_frames(error, prefer)
@@ -108,13 +109,6 @@ def is_out_of_memory(error: BaseException) -> bool:
         return False
     found = explain(error)
     return found is not None and found.slug == "out-of-memory"
-
-
-def shown_file(path: str) -> str:
-    """``path`` relative to the working directory when below it, else as it is."""
-    from gradlint.targets._source_file import shown_path
-
-    return shown_path(path)
 
 
 def _foreign(filename: str) -> bool:

@@ -16,9 +16,10 @@ from gradlint.rules.loading import (
     timed_out,
 )
 from gradlint.running._process import Ending
-from gradlint.running._stack import Frame, Stack, place, shown
+from gradlint.running._stack import Frame, Stack, place
 from gradlint.running._worker import PIPE_GONE
 from gradlint.targets import OpRef
+from gradlint.targets._source_file import shown_path
 
 #: Lines of the op's output that a finding keeps, and characters of each.
 _TAIL_LINES = 12
@@ -239,4 +240,4 @@ def tail_lines(text: str) -> list[str]:
 
 def relative(location: Location | None) -> Location | None:
     """``location`` with its file as reports show it."""
-    return None if location is None else replace(location, file=shown(location.file))
+    return None if location is None else replace(location, file=shown_path(location.file))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gradlint.report import Excerpt, Location
+from gradlint.targets._source_file import shown_path
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<function>.*)$')
 _THREAD = re.compile(r"^(Current thread|Thread) 0x[0-9a-fA-F]+")
@@ -30,7 +31,7 @@ class Frame:
     function: str
 
     def __str__(self) -> str:
-        return f"{shown(self.file)}:{self.line} in {self.function}"
+        return f"{shown_path(self.file)}:{self.line} in {self.function}"
 
 
 @dataclass(frozen=True)
@@ -113,22 +114,15 @@ def place(frame: Frame | None, label: str = "") -> tuple[Location | None, Excerp
             lines = source.read().splitlines()
         text = lines[frame.line - 1]
     except (OSError, IndexError, ValueError):
-        return Location(shown(frame.file), frame.line), None
+        return Location(shown_path(frame.file), frame.line), None
     first = max(1, frame.line - _CONTEXT)
     around = tuple(enumerate(lines[first - 1 : frame.line + _CONTEXT], start=first))
     column = len(text) - len(text.lstrip()) + 1
     end = len(text.rstrip()) + 1
-    location = Location(shown(frame.file), frame.line, column, frame.line, max(end, column + 1))
+    location = Location(
+        shown_path(frame.file), frame.line, column, frame.line, max(end, column + 1)
+    )
     return location, Excerpt(around, label)
-
-
-def shown(path: str) -> str:
-    """``path`` relative to the working directory when it lies below it."""
-    try:
-        relative = os.path.relpath(path)
-    except (ValueError, OSError):
-        return path
-    return path if relative.startswith("..") else relative.replace(os.sep, "/")
 
 
 def _unescape(text: str) -> str:

@@ -122,7 +122,7 @@ def dotted(expression: ast.expr | None) -> str:
 
 
 def shown_path(path: str) -> str:
-    """``path`` relative to the working directory when below it, else as it is."""
+    """``path`` relative to the working directory, unless the two share nothing but the root."""
     if not os.path.isabs(path) and not os.path.exists(path):
         return path
     absolute = os.path.abspath(path)
@@ -133,8 +133,9 @@ def shown_path(path: str) -> str:
         return absolute
     if relative == os.pardir or relative.startswith(os.pardir + os.sep):
         # Where the working directory was reached through a link, real paths still agree.
-        real = os.path.relpath(os.path.realpath(absolute), os.path.realpath(here))
-        return absolute if real.split(os.sep)[0] == os.pardir else real
+        absolute, here = os.path.realpath(absolute), os.path.realpath(here)
+        shared = os.path.commonpath([absolute, here])
+        return absolute if shared == os.path.dirname(shared) else os.path.relpath(absolute, here)
     return relative
 
 

@@ -11,6 +11,7 @@ import pytest
 from gradlint._errors import TargetError
 from gradlint.config import Settings
 from gradlint.targets import EVERY, OpRef, resolve
+from gradlint.targets._source_file import shown_path
 
 SQUARE = """
     import torch
@@ -81,13 +82,19 @@ def test_callable_has_its_kind(write):
     assert one("square:helper").kind == "callable"
 
 
-def test_absolute_path_outside_stays_absolute(write, tmp_path, monkeypatch):
+def test_absolute_path_outside_becomes_relative(write, tmp_path, monkeypatch):
     file = write("square.py", SQUARE)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert one(f"{file}:Square").target == f"{file}:Square"
+    assert one(f"{file}:Square").target == "../square.py:Square"
     monkeypatch.chdir(tmp_path)
     assert one(f"{file}:Square").target == "square.py:Square"
+
+
+def test_a_path_that_shares_nothing_but_the_root_stays_absolute(monkeypatch):
+    monkeypatch.chdir("/usr")
+    assert shown_path("/etc/hosts") == "/etc/hosts"
+    assert shown_path("/usr/bin/env") == "bin/env"
 
 
 def test_module_file_and_package_list_their_operators(write):
