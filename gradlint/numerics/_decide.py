@@ -106,11 +106,29 @@ def decide(
                 decision.verdicts[place] = UNSURE
                 decision.notes[item.index] = "disagreed once and not again under fresh directions"
             continue
+        if _differs_closer_by(function, item, first, kinds, seed):
+            continue
         decision.kinked = max(decision.kinked, flagged)
         verdict, note = _beside_the_kink(function, item.index, masks, kinds, seed)
         decision.verdicts[place] = verdict
         decision.notes[item.index] = note
     return decision
+
+
+def _differs_closer_by(
+    function: Map, item: InputJudgement, first: Judgement, kinds: Sequence[str], seed: int
+) -> bool:
+    """Whether the disagreement is there at finer steps too, within which no kink is seen.
+
+    Where f is a polynomial between its kinks, the coarsest steps have the smallest error bars and
+    reach for kinks that lie far from the sample.
+    """
+    exponents = LADDER[working_bits(function, function.values[item.index])][1:]
+    masks = _smooth_masks(function, item, first, seed, [2.0 ** -exponents[0]])
+    if not all(bool(mask.all()) for mask in masks):
+        return False
+    closer = judge(function, seed=seed + 1, kinds=kinds, inputs=[item.index], exponents=exponents)
+    return closer.inputs[0].verdict == DIFFERS
 
 
 def _without_jumps(

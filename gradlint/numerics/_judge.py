@@ -25,6 +25,7 @@ from gradlint.numerics._differences import (
     significand_bits,
 )
 from gradlint.numerics._directions import KINDS, cotangent, direction, product_norm
+from gradlint.numerics._pair import Pair
 from gradlint.numerics._products import norm, unit_roundoff, widened
 
 #: Relative to ‖g∘u‖: disagreement below this is no wrong gradient but a constant written with
@@ -50,9 +51,6 @@ SUSPECT = 1e-5
 
 #: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
-
-#: No run resolves more than float64 holds, however lucky its rounding.
-FINEST = 2.0**-52
 
 AGREES, DIFFERS, UNSURE, ROUNDED = "agrees", "differs", "unsure", "rounded"
 
@@ -93,47 +91,6 @@ class Map:
     def pull(self, cotangents: Sequence[torch.Tensor]) -> Sequence[torch.Tensor | None]:
         """The claimed VJP at the point itself."""
         return self.pull_at(self.values, cotangents)
-
-
-@dataclass
-class Pair:
-    """One pair (v, u) judged.
-
-    Args:
-        kind: kind of direction.
-        claimed: ⟨g, u⟩, the slope that the claimed gradient predicts.
-        measured: the slope measured.
-        bar: error bar of the difference between the two.
-        sigma: one standard deviation of the measurement.
-        scale: ‖g∘u‖₂, floored where the gradient is zero.
-        h: step used; 0 where no step was usable.
-    """
-
-    kind: str
-    claimed: float = 0.0
-    measured: float = 0.0
-    bar: float = float("inf")
-    sigma: float = 0.0
-    scale: float = 0.0
-    h: float = 0.0
-
-    @property
-    def error(self) -> float:
-        """|measured − claimed|."""
-        return abs(self.measured - self.claimed)
-
-    @property
-    def resolution(self) -> float:
-        """Smallest relative error of the gradient that this pair would have seen."""
-        if self.scale > 0.0:
-            return max(self.bar / self.scale, FINEST)
-        # Nothing moves and nothing is claimed: cotangents and moves are of order one, and so the
-        # error bar is what an error would be compared with.
-        return max(self.bar, FINEST) if self.h > 0.0 else float("inf")
-
-    def differs(self, tolerated: float) -> bool:
-        """Whether the disagreement is beyond the error bar and what is tolerated."""
-        return self.h > 0.0 and self.error > self.bar + tolerated * self.scale
 
 
 @dataclass
@@ -184,6 +141,7 @@ def judge(
     kinds: Sequence[str] = KINDS,
     inputs: Sequence[int] | None = None,
     masks: Sequence[torch.Tensor | None] | None = None,
+    exponents: Sequence[int] | None = None,
 ) -> Judgement:
     """Judge the claimed VJP of ``function`` at its point.
 
@@ -192,6 +150,7 @@ def judge(
         kinds: kinds of direction, one pair (v, u) each.
         inputs: positions of the inputs to judge; default all.
         masks: for each output, True where its elements may be used (kinks masked out), or None.
+        exponents: of the steps 2^−e; default those that suit the dtype, and more as needed.
     """
     generator = torch.Generator().manual_seed(seed)
     wanted = range(len(function.values)) if inputs is None else inputs
@@ -210,7 +169,8 @@ def judge(
             ]
         )
     results = [
-        _judge_input(function, index, kinds, cotangents, gradients, generator) for index in wanted
+        _judge_input(function, index, kinds, cotangents, gradients, generator, exponents)
+        for index in wanted
     ]
     return Judgement(results, cotangents, gradients)
 
@@ -222,6 +182,7 @@ def _judge_input(
     cotangents: list[list[torch.Tensor]],
     gradients: list[list[torch.Tensor]],
     generator: torch.Generator,
+    chosen: Sequence[int] | None,
 ) -> InputJudgement:
     x = function.values[index]
     bits = working_bits(function, x)
@@ -252,12 +213,12 @@ def _judge_input(
                 taken.append(step)
         return taken
 
-    ladders = [climb(LADDER[bits], k) for k in range(len(kinds))]
+    ladders = [climb(chosen or LADDER[bits], k) for k in range(len(kinds))]
     result.kappa = noise_factor(ladders)
     result.pairs = _pairs(
         function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
     )
-    for rungs in (LADDER_MORE[bits], LADDER_FINEST.get(bits, ())):
+    for rungs in () if chosen else (LADDER_MORE[bits], LADDER_FINEST.get(bits, ())):
         if not rungs or not _unsettled(result.pairs, bits):
             break
         if rungs is not LADDER_MORE[bits] and result.kappa * 2.0 ** (1 - bits) < SUSPECT:

@@ -168,3 +168,33 @@ def test_nudge_moves_a_little_and_respects_the_function(as_map, randn):
     complaining = as_map(torch.exp, [x])
     complaining.evaluate = lambda values: None
     assert nudge(complaining, seed=3) is None
+
+
+def with_distant_kinks(x):
+    """A polynomial between its kinks: the coarsest steps have the smallest error bars, and reach
+    for kinks that the sample is not at."""
+    return (x[:, 1:] - x[:, :-1]).square().sum() + (x[1:] - x[:-1]).abs().sum()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_distant_kink_is_no_excuse(as_map, randn, seed):
+    x = randn(4, 4, seed=seed)
+    assert decide(as_map(with_distant_kinks, [x]), seed=seed).verdicts == [AGREES]
+    wrong = as_map(with_distant_kinks, [x], faults={0: torch.zeros_like})
+    assert decide(wrong, seed=seed).verdicts == [DIFFERS]
+
+
+def test_one_wrong_element_of_many_is_caught_in_single_precision(as_map, randn):
+    """A judgement sees it along some of its directions only, and not in every one."""
+
+    def planted(gradient):
+        gradient = gradient.clone()
+        gradient.view(-1)[5432] = 0.0
+        return gradient
+
+    a, b = randn(100, 100).float(), randn(100, 100, seed=1).float()
+    found = [
+        decide(as_map(torch.matmul, [a, b], faults={0: planted}), seed=seed).verdicts[0]
+        for seed in range(3)
+    ]
+    assert found == [DIFFERS] * 3
