@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradlint._api import check
+    from gradlint._errors import GradlintError
     from gradlint._sweep import sweep
     from gradlint.report import Report
 
     __version__: str
 
 _HOMES = {
+    "GradlintError": "gradlint._errors",
     "Report": "gradlint.report",
     "check": "gradlint._api",
     "sweep": "gradlint._sweep",
 }
 
-__all__ = ["Report", "check", "sweep"]
+__all__ = ["GradlintError", "Report", "check", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

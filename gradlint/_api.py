@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -101,19 +100,14 @@ def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
     from gradlint.targets import OpRef, from_object
 
     loaded = from_object(op)
-    if inputs is not None and not isinstance(inputs, str):
-        loaded = replace(loaded, sample_inputs=_as_function(inputs))
+    given = None if isinstance(inputs, str) else inputs
     try:
-        return run_here(loaded, samples_for(loaded, settings), settings)
+        return run_here(loaded, samples_for(loaded, settings, given), settings)
     except NoInputsFound as error:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
         payload = {"attempts": error.attempts, "line_to_add": error.line_to_add}
         finding = no_inputs(ref, settings, payload)
         return TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
-
-
-def _as_function(inputs: Any) -> Callable[[], Any]:
-    return inputs if callable(inputs) else lambda: inputs
 
 
 def _names(value: Any) -> list[str] | None:

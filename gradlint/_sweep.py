@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradlint._errors import GradlintError
@@ -54,7 +53,7 @@ def sweep(
     Raises:
         GradlintError: the target, the inputs or an option can't be used.
     """
-    from gradlint._api import _as_function, _names
+    from gradlint._api import _names
     from gradlint.config import resolve_settings
 
     if steps is not None and steps < 3:
@@ -78,11 +77,10 @@ def sweep(
 
     started = time.monotonic()
     loaded = from_object(op)
-    if inputs is not None and not isinstance(inputs, str):
-        loaded = replace(loaded, sample_inputs=_as_function(inputs))
+    given = None if isinstance(inputs, str) else inputs
     with preserved_state():
         try:
-            samples = samples_for(loaded, settings)
+            samples = samples_for(loaded, settings, given)
             swept = sweep_op(loaded, samples, settings, steps, sample)
         except NoInputsFound as error:
             told = f"no usable inputs found; {error.line_to_add}"

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import gradlint
-from gradlint._errors import GradlintError
 
 HOSTILE = Path(__file__).parent / "running"
 
@@ -46,6 +45,8 @@ X = torch.linspace(0.5, 2.0, 4, dtype=torch.float64)
 )
 def test_a_right_op_passes(inputs: object) -> None:
     report = gradlint.check(Square, inputs, seed=3)
+    origin = {type(None): "inferred", str: "--inputs"}.get(type(inputs), "given")
+    assert [sample.origin for sample in report.targets[0].samples] == [origin]
     assert report.ok, report.findings
     assert report.seed == 3
     assert report.targets[0].verdict == "pass"
@@ -101,7 +102,7 @@ def test_a_wrong_op_fails() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(GradlintError, match="GL9"):
+    with pytest.raises(gradlint.GradlintError, match="GL9"):
         gradlint.check(Square, (X,), select="GL9x")
     report = gradlint.check(Square, (X,), dtypes=[torch.float64], order=1)
     assert not {"GL501", "GL502"} & {item.code for item in report.targets[0].checks}
@@ -123,7 +124,20 @@ def test_a_target_is_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(HOSTILE)
     report = gradlint.check("hostile.py:SegfaultForward")
     assert report.findings[0].evidence["signal"] == "SIGSEGV"
-    with pytest.raises(GradlintError, match="Did you mean"):
+    with pytest.raises(gradlint.GradlintError, match="Did you mean"):
         gradlint.check("hostile.py:SegfaultForwrd")
     with pytest.raises(TypeError, match="another process"):
         gradlint.check("hostile.py:Good", (X,))
+
+
+def test_reproduction_of_what_only_python_has() -> None:
+    def lines(op: object, inputs: object) -> list[str]:
+        report = gradlint.check(op, inputs, seed=3, select="GL401")
+        return [finding.reproduce for finding in report.findings]
+
+    (named,) = lines(Half, None)
+    assert named.startswith("gradlint check ")
+    assert named.endswith(":Half --select GL401 --seed 3")
+    assert lines(Half, (X,)) == ["gradlint.check(Half, inputs, select='GL401', seed=3)"]
+    unnamed = lines(lambda x: Half.apply(x), (X,))
+    assert unnamed == ["gradlint.check(<lambda>, inputs, select='GL401', seed=3)"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gradlint.inputs._given import from_function, from_option
+from gradlint.inputs._given import from_function, from_option, samples_from
 from gradlint.inputs._infer import infer
 from gradlint.inputs._sample import Sample
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from gradlint.targets import Op
 
 
-def samples_for(op: Op, settings: Settings) -> list[Sample]:
-    """Samples to run ``op`` on: from ``settings.inputs``, else its own, else inferred.
+def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
+    """Samples to run ``op`` on: given, from ``settings.inputs``, its own, or inferred.
 
     Args:
         op: the operator.
         settings: ``inputs`` and ``seed`` are read.
+        given: live inputs, as ``gradlint.check`` takes them; None to look further.
 
     Returns:
         At least one sample; floating tensors are float64 on the CPU (float32 where the op runs
@@ -28,6 +29,10 @@ def samples_for(op: Op, settings: Settings) -> list[Sample]:
         InputsError: what the user gave can't be used.
         NoInputsFound: nothing was given and inference found nothing that runs.
     """
+    if callable(given):
+        return from_function(op, given, settings.seed, "given", "inputs")
+    if given is not None:
+        return samples_from(op, given, "given", "inputs")
     if settings.inputs is not None:
         return from_option(op, settings.inputs, settings.seed)
     if op.sample_inputs is not None:

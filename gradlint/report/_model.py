@@ -92,7 +92,10 @@ class Argument:
 
 @dataclass
 class SampleReport:
-    """The arguments an op was run on. ``origin``: inferred, --inputs, sample_inputs or spec."""
+    """The arguments an op was run on.
+
+    ``origin``: inferred, given, --inputs, sample_inputs or spec.
+    """
 
     label: str
     origin: str
