@@ -40,8 +40,10 @@ def start() -> None:
     """
     if context().get_start_method() != "forkserver":
         return
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
+    # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
+    resource_tracker.ensure_running()
     with _lock, _main_left_alone(), _importable_by_server(), _without_interrupts():
         context().set_forkserver_preload([PRELOAD])
         forkserver.ensure_running()
