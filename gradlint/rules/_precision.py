@@ -25,9 +25,13 @@ BITS = {torch.bfloat16: 8, torch.float16: 11}
 #: which happen to be short (ones, halves) prove nothing (heuristic).
 MOVE = 0.1
 
-#: Share of the outputs that must change when every input moves to the next number of the dtype.
-#: Steps wider than the dtype (rounding to integers, signs) stay below it and are no cast.
-CHANGED = 0.1
+#: Share of the outputs that must change when every input moves to the next number of the dtype, by
+#: the size of the inputs: those of the sample, and an eighth of them. Steps of a fixed width
+#: (rounding to integers, x + 1e4 in float32) hardly show in the latter and are no cast.
+CHANGED = {1.0: 0.3, 0.125: 0.1}
+
+#: Inputs tried at each size.
+TRIALS = 3
 
 
 def accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
@@ -81,21 +85,40 @@ def computes_in(problem: Problem) -> torch.dtype | None:
     if any(value.layout != torch.strided for value in values):
         return None
     generator = torch.Generator().manual_seed(problem.seed)
-    moved = []
-    for value in values:
-        share = torch.rand(value.shape, generator=generator, dtype=torch.float64)
-        moved.append(value * (1.0 + MOVE * share).to(value))
     try:
-        here = _outputs(problem, moved)
         for dtype, bits in BITS.items():
-            cast = _outputs(problem, [value.to(dtype).to(value.dtype) for value in moved])
-            if _changed(here, cast) == 0.0:
-                next_ones = [value * (1.0 + 2.0 ** (1 - bits)) for value in moved]
-                there = _outputs(problem, next_ones)
-                return dtype if _changed(here, there) >= CHANGED else None
+            if all(
+                _casts(problem, values, share, dtype, bits, generator) >= least
+                for share, least in CHANGED.items()
+            ):
+                return dtype
     except OpRaised:
         pass
     return None
+
+
+def _casts(
+    problem: Problem,
+    values: Sequence[torch.Tensor],
+    share: float,
+    dtype: torch.dtype,
+    bits: int,
+    generator: torch.Generator,
+) -> float:
+    """Share of the outputs that change when the inputs, about ``share`` of their size, move to the
+    next numbers of ``dtype``; 0 where rounding them to ``dtype`` is seen at all."""
+    changed = 0.0
+    for _ in range(TRIALS):
+        moved = []
+        for value in values:
+            drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64)
+            moved.append(value * (share * (1.0 + MOVE * drawn)).to(value))
+        here = _outputs(problem, moved)
+        if _changed(here, _outputs(problem, [v.to(dtype).to(v.dtype) for v in moved])) > 0.0:
+            return 0.0
+        nexts = [value * (1.0 + 2.0 ** (1 - bits)) for value in moved]
+        changed += _changed(here, _outputs(problem, nexts)) / TRIALS
+    return changed
 
 
 def _runs(op: Op, sample: Sample, settings: Settings) -> bool:
@@ -115,6 +138,6 @@ def _changed(here: Sequence[torch.Tensor], there: Sequence[torch.Tensor]) -> flo
     if [a.shape for a in here] != [b.shape for b in there]:
         return 1.0
     total = sum(a.numel() for a in here)
-    if not total or any(a.layout != torch.strided for a in here):
+    if not total or any(a.layout != torch.strided or not bool(a.isfinite().all()) for a in here):
         return 1.0
     return sum(int((a != b).sum()) for a, b in zip(here, there, strict=True)) / total

@@ -52,6 +52,8 @@ def test_a_cast_inside_is_seen(dtype):
         torch.round,
         torch.relu,
         lambda x: torch.round(x * 127) / 127,
+        lambda x: torch.round(20 * x),
+        lambda x: (x.float() + 1e4).sum(-1),
         lambda x: torch.tanh(x.float()).double(),
         lambda x: torch.zeros_like(x) * x,
         lambda x: x[:0],
