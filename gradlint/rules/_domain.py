@@ -23,13 +23,19 @@ def projections(problem: Problem) -> list[Projection | None]:
     """For each input, how directions are kept inside its domain: symmetric matrices move
     symmetrically, since ops on them may read one triangle or both."""
     domains = problem.sample.domains
-    return [
-        symmetric
-        if item.value.dim() >= 2
-        and (domains.get(item.name) == SYMMETRIC or reads_one_triangle(problem, position))
-        else None
-        for position, item in enumerate(problem.inputs)
-    ]
+    found: list[Projection | None] = [None] * len(problem.inputs)
+    open_ones = []
+    for position, item in enumerate(problem.inputs):
+        if item.value.dim() >= 2 and domains.get(item.name) == SYMMETRIC:
+            found[position] = symmetric
+        elif _square(item.value):
+            open_ones.append(position)
+    if open_ones:
+        gradients = _gradients(problem)
+        for position in open_ones:
+            if reads_one_triangle(problem, position, gradients[position]):
+                found[position] = symmetric
+    return found
 
 
 def symmetric(direction: torch.Tensor) -> torch.Tensor:
@@ -37,15 +43,18 @@ def symmetric(direction: torch.Tensor) -> torch.Tensor:
     return (direction + direction.mH) / 2
 
 
-def reads_one_triangle(problem: Problem, position: int) -> bool:
-    """Whether input ``position`` stands for a symmetric matrix although nothing declares it: it
-    equals its conjugate transpose, forward reads one triangle of it alone, and backward returns a
-    gradient that is symmetric too (as Cholesky factors and eigenvalues in PyTorch do)."""
+def reads_one_triangle(problem: Problem, position: int, gradient: torch.Tensor | None) -> bool:
+    """Whether input ``position`` stands for a symmetric matrix although nothing declares it:
+    backward returns a symmetric ``gradient``, and forward reads one triangle alone (as Cholesky
+    factors and eigenvalues in PyTorch do)."""
     value = problem.inputs[position].value
-    size = value.shape[-1] if value.dim() >= 2 else 0
-    if size < 2 or value.shape[-2] != size or value.layout != torch.strided:
+    if not _square(value) or gradient is None or gradient.shape != value.shape:
         return False
-    if not value.numel() or not torch.equal(value, value.mH):
+    if gradient.layout != torch.strided:
+        return False
+    wide = widened(gradient)
+    negligible = ASYMMETRY * wide.abs().max()
+    if not value.is_complex() and not bool((wide - wide.mT).abs().max() <= negligible):
         return False
     move = MOVE * widened(torch.ones_like(value)) * move_scale(value)
 
@@ -56,29 +65,34 @@ def reads_one_triangle(problem: Problem, position: int) -> bool:
 
     try:
         here = outputs(torch.zeros_like(move))
-        read = [
-            [not torch.equal(a, b) for a, b in zip(here, outputs(part), strict=True)]
+        lower, upper = (
+            any(not torch.equal(a, b) for a, b in zip(here, outputs(part), strict=True))
             for part in (move.tril(-1), move.triu(1))
-        ]
-        if any(read[0]) == any(read[1]):
-            return False
-        generator = torch.Generator().manual_seed(problem.seed)
-        _, at_sample = problem.linearize()
-        gradient = problem.pull(
-            {
-                item.name: cotangent(item.value.detach(), generator)
-                for item in at_sample
-                if item.differentiable
-            }
-        )[position]
+        )
     except (OpRaised, ValueError):
         return False
-    if gradient is None or gradient.shape != value.shape or gradient.layout != torch.strided:
+    if lower == upper:
         return False
-    wide = widened(gradient)
-    if wide.is_complex():
+    if value.is_complex():
         # PyTorch leaves an anti-Hermitian part, which no Hermitian move sees; what tells is that
         # the triangle that is not read has a gradient.
-        unread = wide.tril(-1) if any(read[1]) else wide.triu(1)
-        return bool(unread.abs().max() > ASYMMETRY * wide.abs().max())
-    return bool((wide - wide.mT).abs().max() <= ASYMMETRY * wide.abs().max())
+        unread = wide.tril(-1) if upper else wide.triu(1)
+        return bool(unread.abs().max() > negligible)
+    return True
+
+
+def _square(value: torch.Tensor) -> bool:
+    size = value.shape[-1] if value.dim() >= 2 else 0
+    strided = value.layout == torch.strided
+    return size >= 2 and value.shape[-2] == size and strided and value.numel() > 0
+
+
+def _gradients(problem: Problem) -> list[torch.Tensor | None]:
+    generator = torch.Generator().manual_seed(problem.seed)
+    try:
+        leaves, outputs = problem.linearize()
+        chosen = [item for item in outputs if item.differentiable]
+        cotangents = [cotangent(item.value.detach(), generator) for item in chosen]
+        return problem.backward(chosen, leaves, cotangents)
+    except OpRaised:
+        return [None] * len(problem.inputs)
