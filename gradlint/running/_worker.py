@@ -75,6 +75,11 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         import torch
 
         torch.set_num_threads(1)
+    except Exception as error:  # no fault of an op's, nor of gradlint's
+        channel.send("usage", _no_torch(error))
+        channel.send("done", None)
+        return
+    try:
         _confine.limit_memory(job.memory_mb)
         module, _, name = job.function.partition(":")
         getattr(importlib.import_module(module), name)(channel.send, *job.arguments)
@@ -91,6 +96,16 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         channel.send_last("raised", _account(error, watch))
     else:
         channel.send_last("done", None)
+
+
+def _no_torch(error: Exception) -> dict[str, Any]:
+    return {
+        "class": "GradlintError",
+        "message": f"torch can't be imported: {type(error).__name__}: {error}",
+        "place": "",
+        "hint": "Install PyTorch 2.6 or later in this environment; `gradlint env` shows what is "
+        "there.",
+    }
 
 
 class Channel:

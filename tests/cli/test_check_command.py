@@ -123,6 +123,14 @@ def test_a_mistake_is_told_once(folder: Path) -> None:
     assert all("it gave an int, 5" in item["notes"][0] for item in targets)
 
 
+def test_a_torch_that_does_not_load_is_no_fault_of_the_op(folder: Path) -> None:
+    (folder / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')\n")
+    done = gradlint(folder, "check", "ops.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: torch can't be imported: OSError: libgomp.so.1")
+    assert done.stderr.count("error:") == 1
+
+
 def test_an_absent_device(folder: Path) -> None:
     import torch
 
