@@ -302,13 +302,9 @@ def _in_worker(
 
 
 def _report(targets: list[SweepTarget], settings: Settings, started: float) -> SweepReport:
-    from importlib import metadata
-
+    import gradlint
     from gradlint.report._sweep import SweepReport
     from gradlint.running._run import environment
 
-    try:
-        version = metadata.version("gradlint")
-    except metadata.PackageNotFoundError:
-        version = ""
-    return SweepReport(targets, settings.seed, environment(), version, time.monotonic() - started)
+    took = time.monotonic() - started
+    return SweepReport(targets, settings.seed, environment(), gradlint.__version__, took)

@@ -141,3 +141,17 @@ def test_reproduction_of_what_only_python_has() -> None:
     assert lines(Half, (X,)) == ["gradlint.check(Half, inputs, select='GL401', seed=3)"]
     unnamed = lines(lambda x: Half.apply(x), (X,))
     assert unnamed == ["gradlint.check(<lambda>, inputs, select='GL401', seed=3)"]
+
+
+def test_a_custom_op_as_python_has_it() -> None:
+    @torch.library.custom_op("gradlint_api::triple", mutates_args=())
+    def triple(x: torch.Tensor, k: float = 3.0) -> torch.Tensor:
+        return x * k
+
+    def keep(ctx, inputs, output):
+        ctx.k = inputs[1]
+
+    triple.register_autograd(lambda ctx, grad: (grad * ctx.k, None), setup_context=keep)
+    report = gradlint.check(triple, seed=3)
+    assert report.ok, report.findings
+    assert report.targets[0].kind == "library"

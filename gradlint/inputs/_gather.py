@@ -199,7 +199,8 @@ def _schema(op: Op) -> Any:
         if op.signature is not None or getattr(torch, name, None) is not called:
             return None
         called = getattr(torch.ops.aten, name, None)
-    schema = getattr(called, "_schema", None)
+    # What ``custom_op`` makes holds the text of its schema, and the overload that it registered.
+    schema = getattr(getattr(called, "_opoverload", called), "_schema", None)
     if schema is not None:
         return schema
     try:
