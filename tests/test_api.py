@@ -155,3 +155,10 @@ def test_a_custom_op_as_python_has_it() -> None:
     report = gradlint.check(triple, seed=3)
     assert report.ok, report.findings
     assert report.targets[0].kind == "library"
+
+
+def test_parameters_of_a_module_are_inputs() -> None:
+    target = gradlint.check(torch.nn.Linear(4, 2), (X.reshape(1, 4),), seed=3).targets[0]
+    told = [(arg.name, arg.shape, arg.requires_grad) for arg in target.samples[0].args]
+    assert told == [("input", [1, 4], True), ("weight", [2, 4], True), ("bias", [2], True)]
+    assert {arg.dtype for arg in target.samples[0].args} == {"float64"}

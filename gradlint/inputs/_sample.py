@@ -86,25 +86,25 @@ class Sample:
 
     def report(self, signature: inspect.Signature | None) -> SampleReport:
         """What a report shows of this sample."""
-        import torch
-
-        arguments = []
-        for name, value in self.named_leaves(signature):
-            if isinstance(value, torch.Tensor):
-                strided = value.layout == torch.strided
-                arguments.append(
-                    Argument(
-                        name,
-                        list(value.shape),
-                        str(value.dtype).removeprefix("torch."),
-                        str(value.device),
-                        list(value.stride()) if strided else None,
-                        value.requires_grad,
-                    )
-                )
-            else:
-                arguments.append(Argument(name, value=short_text(value)))
+        arguments = [described(name, value) for name, value in self.named_leaves(signature)]
         return SampleReport(self.label, self.origin, arguments, list(self.notes))
+
+
+def described(name: str, value: Any) -> Argument:
+    """What a report shows of one argument."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return Argument(name, value=short_text(value))
+    strided = value.layout == torch.strided
+    return Argument(
+        name,
+        list(value.shape),
+        str(value.dtype).removeprefix("torch."),
+        str(value.device),
+        list(value.stride()) if strided else None,
+        value.requires_grad,
+    )
 
 
 def positional_names(signature: inspect.Signature | None, count: int) -> list[str]:

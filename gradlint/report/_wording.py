@@ -48,6 +48,9 @@ MEASUREMENT = (
     "resolution",
 )
 
+#: Arguments of a sample that are named in text.
+ARGUMENTS = 12
+
 NOTHING_CHECKED = "Nothing was checked."
 INTERRUPTED = "Interrupted: this is what was known by then."
 INCONCLUSIVE = "could not tell, which is no pass"
@@ -124,8 +127,11 @@ def argument(arg: Argument, *, dtype: bool = True) -> str:
 
 
 def arguments(sample: SampleReport, *, dtype: bool = True) -> str:
-    """All arguments of a sample; those that gradients are taken of, where not all are."""
-    words = ", ".join(argument(arg, dtype=dtype) for arg in sample.args) or "no arguments"
+    """The arguments of a sample; those that gradients are taken of, where not all are."""
+    shown = [argument(arg, dtype=dtype) for arg in sample.args[:ARGUMENTS]]
+    if len(sample.args) > ARGUMENTS:
+        shown.append(f"{len(sample.args) - ARGUMENTS} more")
+    words = ", ".join(shown) or "no arguments"
     can = [a for a in sample.args if (a.dtype or "").startswith(("float", "bfloat", "complex"))]
     does = [a.name for a in sample.args if a.requires_grad]
     devices = sorted({a.device for a in sample.args if a.device and a.device != "cpu"})

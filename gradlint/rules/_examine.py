@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradlint.inputs._sample import described
 from gradlint.report import Check
 from gradlint.rules._precision import accepted, as_computed
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
 from gradlint.rules._table import TABLE, select_rules
 from gradlint.trace import phase
-from gradlint.trace._problem import OpRaised, draws_random_numbers
+from gradlint.trace._problem import OpRaised, Problem, draws_random_numbers
 from gradlint.trace._state import preserved_state
 
 if TYPE_CHECKING:
     from gradlint.config import Settings
     from gradlint.inputs import Sample
+    from gradlint.report import SampleReport
     from gradlint.targets import Op
 
 Emit = Callable[[str, Any], None]
@@ -56,10 +59,19 @@ def examine(
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:
         emit("note", note)
-    emit("samples", [sample.report(op.signature) for sample in variants])
+    emit("samples", [_described(op, sample) for sample in variants])
     once = _each_defect_once(emit)
     for number, sample in enumerate(variants):
         _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+
+
+def _described(op: Op, sample: Sample) -> SampleReport:
+    """What a report shows of ``sample``: its arguments, and the parameters of a module."""
+    report = sample.report(op.signature)
+    if op.module is not None:
+        for item in Problem(op, sample).parameters:
+            report.args.append(replace(described(item.name, item.value), requires_grad=True))
+    return report
 
 
 def _each_defect_once(emit: Emit) -> Emit:

@@ -99,6 +99,11 @@ class Problem:
 
     # -- the op as a function of its differentiable inputs ------------------------------------
 
+    @property
+    def parameters(self) -> list[Input]:
+        """The differentiable inputs that are parameters of a module."""
+        return self.inputs[len(self.inputs) - len(self._parameters) :]
+
     def values(self) -> list[torch.Tensor]:
         """The sample's own values of the differentiable inputs, detached."""
         return [item.value for item in self.inputs]
