@@ -6,7 +6,7 @@ The gradient that backward returns differs from the derivative of what forward c
 moved along several random directions, and the measured change, with an error bar, is compared with
 the change that the gradient predicts. A disagreement is confirmed on a fresh seed, located to its
 elements, and its cause is named where one fits: transposed, sign, scaled, swapped between inputs,
-zero, ignores grad_output, and others.
+zero, ignores grad_output, not linear in it, and others.
 
 Why it matters
 --------------
