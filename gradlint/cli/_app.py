@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -110,6 +111,9 @@ def main(args: Sequence[str] | None = None) -> int:
         _console.close_quietly()
         return 141
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _console.print_error(_console.unwritten(error))  # by typer, into a full disk
+            return GradlintError.exit_code
         if hasattr(error, "show") and hasattr(error, "exit_code"):
             error.show()  # typer's own: bad options and arguments
             return int(error.exit_code)

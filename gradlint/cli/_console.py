@@ -13,7 +13,10 @@ from gradlint._errors import GradlintError
 
 
 def safe_streams() -> None:
-    """No text that a stream can't encode may end the program."""
+    """No text that a stream can't encode, and no stream that is closed, may end the program."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -27,6 +30,8 @@ def write(text: str, stream: TextIO | None = None) -> None:
         target.flush()
     except BrokenPipeError:
         close_quietly()
+    except OSError as error:
+        raise unwritten(error) from None
 
 
 def write_file(path: str, text: str) -> None:
@@ -76,8 +81,18 @@ def print_internal(what: str, *, debug: bool) -> None:
 
 def flush() -> None:
     """Flush the standard output now, where a broken pipe can still be caught."""
-    if sys.stdout is not None:
+    try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritten(error) from None
+
+
+def unwritten(error: OSError) -> GradlintError:
+    """The error for output that could not be written; the rest of it goes nowhere."""
+    close_quietly()
+    return GradlintError(f"can't be written: {error.strerror or error}", place="standard output")
 
 
 def close_quietly() -> None:

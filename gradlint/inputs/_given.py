@@ -175,13 +175,17 @@ def _sample(
 
     if op.signature is not None:
         try:
-            op.signature.bind(*args, **kwargs)
+            bound = op.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise InputsError(
                 f"the arguments do not fit: {error}",
                 place=place,
                 hint=f"{op.name} takes {op.signature}; {len(args)} positional given.",
             ) from error
+        if kwargs and op.function is not None:
+            # ``apply`` takes its arguments by position, and leaves none out before one given.
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
     found: list[torch.Tensor] = []
     map_tensors((args, kwargs), lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
     if not found and op.module is None:

@@ -176,3 +176,21 @@ def test_a_reader_that_goes_away(folder: Path) -> None:
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_and_a_closed_output(folder: Path) -> None:
+    words = f"{sys.executable} -m gradlint check ops.py:Right"
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    for tail, code, told in (
+        ("> /dev/full", 2, "error: standard output: can't be written: No space left on device\n"),
+        (">&-", 0, ""),
+    ):
+        done = subprocess.run(
+            ["sh", "-c", f"{words} {tail}"],
+            cwd=folder,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (code, told)

@@ -192,3 +192,20 @@ def test_the_option_comes_before_the_class():
 
 def test_without_either_inputs_are_inferred():
     assert samples_for(OP, Settings())[0].origin == "inferred"
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias=None, scale=2.0):
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2.0, None, None
+
+
+def test_keywords_of_a_function_become_positions() -> None:
+    op = from_object(Scaled)
+    (sample,) = samples_for(op, Settings(inputs="randn(3), scale=4.0"))
+    assert sample.args[1:] == (None, 4.0)
+    assert sample.kwargs == {}
