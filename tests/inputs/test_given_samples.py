@@ -42,9 +42,10 @@ def written(tmp_path, body: str) -> str:
 def test_expression():
     (sample,) = given("randn(3, 4), randn(3, 4), dim=-1")
     assert sample.origin == "--inputs"
-    assert [tuple(t.shape) for t in sample.args] == [(3, 4), (3, 4)]
-    assert all(t.dtype == torch.float64 and t.requires_grad for t in sample.args)
-    assert sample.kwargs == {"dim": -1}
+    *tensors, dim = sample.args
+    assert [tuple(t.shape) for t in tensors] == [(3, 4), (3, 4)]
+    assert all(t.dtype == torch.float64 and t.requires_grad for t in tensors)
+    assert (dim, sample.kwargs) == (-1, {})
     (again,) = given("randn(3, 4), randn(3, 4), dim=-1")
     assert torch.equal(sample.args[0], again.args[0])
 

@@ -98,6 +98,8 @@ def probe(subject: Subject) -> Outcome:
     from gradlint.rules.contract._dependence import slope_along
 
     own = subject.run.own
+    if own is None and subject.run.nodes:
+        return Outcome("skipped", note="the backward that ran belongs to a Function inside")
     if own is None or own.raised is not None:
         return Outcome("skipped", note=UNSEEN)
     if rejection(subject, "wrong-number-of-gradients") is not None:
