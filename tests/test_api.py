@@ -144,15 +144,15 @@ def test_reproduction_of_what_only_python_has() -> None:
 
 
 def test_a_custom_op_as_python_has_it() -> None:
-    @torch.library.custom_op("gradlint_api::triple", mutates_args=())
-    def triple(x: torch.Tensor, k: float = 3.0) -> torch.Tensor:
+    @torch.library.custom_op("gradlint_api::tenfold", mutates_args=())
+    def tenfold(x: torch.Tensor, k: float = 10.0) -> torch.Tensor:
         return x * k
 
     def keep(ctx, inputs, output):
         ctx.k = inputs[1]
 
-    triple.register_autograd(lambda ctx, grad: (grad * ctx.k, None), setup_context=keep)
-    report = gradlint.check(triple, seed=3)
+    tenfold.register_autograd(lambda ctx, grad: (grad * ctx.k, None), setup_context=keep)
+    report = gradlint.check(tenfold, seed=3)
     assert report.ok, report.findings
     assert report.targets[0].kind == "library"
 

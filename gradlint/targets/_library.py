@@ -28,7 +28,9 @@ def load_library(path: str) -> Op:
     packet = _get(getattr(torch.ops, namespace), name)
     if packet is None:
         near = [f"torch.ops.{op}" for op in _like(namespace, name)]
-        raise TargetError(f"no op `{path}` is registered", hint=suggest(near, _IMPORT))
+        other = not any(op.startswith(f"torch.ops.{namespace}.") for op in near)
+        hint = " ".join(filter(None, [suggest(near), _IMPORT if other else ""]))
+        raise TargetError(f"no op `{path}` is registered", hint=hint)
     found = packet
     if overload:
         names = packet.overloads()
