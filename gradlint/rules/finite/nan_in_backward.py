@@ -67,7 +67,7 @@ mylib/ops.py:13:16  GL302  gradient for `x` is NaN at [0] (3 of 3 elements), whe
 
 References
 ----------
-- The `where` trap: https://github.com/jax-ml/jax/issues/5039
+- The `where` trap: pytorch/pytorch#68425, #52248
 - Reports: rusty1s/pytorch_scatter#189, facebookresearch/pytorch3d#561
 """
 
