@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import sysconfig
@@ -20,7 +21,11 @@ _T = TypeVar("_T")
 #: Longest text of an exception that is quoted in one line.
 _LONGEST = 300
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+#: Frames below these folders are gradlint's own, or the import machinery's.
+_PASSED_OVER = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    os.path.dirname(os.path.abspath(importlib.__file__)) + os.sep,
+)
 
 
 class LoadError(Exception):
@@ -139,7 +144,7 @@ def raised_at(error: BaseException, root: str = "") -> Location | None:
     frames = [
         (frame.filename, frame.lineno or 1)
         for frame in _frames(error.__traceback__)
-        if not frame.filename.startswith("<frozen") and not frame.filename.startswith(_OWN)
+        if not frame.filename.startswith("<frozen") and not frame.filename.startswith(_PASSED_OVER)
     ]
     base = os.path.realpath(root) if root else ""
     tiers: tuple[Callable[[str], bool], ...] = (

@@ -416,3 +416,18 @@ def test_references_that_load_does_not_take():
         load(OpRef("a.yaml", "spec", "a.yaml"), SETTINGS)
     with pytest.raises(TargetError):
         load(OpRef("a.py", "file", "a.py", "*"), SETTINGS)
+
+
+def test_the_import_machinery_is_no_place_in_the_users_code(tmp_path, monkeypatch):
+    import importlib
+
+    from gradlint.targets._load_error import raised_at
+
+    broken = tmp_path / "no_extension.so"
+    broken.write_bytes(b"no library")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.path_importer_cache", {})
+    with pytest.raises(ImportError) as raised:
+        importlib.import_module("no_extension")
+    place = raised_at(raised.value)
+    assert place is None or "importlib" not in place.file

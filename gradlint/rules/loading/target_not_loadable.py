@@ -60,6 +60,7 @@ References
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -107,18 +108,21 @@ def found(
             "traceback": list(traceback),
             "output_tail": list(output_tail),
         },
-        help=help or _advice(error),
+        help=help or _advice(error, message),
     )
 
 
-def _advice(error: str) -> str:
+def _advice(error: str, message: str) -> str:
     if "No module named" in error or "ModuleNotFoundError" in error:
         return "install the missing package, or run from the folder from which it can be imported"
     if "SyntaxError" in error:
         return "mend the syntax; `python -m py_compile FILE` shows the same error"
     if "SystemExit" in error:
         return 'guard the call with `if __name__ == "__main__":` so that importing does not exit'
-    return "importing the module must work by itself: try `python -c 'import …'`"
+    module = re.search(r"importing `([\w.]+)`", message)
+    if module is not None:
+        return f"the import must work by itself: try `python -c 'import {module.group(1)}'`"
+    return "the file must run by itself: try `python FILE`"
 
 
 RULE = Rule(

@@ -93,3 +93,9 @@ def test_findings_are_built_without_torch() -> None:
         "sys.exit('torch' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_advice_names_the_module_that_does_not_import() -> None:
+    message = "importing `pkg.mod` raised ValueError: no"
+    finding = target_not_loadable.found("pkg.mod:Op", message, Settings(), error="ValueError: no")
+    assert "python -c 'import pkg.mod'" in finding.help
