@@ -203,7 +203,7 @@ def _sample(
         copy = tensor.detach().to("cpu")
         if inexact:
             copy = copy.to(torch.complex128 if tensor.is_complex() else torch.float64)
-        if copy is tensor or copy.data_ptr() == tensor.data_ptr():
+        if copy is tensor or _same_memory(copy, tensor):
             copy = copy.clone()
         return copy.requires_grad_(wanted)
 
@@ -329,3 +329,11 @@ def _where(error: BaseException) -> str:
 def _article(value: Any) -> str:
     name = type(value).__name__
     return f"an {name}" if name[:1] in "aeiou" else f"a {name}"
+
+
+def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    import torch
+
+    if a.layout != torch.strided or b.layout != torch.strided:
+        return a.layout == b.layout
+    return a.data_ptr() == b.data_ptr()

@@ -82,7 +82,7 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         found = problem.connect(values)
         return tuple(item.value for item in found if item.name in names)
 
-    inputs = tuple(leaf.detach().clone().requires_grad_() for leaf in leaves)
+    inputs = tuple(value.detach().clone().requires_grad_() for value in problem.values())
     check: Callable[..., bool] = getattr(torch.autograd, name)
     arguments: dict[str, Any] = dict(ARGUMENTS.get(_real(inputs), {}))
     arguments["fast_mode"] = not slow

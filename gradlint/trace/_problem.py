@@ -9,10 +9,8 @@ copies, so an op that writes to its inputs can't spoil a later measurement.
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,8 @@ import torch
 from gradlint.inputs import map_tensors
 from gradlint.numerics._products import dense
 from gradlint.trace._phase import phase
+from gradlint.trace._random import OwnGenerators, common_random_numbers, generator_states
+from gradlint.trace._sparse import Pattern, is_sparse
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
@@ -43,7 +43,8 @@ class OpRaised(Exception):
 @dataclass(frozen=True)
 class Input:
     """A differentiable input. ``position``: index into forward's positional arguments, or None
-    for module parameters, keyword arguments and tensors inside containers."""
+    for module parameters, keyword arguments and tensors inside containers. ``value``: of a sparse
+    tensor, its stored values, in the order in which it stores them."""
 
     name: str
     value: torch.Tensor
@@ -78,6 +79,7 @@ class Problem:
         forward_calls, backward_calls: how often each was called.
         non_tensor_outputs: outputs of the last call that are no tensors, in words.
         mode_changes: modes of PyTorch that a call of the op left changed, in words.
+        own_generators: random generators that the op or its arguments hold.
         preserve_state: put global state back after every call (slower; for ops that change it).
     """
 
@@ -95,7 +97,11 @@ class Problem:
         self.inputs: list[Input] = []
         self._parameters: list[str] = []
         self._buffers: dict[str, torch.Tensor] = {}
+        self._patterns: dict[int, Pattern] = {}
         self._collect_inputs()
+        self.own_generators = OwnGenerators(
+            [op.module, op.function, op.call, sample.args, sample.kwargs]
+        )
 
     # -- the op as a function of its differentiable inputs ------------------------------------
 
@@ -130,7 +136,7 @@ class Problem:
     def connect(self, leaves: Sequence[torch.Tensor]) -> list[Output]:
         """Outputs connected to the caller's own ``leaves`` by a graph."""
         with torch.enable_grad():
-            return self._call(list(leaves))
+            return self._call([self._as_passed(k, leaf) for k, leaf in enumerate(leaves)])
 
     def pull(
         self,
@@ -163,18 +169,21 @@ class Problem:
             return [None] * len(leaves)
         with phase("backward"), self._around():
             try:
-                return list(
-                    torch.autograd.grad(
-                        tensors,
-                        list(leaves),
-                        [c.detach().clone() if not c.requires_grad else c for c in cotangents],
-                        allow_unused=True,
-                        create_graph=create_graph,
-                        retain_graph=retain_graph,
-                    )
+                found = torch.autograd.grad(
+                    tensors,
+                    list(leaves),
+                    [c.detach().clone() if not c.requires_grad else c for c in cotangents],
+                    allow_unused=True,
+                    create_graph=create_graph,
+                    retain_graph=retain_graph,
                 )
             except Exception as error:
                 raise OpRaised("backward", error) from error
+        # Gradients of cotangents may follow those of the inputs.
+        return [
+            self._patterns[k].picked(grad) if grad is not None and k in self._patterns else grad
+            for k, grad in enumerate(found)
+        ]
 
     def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
         """``torch.autograd.backward`` with ones: every node of the graph runs.
@@ -223,8 +232,12 @@ class Problem:
         for name, tensor in self.sample.named_tensors(self.op.signature):
             if id(tensor) in self._slots or not tensor.requires_grad:
                 continue
+            value = tensor.detach()
+            if is_sparse(value):
+                pattern = self._patterns[len(self.inputs)] = Pattern(value)
+                value = pattern.values
             self._slots[id(tensor)] = len(self.inputs)
-            self.inputs.append(Input(name, tensor.detach(), positions.get(id(tensor))))
+            self.inputs.append(Input(name, value, positions.get(id(tensor))))
         module = self.op.module
         if module is None:
             return
@@ -250,12 +263,18 @@ class Problem:
     ) -> list[torch.Tensor]:
         flags = requires_grad or [grad] * len(values)
         return [
-            value.detach().clone().requires_grad_(flag)
-            for value, flag in zip(values, flags, strict=True)
+            self._as_passed(k, value.detach().clone()).requires_grad_(flag)
+            for k, (value, flag) in enumerate(zip(values, flags, strict=True))
         ]
+
+    def _as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:
+        """What the op gets for input ``position`` at ``value``."""
+        pattern = self._patterns.get(position)
+        return value if pattern is None else pattern.filled(value)
 
     def _call(self, leaves: list[torch.Tensor]) -> list[Output]:
         self.forward_calls += 1
+        self.own_generators.reset()
         with phase("forward"), self._around(), common_random_numbers(self.seed):
             try:
                 try:
@@ -308,19 +327,6 @@ class Problem:
             self.non_tensor_outputs.append(f"{name}: {type(value).__name__}")
 
 
-@contextmanager
-def common_random_numbers(seed: int) -> Iterator[None]:
-    """Every generator (torch, ``random``, numpy where loaded) starts from ``seed`` in the body."""
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(seed)
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
-    yield
-
-
 def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
     if like is None:
         return tensor
@@ -331,20 +337,6 @@ def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
 def draws_random_numbers(problem: Problem) -> bool:
     """Whether forward draws from a random generator; it is then judged under one fixed seed."""
     with common_random_numbers(problem.seed):
-        before = _generator_states()
+        before = generator_states()
     problem.forward()
-    return any(
-        not torch.equal(a, b) if isinstance(a, torch.Tensor) else a != b
-        for a, b in zip(before, _generator_states(), strict=True)
-    )
-
-
-def _generator_states() -> list[Any]:
-    states: list[Any] = [torch.default_generator.get_state(), random.getstate()]
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        states.append(numpy.random.get_state()[1].tolist())
-        states.append(numpy.random.get_state()[2])
-    if torch.cuda.is_initialized():
-        states.append(torch.cuda.get_rng_state())
-    return states
+    return problem.own_generators.have_moved() or before != generator_states()
