@@ -28,6 +28,7 @@ from gradlint.rules.shape.wrong_gradient_device import RULE as GL204
 from gradlint.rules.shape.wrong_gradient_dtype import RULE as GL203
 from gradlint.rules.shape.wrong_gradient_shape import RULE as GL201
 from gradlint.rules.value.differs_from_reference import RULE as GL404
+from gradlint.rules.value.undefined_or_zero_grad_output import RULE as GL405
 from gradlint.rules.value.wrong_gradient import RULE as GL401
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ TABLE: tuple[Rule, ...] = (
     GL302,
     GL401,
     GL404,
+    GL405,
     GL501,
     GL502,
     GL503,
