@@ -126,7 +126,7 @@ _METHODS_SAME = (set(_TORCH) - _FUNCTIONS_ONLY) | set(
     _words("""
     bfloat16 bool contiguous det dim double expand expand_as float half int item log_softmax long
     nelement resolve_conj size square sum_to_size to type_as view view_as reshape_as to_dense
-    unfold
+    to_sparse to_sparse_csc to_sparse_csr coalesce unfold
 """)
 )
 _METHODS_GROWING = set(

@@ -55,6 +55,8 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     problem = subject.problem
     if not problem.inputs:
         return TorchVerdict("slow", "skipped", "no input requires grad")
+    if problem.has_sparse_inputs and name == "gradgradcheck":
+        return TorchVerdict("slow", "skipped", "it can't judge sparse inputs")
     try:
         started = time.perf_counter()
         leaves, outputs = problem.linearize()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -103,6 +103,25 @@ class Problem:
             [op.module, op.function, op.call, sample.args, sample.kwargs]
         )
 
+    def in_float64(self) -> Problem | None:
+        """The same op at the same values, every floating tensor widened to float64; None where
+        all differentiable inputs are wide already."""
+        wide = (torch.float64, torch.complex128)
+        if all(item.value.dtype in wide for item in self.inputs):
+            return None
+        device = str(next(item.value.device for item in self.inputs))
+        found = Problem(self.op, self.sample.converted(torch.float64, device), seed=self.seed)
+        found.preserve_state = self.preserve_state
+        # Values of a module's own were rounded to the low dtype; the twin starts from those.
+        found.inputs = [
+            replace(twin, value=item.value.to(twin.value.dtype))
+            for twin, item in zip(found.inputs, self.inputs, strict=True)
+        ]
+        found._buffers = {
+            name: value.to(found._buffers[name].dtype) for name, value in self._buffers.items()
+        }
+        return found
+
     # -- the op as a function of its differentiable inputs ------------------------------------
 
     @property
@@ -188,9 +207,13 @@ class Problem:
     def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
         """``torch.autograd.backward`` with ones: every node of the graph runs.
 
+        Nothing runs where an input is CSC, BSR or BSC: PyTorch can't accumulate such gradients.
+
         Raises:
             OpRaised: when one of them raises.
         """
+        if not all(pattern.accumulates for pattern in self._patterns.values()):
+            return
         self.backward_calls += 1
         with phase("backward"):
             try:
@@ -213,6 +236,11 @@ class Problem:
                 return list(self._outputs("output", function(*args, **kwargs)))
             except Exception as error:
                 raise OpRaised("reference", error) from error
+
+    @property
+    def has_sparse_inputs(self) -> bool:
+        """Whether a differentiable input is sparse: ``values`` hold what it stores."""
+        return bool(self._patterns)
 
     # -- inner workings ------------------------------------------------------------------------
 

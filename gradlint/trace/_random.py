@@ -18,6 +18,9 @@ MOST_LOOKED_THROUGH = 4096
 #: Packages whose objects hold no generator of the user's.
 _NOT_USERS = frozenset({"torch", "numpy", "builtins", "gradlint", "math", "functools", "typing"})
 
+#: Reads the state of a generator, and puts one back.
+_Handle = tuple[Callable[[], Any], Callable[[Any], Any]]
+
 
 @contextmanager
 def common_random_numbers(seed: int) -> Iterator[None]:
@@ -69,9 +72,9 @@ def _same(a: Any, b: Any) -> bool:
     return str(a) == str(b)
 
 
-def _handles(roots: Iterable[Any]) -> list[tuple[Callable[[], Any], Callable[[Any], Any]]]:
+def _handles(roots: Iterable[Any]) -> list[_Handle]:
     numpy = sys.modules.get("numpy")
-    found = []
+    found: list[_Handle] = []
     for item in _reachable(roots):
         if isinstance(item, torch.Generator):
             found.append((item.get_state, item.set_state))
@@ -84,7 +87,7 @@ def _handles(roots: Iterable[Any]) -> list[tuple[Callable[[], Any], Callable[[An
     return found
 
 
-def _numpy_handle(bits: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+def _numpy_handle(bits: Any) -> _Handle:
     return (lambda: bits.state), (lambda state: setattr(bits, "state", state))
 
 

@@ -40,6 +40,11 @@ class Pattern:
         template = self.template.detach()
         return template._values() if template.layout == torch.sparse_coo else template.values()
 
+    @property
+    def accumulates(self) -> bool:
+        """Whether PyTorch can accumulate gradients of this layout into ``.grad``."""
+        return self.template.layout in (torch.sparse_coo, torch.sparse_csr)
+
     def filled(self, values: torch.Tensor) -> torch.Tensor:
         """The sparse tensor that stores ``values`` in these places, connected to them."""
         template = self.template
