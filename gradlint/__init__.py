@@ -12,18 +12,30 @@ if TYPE_CHECKING:
     from gradlint._api import check
     from gradlint._errors import GradlintError
     from gradlint._sweep import sweep
+    from gradlint.dropin import InconclusiveWarning, gradcheck, gradgradcheck
     from gradlint.report import Report
 
     __version__: str
 
 _HOMES = {
     "GradlintError": "gradlint._errors",
+    "InconclusiveWarning": "gradlint.dropin",
     "Report": "gradlint.report",
     "check": "gradlint._api",
+    "gradcheck": "gradlint.dropin",
+    "gradgradcheck": "gradlint.dropin",
     "sweep": "gradlint._sweep",
 }
 
-__all__ = ["GradlintError", "Report", "check", "sweep"]
+__all__ = [
+    "GradlintError",
+    "InconclusiveWarning",
+    "Report",
+    "check",
+    "gradcheck",
+    "gradgradcheck",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:

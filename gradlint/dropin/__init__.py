@@ -1,0 +1,11 @@
+"""Drop-ins for ``torch.autograd.gradcheck`` and ``gradgradcheck``.
+
+An existing test suite changes one import; the verdicts then rest on measured error bars, and a
+failure's message names the cause.
+"""
+
+from gradlint.dropin._gradcheck import gradcheck
+from gradlint.dropin._gradgradcheck import gradgradcheck
+from gradlint.dropin._warnings import InconclusiveWarning
+
+__all__ = ["InconclusiveWarning", "gradcheck", "gradgradcheck"]

@@ -1,0 +1,98 @@
+"""What torch refuses before it starts, and what only torch's own code can represent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import is_tensor_like
+
+from gradlint.dropin._function import is_dense, tensors_in
+from gradlint.dropin._sparse import is_sparse, specified
+
+#: Overlap that strides alone do not settle is looked for element by element up to this many
+#: elements (heuristic: a few milliseconds).
+COUNTED = 2**20
+
+#: Dtypes whose arithmetic the measurements know.
+KNOWN = {
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.complex128,
+    torch.complex64,
+}
+
+
+def check_inputs(args: tuple[Any, ...]) -> None:
+    """Refuse what torch refuses.
+
+    Raises:
+        ValueError: no input requires grad.
+        RuntimeError: an input that requires grad has elements that share memory.
+    """
+    any_grad = False
+    for place, arg in enumerate(args):
+        for tensor in tensors_in(arg):
+            if not tensor.requires_grad:
+                continue
+            any_grad = True
+            content = specified(tensor) if is_sparse(tensor) else tensor
+            if is_dense(content) and overlaps(content):
+                how = "a dimension with stride 0" if _stride_0(content) else "overlapping memory"
+                raise RuntimeError(
+                    f"The {place}th input has {how}. gradcheck only "
+                    "supports inputs that are non-overlapping to be able to "
+                    "compute the numerical gradients correctly. You should call "
+                    ".contiguous on the input before passing it to gradcheck."
+                )
+    if not any_grad:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, "
+            "but none of them have requires_grad=True."
+        )
+
+
+def overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements of ``tensor`` lie at one place of memory."""
+    if _stride_0(tensor):
+        return True
+    axes = sorted((st, sz) for st, sz in zip(tensor.stride(), tensor.shape, strict=True) if sz > 1)
+    reach = 0
+    for stride, size in axes:
+        if stride <= reach:
+            break
+        reach += stride * (size - 1)
+    else:
+        return False
+    if not 0 < tensor.numel() <= COUNTED:
+        return False
+    offsets = torch.zeros((), dtype=torch.int64)
+    for stride, size in axes:
+        offsets = offsets.unsqueeze(-1) + stride * torch.arange(size)
+    return offsets.unique().numel() < offsets.numel()
+
+
+def _stride_0(tensor: torch.Tensor) -> bool:
+    return any(st == 0 and sz > 1 for st, sz in zip(tensor.stride(), tensor.shape, strict=True))
+
+
+def unrepresentable(args: tuple[Any, ...]) -> str:
+    """Why only torch's own code can check a function of ``args``, in words; empty if ours can."""
+    for place, arg in enumerate(args):
+        if is_tensor_like(arg) and not isinstance(arg, torch.Tensor):
+            return f"input {place} is a {type(arg).__name__}, no torch.Tensor"
+        for tensor in tensors_in(arg):
+            if not tensor.requires_grad:
+                continue
+            if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+                return f"input {place} is a {type(tensor).__name__}, a subclass of torch.Tensor"
+            if not is_dense(tensor) and not is_sparse(tensor):
+                layout = "nested" if tensor.is_nested else str(tensor.layout)
+                return f"input {place} has the layout {layout}"
+            if tensor.dtype not in KNOWN:
+                return f"input {place} is {tensor.dtype}"
+            if tensor.device.type == "meta":
+                return f"input {place} is on the meta device"
+    return ""

@@ -1,0 +1,140 @@
+"""A wrong gradient in words: which output and input, the cause, the worst elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gradlint.dropin._failure import Failure
+from gradlint.dropin._function import Function
+from gradlint.dropin._options import Options
+from gradlint.numerics._decide import Decision
+from gradlint.numerics._judge import DIFFERS, judge
+from gradlint.numerics._map import Map
+
+#: Kinds of direction by which each output is judged alone.
+ALONE = ("aligned", "signs")
+
+
+def describe(
+    function: Function, judged: Map, decision: Decision, wrong: Sequence[int], options: Options
+) -> list[Failure]:
+    """One failure for every pair of output and input whose gradient is wrong, in torch's order.
+
+    Args:
+        wrong: places in ``decision.judgement.inputs``.
+    """
+    from gradlint.rules._evidence import mismatch
+
+    names = [f"input {k}" for k in range(len(judged.values))]
+    pairs: list[tuple[int, int, int]] = []
+    for place in wrong:
+        index = decision.judgement.inputs[place].index
+        pairs += [(output, index, place) for output in _faulty(judged, index, options.seed)]
+    told: set[int] = set()
+    failures = []
+    for output, index, place in sorted(pairs):
+        opening = (
+            f"{_part(judged, output, index, options.seed)}Jacobian mismatch for output {output} "
+            f"with respect to input {index},"
+        )
+        lines = []
+        if place not in told:
+            told.add(place)
+            found = mismatch(judged, decision, place, names, seed=options.seed)
+            lines = _lines(function, index, found, decision, place)
+        failures.append(Failure(opening, lines))
+    return failures
+
+
+def _faulty(judged: Map, index: int, seed: int) -> list[int]:
+    """Outputs whose share of the gradient of input ``index`` is wrong; all where none is alone."""
+    everything = list(range(len(judged.outputs)))
+    if len(everything) == 1:
+        return everything
+    found = []
+    for chosen in everything:
+        masks = [
+            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
+            for place, y in enumerate(judged.outputs)
+        ]
+        alone = judge(judged, seed=seed, kinds=ALONE, inputs=[index], masks=masks)
+        if alone.inputs[0].verdict == DIFFERS:
+            found.append(chosen)
+    return found or everything
+
+
+def _part(judged: Map, output: int, index: int, seed: int) -> str:
+    """Torch's words for the part of a complex output that disagrees; the imaginary one first."""
+    if not judged.outputs[output].is_complex():
+        return ""
+    for name, unit in (("imaginary", 1j), ("real", 1.0)):
+        part = _part_of(judged, output, unit)
+        if judge(part, seed=seed, kinds=ALONE, inputs=[index]).inputs[0].verdict == DIFFERS:
+            return f"While considering the {name} part of complex outputs only, "
+    return ""
+
+
+def _part_of(judged: Map, output: int, unit: complex) -> Map:
+    """Real or imaginary part of one output alone: Re⟨w·unit, y⟩ for real w."""
+
+    def taken(y: torch.Tensor) -> torch.Tensor:
+        return y.imag if unit == 1j else y.real
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        found = judged.evaluate(values)
+        return None if found is None else [taken(found[output])]
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> Sequence[torch.Tensor | None]:
+        vs = [torch.zeros_like(y) for y in judged.outputs]
+        vs[output] = (cotangents[0] * unit).to(judged.outputs[output].dtype)
+        return judged.pull_at(values, vs)
+
+    return Map(
+        judged.values,
+        [taken(judged.outputs[output]).clone()],
+        evaluate,
+        pull_at,
+        project=judged.project,
+    )
+
+
+def _lines(function: Function, index: int, found: Any, decision: Decision, place: int) -> list[str]:
+    from gradlint.report._wording import measurement, plain, signed, small
+
+    value = function.values[index]
+    shape = list(value.shape)
+    dtype = str(value.dtype).removeprefix("torch.")
+    lines = [
+        f"wrong gradient for input {index}: {dtype}{shape}, argument {function.positions[index]}"
+    ]
+    if found.cause is not None:
+        lines.append(f"cause      {found.cause.text}")
+    lines += [f"measured   {line}" for line in measurement(found.numbers)]
+    elements = found.numbers.get("elements") or []
+    if elements:
+        rows = [("index", "returned", "measured", "error")]
+        rows += [
+            (
+                plain(row.get("index")),
+                signed(row.get("returned")),
+                signed(row.get("measured")),
+                small(row.get("error")),
+            )
+            for row in elements
+        ]
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        for row in rows:
+            cells = [row[0].ljust(widths[0])]
+            cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+            lines.append("           " + "  ".join(cells))
+    note = decision.notes.get(index)
+    if note:
+        lines.append(f"note       {note}")
+    if found.cause is not None:
+        lines.append(f"help       {found.cause.help.replace('{expression}', '…')}")
+    return lines

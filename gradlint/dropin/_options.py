@@ -1,0 +1,75 @@
+"""The options of torch's signatures, and which of them the caller gave."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+
+#: Variable of the environment that fixes the seed, as for the command line.
+SEED_VARIABLE = "GRADLINT_SEED"
+
+#: Fresh seeds are drawn below this: short enough to be typed again.
+FRESH_SEEDS = 2**31
+
+
+class Default(float):
+    """A default that equals, and prints as, torch's own number, but can be told from the same
+    number given by a caller: tolerances left alone do not widen what is accepted."""
+
+
+EPS, ATOL, RTOL, NONDET_TOL = Default(1e-6), Default(1e-5), Default(1e-3), Default(0.0)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one call, named as in torch's signature.
+
+    Args:
+        name: "gradcheck" or "gradgradcheck".
+        seed: of every direction and cotangent.
+    """
+
+    name: str
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    check_undefined_grad: bool
+    check_grad_dtypes: bool
+    check_batched_grad: bool
+    check_batched_forward_grad: bool
+    check_forward_ad: bool
+    check_backward_ad: bool
+    fast_mode: bool
+    masked: bool | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        for good, message in (
+            (
+                self.check_forward_ad or self.check_backward_ad,
+                "Expected at least one of check_forward_ad or check_backward_ad to be True",
+            ),
+            (
+                self.check_backward_ad or not self.check_batched_grad,
+                "Setting check_batched_grad=True requires check_backward_ad to be True",
+            ),
+            (
+                self.check_forward_ad or not self.check_batched_forward_grad,
+                "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
+            ),
+        ):
+            if not good:
+                raise AssertionError(message)
+
+    @property
+    def widened(self) -> bool:
+        """Whether the caller gave a step or a tolerance."""
+        return not all(isinstance(value, Default) for value in (self.eps, self.atol, self.rtol))
+
+
+def seed() -> int:
+    """The seed of one call: ``GRADLINT_SEED`` where it is a whole number, else a fresh one."""
+    given = os.environ.get(SEED_VARIABLE, "")
+    return int(given) if given.isdecimal() else secrets.randbelow(FRESH_SEEDS)

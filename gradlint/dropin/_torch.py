@@ -1,0 +1,85 @@
+"""Torch's own slow path: asked about what gradlint can't represent or can't tell."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gradlint.dropin._function import Function
+from gradlint.dropin._options import Options
+
+#: Slow mode is asked where its predicted time stays below this many seconds (heuristic: a test
+#: that takes longer is switched off).
+AFFORDABLE_S = 10.0
+
+#: Elements of a Jacobian up to which slow mode is asked: it holds 7 to 9 of them in float64 at a
+#: time (measured), 300 MB here.
+LARGEST_JACOBIAN = 2**22
+
+#: Dtypes in which torch's default step and tolerances mean something.
+DOUBLE = (torch.float64, torch.complex128)
+
+
+def unaffordable(function: Function, options: Options) -> str:
+    """Why torch's slow path is not asked, in words; empty if it is."""
+    if not options.widened and any(tensor.dtype not in DOUBLE for tensor in function.values):
+        return "torch's gradcheck can't judge less than double precision with its defaults"
+    n = sum(value.numel() for value in function.values)
+    m = sum(output.numel() for output in function.outputs)
+    if n * m > LARGEST_JACOBIAN:
+        return f"torch's slow path would need Jacobians of {n}×{m} elements"
+    started = time.perf_counter()
+    function.call_with({})
+    call_s = time.perf_counter() - started
+    predicted = 2.0 * call_s * (n + 2.0 * m)  # a backward costs about two forwards
+    if predicted > AFFORDABLE_S:
+        return f"torch's slow path would take about {predicted:.0f} s"
+    return ""
+
+
+def ask_torch(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: Options,
+    *,
+    everything: bool = False,
+    function: Function | None = None,
+) -> None:
+    """Run torch's own gradcheck in slow mode.
+
+    Args:
+        everything: run all checks that ``options`` ask for, not only that of the values.
+        function: the function where it is bound already; its tensors are put back whatever torch
+            leaves, and its random numbers are the same at every call.
+
+    Raises:
+        GradcheckError: torch's verdict.
+    """
+    arguments: dict[str, Any] = {
+        "eps": float(options.eps),
+        "atol": float(options.atol),
+        "rtol": float(options.rtol),
+        "nondet_tol": float(options.nondet_tol),
+        "masked": options.masked,
+        "check_undefined_grad": everything and options.check_undefined_grad,
+    }
+    if everything:
+        for name in (
+            "check_grad_dtypes",
+            "check_batched_grad",
+            "check_batched_forward_grad",
+            "check_forward_ad",
+            "check_backward_ad",
+        ):
+            arguments[name] = getattr(options, name)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Input #")
+        if function is None:
+            torch.autograd.gradcheck(func, args, **arguments)
+            return
+        with function.lent():
+            torch.autograd.gradcheck(function.replayed, args, **arguments)

@@ -1,0 +1,174 @@
+"""Are the values of the gradients right? Judged by measurement, then told output by output."""
+
+from __future__ import annotations
+
+import torch
+
+from gradlint.dropin._failure import Failure
+from gradlint.dropin._function import Function
+from gradlint.dropin._options import Options
+from gradlint.numerics._decide import Decision, decide
+from gradlint.numerics._judge import DIFFERS, UNSURE
+from gradlint.numerics._map import Map
+from gradlint.numerics._products import all_finite
+
+#: Torch's words where a function without a graph depends on its inputs.
+EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
+
+
+def check_values(function: Function, options: Options) -> list[Failure]:
+    """Judge the gradients of all differentiable outputs with respect to every input."""
+    judged = function.map()
+    decision = decide(judged, seed=options.seed)
+    if _suspects(decision, DIFFERS, UNSURE):
+        symmetric = _symmetric_inputs(function, judged)
+        if symmetric is not None:
+            judged = symmetric
+            decision = decide(judged, seed=options.seed)
+    wrong = _suspects(decision, DIFFERS)
+    if wrong and options.widened:
+        from gradlint.dropin._tolerance import accepted
+
+        wrong = [
+            place for place in wrong if not accepted(function, judged, decision, place, options)
+        ]
+    failures = []
+    if wrong:
+        from gradlint.dropin._mismatch import describe
+
+        failures = describe(function, judged, decision, wrong, options)
+    unsure = _suspects(decision, UNSURE)
+    if unsure and not failures:
+        failures = _undecided(function, judged, decision, unsure, options)
+    return failures
+
+
+def check_disconnected(function: Function, options: Options) -> None:
+    """No output carries a graph: then none may depend on an input.
+
+    Raises:
+        GradcheckError: one does.
+    """
+    from gradlint.dropin._failure import raise_failures
+    from gradlint.dropin._gradcheck import warn
+
+    floating = function.floating
+    if not floating:
+        warn(
+            "gradlint judged nothing: the function returned no floating or complex tensor, so "
+            "there is no gradient to check"
+        )
+        return
+    decision = decide(function.map(floating), seed=options.seed)
+    wrong = _suspects(decision, DIFFERS)
+    if wrong:
+        item = decision.judgement.inputs[wrong[0]]
+        raise_failures(
+            [
+                Failure(
+                    EXPECTED_ZERO,
+                    [
+                        "no output carries a graph, but the function depends on input "
+                        f"{item.index}: slope {item.worst.measured:.3g} along one direction",
+                        "look for .detach(), .data, torch.no_grad() or a copy through NumPy",
+                    ],
+                )
+            ],
+            options,
+        )
+
+
+def _suspects(decision: Decision, *verdicts: str) -> list[int]:
+    return [place for place, verdict in enumerate(decision.verdicts) if verdict in verdicts]
+
+
+def _undecided(
+    function: Function, judged: Map, decision: Decision, unsure: list[int], options: Options
+) -> list[Failure]:
+    """What becomes of inputs that the measurements can't judge: torch's slow path is asked."""
+    from gradlint.dropin._gradcheck import warn
+    from gradlint.dropin._torch import ask_torch, unaffordable
+
+    told = [_doubt(function, judged, decision, place) for place in unsure]
+    broken = [text for text, failed in told if failed]
+    reasons = "; ".join(text for text, _ in told)
+    if broken:
+        index = decision.judgement.inputs[unsure[0]].index
+        return [Failure(f"Jacobian mismatch for output 0 with respect to input {index},", broken)]
+    refusal = unaffordable(function, options)
+    if refusal:
+        if function.raised is not None and not _measured(decision, unsure):
+            raise function.raised
+        warn(f"gradlint can't tell, and True is no pass: {reasons}; {refusal}")
+        return []
+    try:
+        ask_torch(function.call, function.args, options, function=function)
+    except Exception as error:
+        from torch.autograd.gradcheck import GradcheckError
+
+        if not isinstance(error, GradcheckError):
+            raise
+        text = str(error).splitlines()
+        return [
+            Failure(
+                text[0], [*text[1:], f"gradlint can't tell ({reasons}); this is torch's slow path"]
+            )
+        ]
+    if not options.widened:
+        warn(f"gradlint can't tell, torch's slow path passes: {reasons}")
+    return []
+
+
+def _measured(decision: Decision, unsure: list[int]) -> bool:
+    return any(pair.h > 0.0 for place in unsure for pair in decision.judgement.inputs[place].pairs)
+
+
+def _doubt(function: Function, judged: Map, decision: Decision, place: int) -> tuple[str, bool]:
+    """Why input ``place`` could not be judged, and whether that is a failure of its own: a
+    gradient that is not finite where the function is."""
+    item = decision.judgement.inputs[place]
+    name = f"input {item.index}"
+    for k, output in enumerate(judged.outputs):
+        if not all_finite(output):
+            return f"{name}: output {k} is NaN or infinite at the inputs", False
+    gradient = judged.pull([torch.ones_like(y) for y in judged.outputs])[item.index]
+    if gradient is not None and not all_finite(gradient):
+        bad = (~torch.isfinite(gradient)).nonzero()
+        return (
+            f"the gradient of {name} is {gradient[tuple(bad[0])].item()} at index "
+            f"{bad[0].tolist()} ({len(bad)} of {gradient.numel()} elements are NaN or infinite), "
+            "although the function is finite",
+            True,
+        )
+    note = decision.notes.get(item.index, "")
+    if function.shapes_change:
+        note = "the outputs change their shape or dtype when the inputs move"
+    elif not note and function.raised is not None:
+        note = f"the function raised {type(function.raised).__name__} when the inputs moved"
+    return f"{name}: {note or 'too noisy or not smooth there'}", False
+
+
+def _symmetric_inputs(function: Function, judged: Map) -> Map | None:
+    """``judged`` with symmetric directions for square inputs of which the function reads one
+    triangle (as Cholesky factors and eigenvalues do); None where there are none."""
+    square = [
+        place
+        for place, value in enumerate(judged.values)
+        if value.dim() >= 2 and value.shape[-1] == value.shape[-2] >= 2
+    ]
+    if not square or judged.project is not None:
+        return None
+    from gradlint.inputs._sample import Sample
+    from gradlint.rules._domain import projections
+    from gradlint.targets._op import Op
+    from gradlint.trace._problem import OpRaised, Problem
+
+    op = Op("function", "function", "callable", function.call)
+    problem = Problem(op, Sample("inputs", "inputs", function.args))
+    try:
+        found = projections(problem)
+    except OpRaised:
+        return None
+    if len(found) != len(judged.values) or all(one is None for one in found):
+        return None
+    return Map(judged.values, judged.outputs, judged.evaluate, judged.pull_at, project=found)
