@@ -8,6 +8,9 @@ the change that the gradient predicts. A disagreement is confirmed on a fresh se
 elements, and its cause is named where one fits: transposed, sign, scaled, swapped between inputs,
 zero, ignores grad_output, not linear in it, and others.
 
+Backward must also be linear in grad_output: it is called with a sum, with 65536 times and with a
+1024th of its cotangents, where clipping, rounding, thresholds and added constants show.
+
 Why it matters
 --------------
 Training goes on and the loss may even fall, only slower, or towards something else. Nothing else
@@ -143,6 +146,12 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
             unsure.append(name)
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
             notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
+    from gradlint.rules.value._linear import nonlinear
+
+    more, said = nonlinear(subject, RULE)
+    said_of = {finding.input for finding in more}
+    findings = [item for item in findings if item.input not in said_of] + more
+    notes += said
     if any(finding.severity != "info" for finding in findings):
         verdict = "fail"
     elif unsure:
