@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -50,6 +50,10 @@ LARGEST_RANGE = 0.1
 #: Noise that grows by more than this with the spacing is a staircase whose steps the finer spacing
 #: did not cross yet (heuristic: white noise is measured to within a factor of 1.5).
 GROWTH = 2.0
+
+#: Growth with :data:`RESPACING` beyond which it is no noise but a kink: that grows like the
+#: spacing, a staircase like its root.
+KINK_GROWTH = 0.3 * RESPACING
 
 #: Spacing 2^(4−p) for a significand of p bits: 16 units in the last place (``peers.md`` §2: it
 #: worked on thirteen operators).
@@ -96,10 +100,13 @@ class Noise:
     Args:
         level: one standard deviation of the noise in φ.
         spacing: step between neighbouring values, relative to u.
+        plateau: whether it is the same at a wider spacing. Otherwise it may be a staircase half
+            crossed, or a kink at the sample, whose differences are not zero at any order.
     """
 
     level: float
     spacing: float
+    plateau: bool = False
 
 
 def measure_noise(
@@ -145,7 +152,9 @@ def measure_noise(
                 break  # it was too small before, and is too large now
             spacing /= RESPACING
         elif found is not None and level <= GROWTH * found.level:
-            break
+            return replace(found, plateau=True)
+        elif found is not None and level > KINK_GROWTH * found.level:
+            return None
         else:
             found = Noise(level, spacing)
             spacing *= RESPACING

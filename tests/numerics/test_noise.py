@@ -90,6 +90,27 @@ def test_a_wrong_linear_part_is_no_noise(factor, as_map, randn):
     assert right / 8.0 < wrong < 8.0 * right
 
 
+@pytest.mark.parametrize("function", [torch.abs, torch.relu, lambda x: x.amax(-1)])
+def test_a_kink_at_the_sample_is_no_noise(function, as_map, randn):
+    for seed in range(10):
+        x = randn(5, 4, seed=seed) * 0.0
+        x[0] = randn(4, seed=seed)
+        generator = torch.Generator().manual_seed(seed)
+        u = torch.randn(x.shape, generator=generator, dtype=torch.float64)
+        claimed = as_map(function, [x])
+        v = [torch.ones_like(y) for y in claimed.outputs]
+        found = measure_noise(
+            lambda value, claimed=claimed: claimed.evaluate([value]),
+            x,
+            u,
+            claimed.outputs,
+            v,
+            claimed.pull(v)[0],
+            2.0**-45,
+        )
+        assert found is None or not found.plateau
+
+
 def test_functions_that_are_constant_or_raise_have_no_noise_to_measure(as_map, randn):
     assert _noise(as_map(torch.sign, [randn(5)]), 0) is None
 

@@ -9,17 +9,8 @@ import pytest
 import torch
 
 from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
-from gradlint.numerics._sweep import (
-    CLAIM_NOT_FINITE,
-    KINKS,
-    NOT_FINITE,
-    OK,
-    RAISED,
-    RANGES,
-    UNCHANGED,
-    step_sizes,
-    sweep_input,
-)
+from gradlint.numerics._steps import NOT_FINITE, OK, RAISED, RANGES, UNCHANGED, step_sizes
+from gradlint.numerics._sweep import CLAIM_NOT_FINITE, KINKS, sweep_input
 
 F = torch.nn.functional
 SEEDS = range(20)
