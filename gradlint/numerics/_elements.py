@@ -1,25 +1,29 @@
-"""Which elements of a gradient are wrong, and what they should be."""
+"""What single elements of a gradient should be, and what sets of them leave unexplained.
+
+One pair of evaluations f(x ± h·u) yields J·u, and with it the slope ⟨v, J·u⟩ under every cotangent
+v at once: a measurement under a second cotangent costs a sum, not a call.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from gradlint.numerics._differences import LADDER, difference, estimate
-from gradlint.numerics._directions import move_scale, signs
-from gradlint.numerics._judge import Map, along, working_bits
+from gradlint.numerics._differences import LADDER, Step, estimate, noise_of
+from gradlint.numerics._directions import move_scale
+from gradlint.numerics._map import Map, along, working_bits
+from gradlint.numerics._products import real_dot, widened
 
-#: Up to this many elements every one is measured; beyond, the wrong ones are found by bisection
-#: and a random sample is measured beside them.
-MEASURE_ALL = 256
+#: Exponents of the steps by which elements are measured: the ladder and, in float64, one coarser
+#: step, since a single element is a small part of outputs that carry the rounding of the whole.
+STEPS = {**LADDER, 53: (10, *LADDER[53])}
 
-#: Elements measured in a larger tensor, besides those found by bisection.
-SAMPLED = 48
-
-#: Wrong elements that bisection looks for in a large tensor.
-LOCATED = 6
+#: Beyond this many elements each is measured with the three coarsest steps, the fewest that say how
+#: well they agree.
+ALL_STEPS = 64
 
 
 @dataclass
@@ -30,142 +34,161 @@ class Elements:
         indices: flat positions measured, int64, in ascending order.
         measured: the derivative at each, float64 or complex128.
         bars: error bar of each, float64.
-        complete: whether every element of the input was measured.
     """
 
     indices: torch.Tensor
     measured: torch.Tensor
     bars: torch.Tensor
-    complete: bool
 
 
-def measure_elements(
-    function: Map,
-    index: int,
-    cotangents: Sequence[torch.Tensor],
-    claimed: torch.Tensor,
-    *,
-    kappa: float = 1.0,
-    seed: int = 0,
-    limit: int = MEASURE_ALL,
-    known: Sequence[int] | None = None,
-    sampled: int = SAMPLED,
-) -> Elements:
-    """Central differences of ⟨v, f⟩ by single elements of input ``index``.
+@dataclass
+class Change:
+    """What the outputs did over one central difference.
+
+    Args:
+        h: nominal step.
+        moved: x₊ − x₋, as realised; float64 or complex128.
+        outputs: f(x₊) − f(x₋), one an output, likewise.
+    """
+
+    h: float
+    moved: torch.Tensor
+    outputs: list[torch.Tensor]
+
+    def step(
+        self, cotangents: Sequence[torch.Tensor], claimed: torch.Tensor, noise: float
+    ) -> Step | None:
+        """The slope under ``cotangents``, and what ``claimed`` leaves of it; None where it is not
+        finite.
+
+        Args:
+            noise: standard deviation of the change under ``cotangents``.
+        """
+        change = sum(real_dot(v, c) for v, c in zip(cotangents, self.outputs, strict=True))
+        if not math.isfinite(change) or not math.isfinite(noise):
+            return None
+        width = 2.0 * self.h
+        predicted = real_dot(claimed, self.moved)
+        return Step(self.h, change / width, (change - predicted) / width, noise / width)
+
+
+class Residuals:
+    """The slopes along any direction that claimed gradients of one input leave unexplained.
 
     Args:
         function: the map; its point is where derivatives are taken.
-        cotangents: v, one an output.
-        claimed: the gradient under test, used only to choose which elements of a large tensor
-            are measured.
+        index: position of the input that is moved.
+        cotangents: sets of cotangents, one tensor an output each.
+        claimed: the gradient under test for each set.
         kappa: factor by which noise exceeds the ulp model.
-        seed: of the random sample in large tensors.
-        limit: tensors up to this size are measured whole.
-        known: wrong elements of a larger tensor, where they are known; default: look for them.
-        sampled: random elements of a larger tensor, besides those.
+
+    Attributes:
+        calls: evaluations made.
     """
-    x = function.values[index]
-    count = x.numel()
-    if count <= limit:
-        chosen = list(range(count))
-    else:
-        generator = torch.Generator().manual_seed(seed)
-        sample = torch.randperm(count, generator=generator)[:sampled].tolist()
-        if known is None:
-            known = locate(function, index, cotangents, claimed, seed=seed)
-        chosen = sorted({*sample, *known})
-    evaluate = along(function, index)
+
+    def __init__(
+        self,
+        function: Map,
+        index: int,
+        cotangents: Sequence[Sequence[torch.Tensor]],
+        claimed: Sequence[torch.Tensor],
+        *,
+        kappa: float = 1.0,
+    ) -> None:
+        self.function, self.index, self.kappa = function, index, kappa
+        self.cotangents, self.claimed = cotangents, claimed
+        self.value = function.values[index]
+        self.bits = working_bits(function, self.value)
+        self.calls = 0
+        self._evaluate = along(function, index)
+        outputs = function.outputs
+        self._noise = [noise_of(vs, outputs, outputs, function.rounding) for vs in cotangents]
+
+    def __len__(self) -> int:
+        return len(self.cotangents)
+
+    def step(self, u: torch.Tensor, h: float) -> list[Step] | None:
+        """One central difference along ``u``, a step for each set of cotangents; None where the
+        function is not finite there."""
+        taken = self.change(u, h)
+        if taken is None:
+            return None
+        found = []
+        for vs, gradient, noise in zip(self.cotangents, self.claimed, self._noise, strict=True):
+            step = taken.step(vs, gradient, noise)
+            if step is None:
+                return None
+            found.append(step)
+        return found
+
+    def change(self, u: torch.Tensor, h: float) -> Change | None:
+        """f(x + h·u) − f(x − h·u), whatever the cotangents; None where the shapes change or the
+        function can't be evaluated there."""
+        x = self.value
+        wide = widened(x)
+        plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
+        self.calls += 2
+        after, before = self._evaluate(plus), self._evaluate(minus)
+        if after is None or before is None:
+            return None
+        if any(
+            high.shape != y.shape or low.shape != y.shape
+            for high, low, y in zip(after, before, self.function.outputs, strict=True)
+        ):
+            return None
+        moved = widened(plus) - widened(minus)
+        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
+        return Change(
+            h, moved, [widened(a) - widened(b) for a, b in zip(after, before, strict=True)]
+        )
+
+
+def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elements]:
+    """Central differences by single elements, under every set of cotangents.
+
+    Args:
+        residuals: of the input; what its gradients claim plays no part.
+        chosen: flat positions to measure, in ascending order.
+    """
+    x, count = residuals.value, len(chosen)
     scale = move_scale(x).flatten()
-    exponents = LADDER[working_bits(function, x)]
-    measured = torch.full((len(chosen),), float("nan"), dtype=torch.float64)
-    imaginary = torch.zeros_like(measured)
-    bars = torch.full((len(chosen),), float("inf"), dtype=torch.float64)
+    exponents = STEPS[residuals.bits]
+    exponents = exponents if count <= ALL_STEPS else exponents[:3]
     units = (1.0, 1j) if x.is_complex() else (1.0,)
-    zero = torch.zeros_like(x)
+    wide = torch.complex128 if x.is_complex() else torch.float64
+    measured = torch.full((len(residuals), len(units), count), float("nan"), dtype=torch.float64)
+    bars = torch.full((len(residuals), len(units), count), float("inf"), dtype=torch.float64)
     for place, element in enumerate(chosen):
-        for unit in units:
-            u = torch.zeros(x.shape, dtype=_wide(x), device=x.device)
-            u.view(-1)[element] = torch.tensor(unit * float(scale[element]), dtype=u.dtype)
-            u = function.projected(index, u)
-            steps = [
-                step
-                for e in exponents
-                if (
-                    step := difference(evaluate, x, u, cotangents, zero, 2.0**-e, function.rounding)
+        size = float(scale[element])
+        for part, unit in enumerate(units):
+            u = torch.zeros(x.shape, dtype=wide, device=x.device)
+            u.view(-1)[element] = torch.tensor(unit * size, dtype=wide)
+            u = residuals.function.projected(residuals.index, u)
+            steps = [found for e in exponents if (found := residuals.step(u, 2.0**-e))]
+            moved = [_realised(x, u, element, found[0].h) for found in steps]
+            for k in range(len(residuals)):
+                found = estimate(
+                    [_alone(each[k], share) for each, share in zip(steps, moved, strict=True)],
+                    residuals.kappa,
                 )
-                is not None
-            ]
-            found = estimate(steps, kappa)
-            if found is None:
-                continue
-            target = imaginary if unit == 1j else measured
-            target[place] = found.slope / float(scale[element])
-            bars[place] = found.bar / float(scale[element])
-    values = torch.complex(measured, imaginary) if x.is_complex() else measured
-    return Elements(torch.tensor(chosen, dtype=torch.int64), values, bars, count <= limit)
+                if found is not None and size > 0.0:
+                    measured[k, part, place] = found.slope / size
+                    bars[k, part, place] = found.bar / size
+    values = torch.complex(measured[:, 0], measured[:, 1]) if len(units) > 1 else measured[:, 0]
+    indices = torch.tensor(list(chosen), dtype=torch.int64)
+    return [Elements(indices, values[k], bars[k].max(dim=0).values) for k in range(len(residuals))]
 
 
-def locate(
-    function: Map,
-    index: int,
-    cotangents: Sequence[torch.Tensor],
-    claimed: torch.Tensor,
-    *,
-    seed: int,
-) -> list[int]:
-    """Flat positions of some wrong elements, by bisection: about 6·log₂ n evaluations each.
-
-    A set of elements is moved together along ±1 signs; where the claimed gradient leaves the
-    slope unexplained, the set is halved and both halves are looked at, worst first.
-    """
-    x = function.values[index]
-
-    def between(low: int, high: int) -> float:
-        chosen = torch.zeros(x.shape, dtype=torch.bool)
-        chosen.view(-1)[low:high] = True
-        return unexplained(function, index, cotangents, claimed, chosen, seed=seed)
-
-    wrong: list[int] = []
-    queue = [(between(0, x.numel()), 0, x.numel())]
-    while queue and len(wrong) < LOCATED:
-        queue.sort()
-        size, low, high = queue.pop()
-        if size == 0.0:
-            continue
-        if high - low == 1:
-            wrong.append(low)
-            continue
-        middle = (low + high) // 2
-        for part in ((low, middle), (middle, high)):
-            queue.append((between(*part), *part))
-    return wrong
+def _realised(x: torch.Tensor, u: torch.Tensor, element: int, h: float) -> float:
+    """The share of the step 2h·u that one element really moves, once rounded to its dtype."""
+    at, along_u = widened(x).reshape(-1)[element], u.reshape(-1)[element]
+    plus, minus = (at + h * along_u).to(x.dtype), (at - h * along_u).to(x.dtype)
+    wanted = 2.0 * h * float(along_u.abs())
+    found = float((widened(plus) - widened(minus)).abs())
+    return found / wanted if wanted > 0.0 and found > 0.0 else 1.0
 
 
-def unexplained(
-    function: Map,
-    index: int,
-    cotangents: Sequence[torch.Tensor],
-    claimed: torch.Tensor,
-    chosen: torch.Tensor,
-    *,
-    seed: int,
-) -> float:
-    """The slope that the claimed gradient misses when only the elements ``chosen`` (boolean, the
-    shape of input ``index``) move, along ±1 signs; 0 where it is within its error bar."""
-    x = function.values[index]
-    generator = torch.Generator().manual_seed(seed)
-    u = function.projected(index, move_scale(x) * signs(x, generator)) * chosen.to(x.device)
-    evaluate = along(function, index)
-    steps = [
-        step
-        for e in LADDER[working_bits(function, x)][:3]
-        if (step := difference(evaluate, x, u, cotangents, claimed, 2.0**-e)) is not None
-    ]
-    found = estimate(steps, 1.0)
-    if found is None:
-        return 0.0
-    return abs(found.residual) if abs(found.residual) > 3.0 * found.bar else 0.0
-
-
-def _wide(x: torch.Tensor) -> torch.dtype:
-    return torch.complex128 if x.is_complex() else torch.float64
+def _alone(step: Step, share: float) -> Step:
+    """The slope by itself, nothing predicted, per unit of what was really moved."""
+    slope = step.slope / share
+    return Step(step.h, slope, slope, step.noise / share)

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from gradlint.diagnosis._causes import CONSTANT, LINEAR, NOT_LINEAR, Cause, diagnose
-from gradlint.diagnosis._evidence import EXPLAINED, Evidence, largest, unravel, wrong_elements
+from gradlint.diagnosis._causes import Cause, diagnose, whole
+from gradlint.diagnosis._evidence import Evidence, unravel, wrong_elements
+from gradlint.numerics._bank import KEPT, Probe
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
-from gradlint.numerics._elements import measure_elements, unexplained
-from gradlint.numerics._judge import Judgement, Map, Pair
-from gradlint.numerics._products import unit_roundoff, widened
-from gradlint.trace._problem import OpRaised
+from gradlint.numerics._elements import Elements, Residuals, measure_elements
+from gradlint.numerics._judge import InputJudgement, Judgement
+from gradlint.numerics._locate import Located, locate
+from gradlint.numerics._map import Map
+from gradlint.numerics._pair import Pair
+from gradlint.numerics._products import widened
+from gradlint.numerics._reaction import Reaction, react
+from gradlint.rules._response import response
 
 #: Worst elements shown in a finding.
 SHOWN = 3
 
-#: Up to this many elements, all are measured under the second cotangent too.
-SECOND_LOOK = 64
+#: Up to this many elements, all are measured.
+MEASURE_ALL = 256
 
-#: Beyond, this many of the wrong ones and this many others.
-SECOND_WRONG = 8
-SECOND_SAMPLE = 24
+#: Of tensors with more elements, all are measured where nothing else tells the cause, up to this
+#: many and within this many seconds of calls.
+MEASURE_ALL_LAST, LAST_SECONDS = 4096, 3.0
 
-#: Units of the dtype's epsilon by which rounding may keep backward from being exactly linear
-#: (heuristic: 30 roundings; float32 inside float64 stays below :data:`EXPLAINED`).
-ROUNDINGS = 30.0
+#: Elements of a larger tensor that are measured where a cause is known for the whole of it.
+CHECKED = 8
+
+#: Wrong and right elements measured where the wrong ones were searched for.
+MEASURED_WRONG, MEASURED_RIGHT = 6, 4
+
+#: Draws of small tensors that serve as evidence, and of large ones, of which each holds memory.
+DRAWS, DRAWS_LARGE = 8, 3
 
 
 @dataclass
@@ -42,7 +54,13 @@ class Mismatch:
 
 
 def mismatch(
-    function: Map, decision: Decision, place: int, names: list[str], *, seed: int
+    function: Map,
+    decision: Decision,
+    place: int,
+    names: list[str],
+    *,
+    seed: int,
+    outputs: Sequence[str] = (),
 ) -> Mismatch:
     """Measure the elements of a gradient that differs, and name the cause.
 
@@ -52,103 +70,172 @@ def mismatch(
         place: position in ``decision.judgement.inputs``.
         names: names of the map's inputs.
         seed: of the sample of elements in large tensors.
+        outputs: names of the map's outputs.
     """
-    judgement = decision.judgement
-    item = judgement.inputs[place]
-    evidence: list[Evidence] = []
-    # The cotangents under which the disagreement is clearest: a clamped gradient, say, may be
-    # right under others.
-    clearest = sorted(range(len(item.pairs)), key=lambda k: -_clarity(item.pairs[k]))[:2]
-    for rank, k in enumerate(clearest):
-        claimed = judgement.gradients[k]
-        elements = measure_elements(
-            function,
-            item.index,
-            judgement.cotangents[k],
-            claimed[item.index],
-            seed=seed + rank,
-            **_second_look(evidence[0]) if rank else {},
-        )
-        evidence.append(
-            Evidence(
-                item.index,
-                names,
-                [function.projected(i, g.detach()) for i, g in enumerate(claimed)],
-                elements.indices,
-                elements.measured,
-                elements.bars,
-                judgement.cotangents[k],
-            )
-        )
-    worst = item.worst
+    judged = decision.judgement.inputs[place]
+    source, position = decision.behind(place)
+    item = source.judgement.inputs[position]
+    case = _Case(source.function, source, item, names, seed)
+    worst = judged.worst
     numbers: dict[str, Any] = {
-        "directions": len(item.pairs),
+        "directions": len(judged.pairs),
         "worst_z": worst.error / worst.sigma if worst.sigma > 0.0 else float("inf"),
         "critical_z": CRITICAL,
         "relative_error": worst.error / worst.scale if worst.scale > 0.0 else float("inf"),
-        "resolution": item.resolution,
+        "resolution": judged.resolution,
     }
-    index = describe_elements(evidence[0], numbers)
-    cause = diagnose(evidence, response=response(function, evidence, judgement, clearest))
-    if cause is not None and cause.only is not None and len(evidence[0].elements) < numel(evidence):
-        k = clearest[0]
-        claimed = judgement.gradients[k]
-        rest = torch.ones(function.values[item.index].shape, dtype=torch.bool)
-        rest[tuple(slice(None) if at is None else at for at in cause.only)] = False
-        if unexplained(
-            function, item.index, judgement.cotangents[k], claimed[item.index], rest, seed=seed
-        ):
-            cause = None  # other elements are wrong too: those measured were a sample
+    cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
+    index = describe_elements(case.clearest, numbers)
     return Mismatch(cause, numbers, index)
 
 
-def numel(evidence: list[Evidence]) -> int:
-    """Elements of the input that the evidence is about."""
-    return evidence[0].own.numel()
+class _Case:
+    """One input whose gradient is wrong, while its cause is looked for."""
+
+    def __init__(
+        self,
+        function: Map,
+        decision: Decision,
+        item: InputJudgement,
+        names: list[str],
+        seed: int,
+    ) -> None:
+        self.function, self.item, self.names, self.seed = function, item, names, seed
+        self.value = function.values[item.index]
+        self.evidence = [
+            self._evidence(probe, pair) for probe, pair in _draws(function, decision, item)
+        ]
+        first = self.evidence[: 4 if function.elements <= KEPT else 2]
+        self.measured = first
+        self.residuals = Residuals(
+            function,
+            item.index,
+            [one.cotangents for one in first],
+            [one.own for one in first],
+            kappa=item.kappa,
+        )
+
+    @property
+    def clearest(self) -> Evidence:
+        """The evidence under the cotangent where the disagreement is clearest."""
+        return self.evidence[0]
+
+    def diagnose(self, outputs: Sequence[str]) -> Cause | None:
+        """Measure what it takes, and name the cause."""
+        count, name = self.value.numel(), self.names[self.item.index]
+        answered = response(self.function, self.evidence)
+        found = Located()
+        if count <= MEASURE_ALL:
+            self._measure(range(count))
+        else:
+            slopes = [one for one in self.evidence if one.usable]
+            known = whole(slopes, name) if slopes else []
+            if known or all(not bool(one.own.any()) for one in self.evidence):
+                candidate = known[0][0].candidate(self.clearest) if known else None
+                self._measure(self._worth_showing(candidate))
+            else:
+                found = locate(self.residuals, seed=self.seed)
+                wrong = found.elements[:MEASURED_WRONG]
+                right = found.right[:MEASURED_RIGHT] or self._sample(MEASURED_RIGHT)
+                self._measure(sorted({*wrong, *right}))
+        cause = diagnose(self.evidence, response=answered, pattern=found.pattern)
+        if cause is None:
+            reactions = self._reactions()
+            cause = diagnose(
+                self.evidence,
+                response=answered,
+                pattern=found.pattern,
+                reactions=reactions,
+                outputs=outputs,
+            )
+        if cause is None and MEASURE_ALL < count <= MEASURE_ALL_LAST and self._quick(count):
+            self._measure(range(count))
+            cause = diagnose(self.evidence, response=answered)
+        return cause
+
+    def _evidence(self, probe: Probe, pair: Pair) -> Evidence:
+        index = self.item.index
+        claimed = [
+            self.function.projected(i, g.detach()) if g.shape == self.value.shape else g[:0]
+            for i, g in enumerate(probe.gradients)
+        ]
+        nothing = torch.zeros(0, dtype=torch.float64)
+
+        def pull(cotangents: Sequence[torch.Tensor]) -> torch.Tensor:
+            return self.function.gradients_at(self.function.values, cotangents)[index]
+
+        measured = pair.h > 0.0 and pair.method == "sweep"
+        return Evidence(
+            index,
+            self.names,
+            claimed,
+            nothing.to(torch.int64),
+            nothing,
+            nothing,
+            probe.cotangents,
+            move=probe.moves[index] if measured else None,
+            slope=pair.measured,
+            slope_bar=pair.bar if measured else math.inf,
+            pull=pull,
+        )
+
+    def _measure(self, chosen: Sequence[int]) -> None:
+        found: list[Elements] = measure_elements(self.residuals, list(chosen))
+        updated = [
+            replace(one, elements=each.indices, measured=each.measured, bars=each.bars)
+            for one, each in zip(self.measured, found, strict=True)
+        ]
+        self.evidence = updated + self.evidence[len(updated) :]
+
+    def _sample(self, size: int) -> list[int]:
+        generator = torch.Generator().manual_seed(self.seed)
+        count = self.value.numel()
+        return torch.randint(0, count, (size,), generator=generator).tolist()
+
+    def _worth_showing(self, candidate: torch.Tensor | None) -> list[int]:
+        """The elements that a known cause says are worst, and a sample of the others."""
+        sample = self._sample(CHECKED)
+        if candidate is None:
+            return sorted(set(sample))
+        error = (widened(candidate) - widened(self.clearest.own)).abs().reshape(-1)
+        return sorted({*error.topk(SHOWN).indices.tolist(), *sample})
+
+    def _reactions(self) -> list[Reaction]:
+        """J·u along two fresh directions."""
+        from gradlint.numerics._directions import direction
+
+        generator = torch.Generator().manual_seed(self.seed + 11)
+        found = []
+        for kind in ("signs", "gaussian"):
+            u = direction(kind, self.value, self.clearest.own, generator)
+            reaction = react(self.residuals, self.function.projected(self.item.index, u))
+            if reaction is not None:
+                found.append(reaction)
+        return found
+
+    def _quick(self, count: int) -> bool:
+        began = time.perf_counter()
+        self.function.evaluate(self.function.values)
+        return 6 * count * (time.perf_counter() - began) <= LAST_SECONDS
 
 
-def response(
-    function: Map, evidence: Sequence[Evidence], judgement: Judgement, chosen: Sequence[int]
-) -> str:
-    """How backward responds to its cotangents: :data:`LINEAR`, as every vector-Jacobian product,
-    where g(v − 3w) = g(v) − 3·g(w) to within rounding; :data:`CONSTANT` where g(v − 3w) is g(v)
-    and g(w); else :data:`NOT_LINEAR`. (Three times: where v and w have a sign in common, v − 3w
-    has the other.)"""
-    if len(chosen) < 2:
-        return LINEAR
-    index = evidence[0].index
-    mixed = [v - 3 * w for v, w in zip(*(judgement.cotangents[k] for k in chosen), strict=True)]
-    try:
-        found = function.pull(mixed)[index]
-    except OpRaised:
-        return LINEAR
-    g, h = (widened(judgement.gradients[k][index]) for k in chosen)
-    if found is None or found.shape != g.shape or not g.numel():
-        return LINEAR
-    got = widened(found)
-    lowest = min((y.dtype for y in [found, *mixed]), key=lambda dtype: -unit_roundoff(dtype))
-    share = max(EXPLAINED, ROUNDINGS * unit_roundoff(lowest))
-    true = max(largest(item.measured) for item in evidence)
-    allowed = share * max(float((g.abs() + 3.0 * h.abs()).max()), true)
-    if bool(((got - (g - 3.0 * h)).abs() <= allowed).all()):
-        return LINEAR
-    same = ((got - g).abs() <= allowed) & ((h - g).abs() <= allowed)
-    return CONSTANT if bool(same.all()) else NOT_LINEAR
-
-
-def _clarity(pair: Pair) -> float:
-    if pair.h <= 0.0:
-        return 0.0
-    return pair.error / pair.bar if pair.bar > 0.0 else float("inf")
-
-
-def _second_look(first: Evidence) -> dict[str, Any]:
-    """How the second cotangent is looked at: it only tests hypotheses, and need not search for
-    wrong elements that are known."""
-    wrong = first.elements[wrong_elements(first)][:SECOND_WRONG].tolist()
-    if first.own.numel() <= SECOND_LOOK or not wrong:
-        return {"limit": SECOND_LOOK}
-    return {"limit": SECOND_LOOK, "known": wrong, "sampled": SECOND_SAMPLE}
+def _draws(function: Map, decision: Decision, item: InputJudgement) -> list[tuple[Probe, Pair]]:
+    """Draws behind the first and the confirming judgement, the clearest of the first in front."""
+    first = list(enumerate(item.pairs))
+    first.sort(key=lambda each: -each[1].clarity)
+    sources: list[tuple[Judgement, int, Pair]] = [
+        (decision.judgement, k, pair) for k, pair in first
+    ]
+    confirming = decision.confirmed.get(item.index)
+    if confirming is not None:
+        again = next((one for one in confirming.inputs if one.index == item.index), None)
+        for k, pair in enumerate(again.pairs if again else ()):
+            sources.append((confirming, k, pair))
+    small = function.elements <= KEPT
+    if not small:
+        late = [source for source in sources if source[0] is not decision.judgement]
+        sources = [*sources[:2], *late][:DRAWS_LARGE]
+    return [(judgement.probe(k), pair) for judgement, k, pair in sources[:DRAWS]]
 
 
 def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] | None:

@@ -103,7 +103,13 @@ FAULTS = [
     (exp_with(lambda ctx, g: ctx.saved_tensors[1]), [(3, 4)], {"x"}, "ignores-grad-output", ""),
     (exp_with(lambda ctx, g: g), [(3, 4)], {"x"}, "straight-through", "unchanged"),
     (exp_with(lambda ctx, g: g.abs() * ctx.saved_tensors[1]), [(3, 4)], {"x"}, "not-linear", ""),
-    (exp_with(lambda ctx, g: g * ctx.saved_tensors[1] + 0.3), [(5,)], {"x"}, "not-linear", ""),
+    (
+        exp_with(lambda ctx, g: g * ctx.saved_tensors[1] + 0.3),
+        [(5,)],
+        {"x"},
+        "additive-constant",
+        "",
+    ),
     (
         exp_with(lambda ctx, g: (g * ctx.saved_tensors[1]).clamp(max=2.0)),
         [(9,)],

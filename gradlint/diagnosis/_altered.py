@@ -1,0 +1,235 @@
+"""Faults in what backward does with grad_output: the gradient is right, for another cotangent.
+
+From J·u, measured along a few directions, the slope ⟨v', J·u⟩ follows for every cotangent v'. If
+backward returned the gradient for v' in place of v, it equals ⟨g, u⟩.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.diagnosis._cause import Cause
+from gradlint.diagnosis._evidence import BARS, EXPLAINED, Evidence, Fit
+from gradlint.numerics._products import norm, widened
+from gradlint.numerics._reaction import Reaction
+
+Alter = Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]
+
+#: An element-by-element derivative is believed if two directions yield the same to this.
+SAME = 1e-4
+
+
+@dataclass(frozen=True)
+class _Altered:
+    slug: str
+    text: str
+    help: str
+    alter: Alter
+
+
+def altered_causes(
+    evidence: Sequence[Evidence], reactions: Sequence[Reaction], name: str, outputs: Sequence[str]
+) -> list[Cause]:
+    """Causes by which the returned gradients are right ones, for other cotangents.
+
+    Args:
+        reactions: along independent directions of the input.
+        outputs: names of the outputs.
+    """
+    if not evidence or not reactions:
+        return []
+    found = []
+    for each in _alterations(evidence[0], name, outputs):
+        fit = _fit(evidence, reactions, each.alter)
+        if fit is not None:
+            found.append(Cause(each.slug, f"{each.slug}: {each.text}{fit}", each.help, fit.misfit))
+    if not found:
+        found = _wrongly_reduced(evidence, reactions, name)
+    return found
+
+
+def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator[_Altered]:
+    shapes = [tuple(v.shape) for v in first.cotangents]
+    if len(shapes) > 1:
+        for place, output in enumerate(outputs):
+            yield _Altered(
+                "ignores-one-grad-output",
+                f"the gradient of `{name}` is right if nothing comes back from `{output}`, whose "
+                "grad_output is ignored: it agrees",
+                f"add the share of the grad_output of `{output}` to the gradient of `{name}`",
+                lambda vs, p=place: [
+                    torch.zeros_like(v) if k == p else v for k, v in enumerate(vs)
+                ],
+            )
+        if len(shapes) > 2:
+            for place, output in enumerate(outputs):
+                yield _Altered(
+                    "ignores-one-grad-output",
+                    f"the gradient of `{name}` uses the grad_output of `{output}` alone: it agrees",
+                    f"add the shares of the other grad_outputs to the gradient of `{name}`",
+                    lambda vs, p=place: [
+                        v if k == p else torch.zeros_like(v) for k, v in enumerate(vs)
+                    ],
+                )
+        return
+    shape = shapes[0]
+    for axis, size in enumerate(shape):
+        if size < 2:
+            continue
+        if first.own.numel() < _numel(shape):
+            for number, words in ((0, "first"), (size - 1, "last")):
+                yield _Altered(
+                    "missing-reduction",
+                    f"the gradient of `{name}` is not summed over axis {axis} of the output: it is "
+                    f"that of the {words} slice and agrees",
+                    f"sum over axis {axis} of grad_output: return (…).sum({axis}) for `{name}`",
+                    lambda vs, a=axis, n=number: [_slice_alone(vs[0], a, n)],
+                )
+        yield _Altered(
+            "flipped-axis",
+            f"grad_output is read from last to first along axis {axis}: so read, the gradient of "
+            f"`{name}` agrees",
+            f"do not flip grad_output along axis {axis}",
+            lambda vs, a=axis: [vs[0].flip(a)],
+        )
+        for shift in (1, -1) if size > 2 else ():
+            yield _Altered(
+                "permuted-axis",
+                f"grad_output is read rolled by {shift} along axis {axis}: so read, the gradient "
+                f"of `{name}` agrees",
+                f"do not shift grad_output along axis {axis}",
+                lambda vs, a=axis, s=shift: [vs[0].roll(s, a)],
+            )
+    for a, b in itertools.combinations(range(len(shape)), 2):
+        if shape[a] == shape[b] > 1:
+            yield _Altered(
+                "transposed",
+                f"grad_output is read with its axes {a} and {b} exchanged: so read, the gradient "
+                f"of `{name}` agrees",
+                f"use grad_output as it is, not transposed, for `{name}`",
+                lambda vs, i=a, j=b: [vs[0].transpose(i, j)],
+            )
+
+
+def _fit(evidence: Sequence[Evidence], reactions: Sequence[Reaction], alter: Alter) -> Fit | None:
+    worst, count = 0.0, 0
+    for item in evidence:
+        vs = alter(item.cotangents)
+        if all(torch.equal(v, w) for v, w in zip(vs, item.cotangents, strict=True)):
+            return None
+        for reaction in reactions:
+            found = reaction.unexplained(vs, item.own)
+            if found is None:
+                continue
+            scale = max(norm(widened(item.own).abs() * reaction.u.abs()), abs(found.slope))
+            if not abs(found.residual) <= max(found.bar, EXPLAINED * scale):
+                return None
+            if found.bar > 0.1 * scale:
+                continue  # too coarse to tell
+            worst, count = max(worst, abs(found.residual) / scale if scale else 0.0), count + 1
+    return Fit(worst, count) if count > 1 else None
+
+
+def _wrongly_reduced(
+    evidence: Sequence[Evidence], reactions: Sequence[Reaction], name: str
+) -> list[Cause]:
+    """Where the function acts element by element on a broadcast input, v∘d holds the share of
+    every output element, and the gradient is its sum over the broadcast axes. Was it summed over
+    others?"""
+    first = evidence[0]
+    if len(first.cotangents) != 1 or len(reactions) < 2 or first.own.dim() == 0:
+        return []
+    shape, own_shape = tuple(first.cotangents[0].shape), tuple(first.own.shape)
+    found = []
+    for axes in itertools.combinations(range(len(shape)), len(own_shape)):
+        if tuple(shape[axis] for axis in axes) != own_shape:
+            continue
+        spread = tuple(
+            own_shape[axes.index(axis)] if axis in axes else 1 for axis in range(len(shape))
+        )
+        local = _local_derivative(reactions, spread)
+        if local is None:
+            continue
+        derivative, bar = local
+        for other in itertools.permutations(range(len(shape)), len(own_shape)):
+            if other == axes or tuple(shape[axis] for axis in other) != own_shape:
+                continue
+            fit = _reduced_fit(evidence, derivative, bar, other)
+            if fit is None:
+                continue
+            summed = [axis for axis in range(len(shape)) if axis not in other]
+            right = [axis for axis in range(len(shape)) if axis not in axes]
+            found.append(
+                Cause(
+                    "wrong-axis",
+                    f"wrong-axis: the gradient of `{name}` is summed over {_axes(summed)} of the "
+                    f"output instead of {_axes(right)}: so summed it agrees{fit}",
+                    f"sum over {_axes(right)} for `{name}`",
+                    fit.misfit,
+                )
+            )
+        break
+    return found
+
+
+def _local_derivative(
+    reactions: Sequence[Reaction], spread: tuple[int, ...]
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """d with J·u = d∘u for every u, u broadcast as ``spread``; None where there is none."""
+    seen = []
+    for reaction in reactions[:2]:
+        u = reaction.u.reshape(spread)
+        if bool((u == 0).any()):
+            return None
+        change, bar = reaction.derivative(0)
+        seen.append((change / u, bar / u.abs()))
+    (first, bar), (second, other) = seen
+    top = float(first.abs().max())
+    if not bool(((first - second).abs() <= BARS * (bar + other) + SAME * top).all()):
+        return None
+    return first, bar + EXPLAINED * top
+
+
+def _reduced_fit(
+    evidence: Sequence[Evidence],
+    derivative: torch.Tensor,
+    bar: torch.Tensor,
+    kept: tuple[int, ...],
+) -> Fit | None:
+    rest = [axis for axis in range(derivative.dim()) if axis not in kept]
+    order = (*kept, *rest)
+    length = len(kept)
+    worst, count = 0.0, 0
+    for item in evidence:
+        v = widened(item.cotangents[0])
+        share = (v * derivative.conj()).permute(order).flatten(length).sum(-1)
+        allowed = (v.abs() * bar).permute(order).flatten(length).sum(-1)
+        error = (widened(item.own) - share).abs()
+        top = float(share.abs().max())
+        if not bool((error <= BARS * allowed + EXPLAINED * top).all()):
+            return None
+        if float(allowed.max()) > 0.1 * top:
+            return None
+        worst, count = max(worst, float(error.max()) / top if top else 0.0), count + error.numel()
+    return Fit(worst, count) if count > 1 else None
+
+
+def _slice_alone(v: torch.Tensor, axis: int, number: int) -> torch.Tensor:
+    kept = torch.zeros_like(v)
+    kept.select(axis, number).copy_(v.select(axis, number))
+    return kept
+
+
+def _axes(axes: Sequence[int]) -> str:
+    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {list(axes)}"
+
+
+def _numel(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

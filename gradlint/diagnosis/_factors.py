@@ -1,0 +1,114 @@
+"""Factors in words: simple fractions, sizes of axes, and constants that formulas hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from gradlint.diagnosis._evidence import EXPLAINED, Evidence
+
+#: Denominators of simple fractions.
+SIMPLE = 16
+
+#: Constants of formulas, with how they read.
+CONSTANTS = (
+    (math.pi, "pi"),
+    (2.0 * math.pi, "2 pi"),
+    (math.sqrt(2.0), "sqrt(2)"),
+    (math.sqrt(math.pi), "sqrt(pi)"),
+    (math.sqrt(2.0 * math.pi), "sqrt(2 pi)"),
+    (math.sqrt(2.0 / math.pi), "sqrt(2/pi)"),
+    (2.0 / math.sqrt(math.pi), "2/sqrt(pi)"),
+    (math.e, "e"),
+    (math.log(2.0), "ln 2"),
+    (math.log(10.0), "ln 10"),
+    (180.0 / math.pi, "180/pi"),
+    (math.sqrt(3.0), "sqrt(3)"),
+)
+
+
+def recognised(factor: float, evidence: Sequence[Evidence], *, slack: float = EXPLAINED) -> str:
+    """``factor`` in words where it is a simple fraction, a constant, or made of one size.
+
+    Args:
+        slack: relative error that the factor may have.
+    """
+    found = _reading(factor, evidence, slack)
+    return found[0] if found else f"{factor:.6g}"
+
+
+def meaning(factor: float, evidence: Sequence[Evidence], *, slack: float = EXPLAINED) -> str:
+    """Where a size that the factor is made of comes from, as a clause; else ""."""
+    found = _reading(factor, evidence, slack)
+    return found[1] if found else ""
+
+
+def _reading(factor: float, evidence: Sequence[Evidence], slack: float) -> tuple[str, str] | None:
+    """How ``factor`` reads, and the size it is made of in words."""
+
+    def near(value: float) -> bool:
+        return abs(value - factor) <= slack * abs(factor)
+
+    sizes = list(_sizes(evidence[0])) if evidence else []
+    fraction = Fraction(factor).limit_denominator(SIMPLE)
+    if fraction != 0 and near(float(fraction)):
+        for size, words in sizes:
+            if size > 4 and fraction in (size, Fraction(1, size)):
+                return str(fraction), f"{size} is {words}"
+        return str(fraction), ""
+    for size, words in sizes:
+        told = f"{size} is {words}"
+        for value, shown in _made_of(size):
+            for sign, mark in ((1.0, ""), (-1.0, "-")):
+                if near(sign * value):
+                    return mark + shown, told
+    for constant, shown in CONSTANTS:
+        for value, words in ((constant, shown), (1.0 / constant, f"1/({shown})")):
+            for sign, mark in ((1.0, ""), (-1.0, "-")):
+                if near(sign * value):
+                    return mark + words, ""
+    return None
+
+
+def _made_of(size: int) -> Iterator[tuple[float, str]]:
+    yield float(size), f"{size}"
+    yield 1.0 / size, f"1/{size}"
+    if size > 2:
+        yield size - 1.0, f"({size} - 1)"
+        yield 1.0 / (size - 1.0), f"1/({size} - 1)"
+        yield size / (size - 1.0), f"{size}/{size - 1}"
+        yield (size - 1.0) / size, f"{size - 1}/{size}"
+    yield math.sqrt(size), f"sqrt({size})"
+    yield 1.0 / math.sqrt(size), f"1/sqrt({size})"
+
+
+def _sizes(item: Evidence) -> Iterator[tuple[int, str]]:
+    """Sizes of the input and of the outputs, the likeliest first: whole tensors, axes, products of
+    axes."""
+    name = item.names[item.index]
+    tensors = [(tuple(item.own.shape), f"`{name}`")]
+    outputs = [tuple(v.shape) for v in item.cotangents]
+    tensors += [
+        (shape, "the output" if len(outputs) == 1 else f"output {place}")
+        for place, shape in enumerate(outputs)
+    ]
+    seen = {0, 1}
+    for shape, words in tensors:
+        count = math.prod(shape)
+        if count not in seen:
+            seen.add(count)
+            yield count, f"the number of elements of {words}"
+    for shape, words in tensors:
+        for axis, size in enumerate(shape):
+            if size not in seen:
+                seen.add(size)
+                yield size, f"the size of axis {axis} of {words}"
+    for shape, words in tensors:
+        for length in range(2, min(len(shape), 5)):
+            for axes in itertools.combinations(range(len(shape)), length):
+                size = math.prod(shape[axis] for axis in axes)
+                if size not in seen:
+                    seen.add(size)
+                    yield size, f"the size of axes {list(axes)} of {words} together"
