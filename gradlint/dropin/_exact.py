@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -84,9 +85,9 @@ def check_zero(function: Function, options: Options) -> Iterator[Failure]:
 
 def check_undefined(function: Function) -> Iterator[Failure]:
     """Backward treats undefined output gradients as zeros: all of them, then each by itself."""
-    undefined = torch._C._functions.UndefinedGrad
+    undefined: Any = torch._C._functions.UndefinedGrad
     outputs = function.outputs
-    cases = [[undefined()(y) for y in outputs]]
+    cases: list[list[torch.Tensor]] = [[undefined()(y) for y in outputs]]
     if len(outputs) > 1:
         cases += [
             [undefined()(y) if place == other else y for other, y in enumerate(outputs)]
@@ -135,7 +136,8 @@ def _misfit(grad: torch.Tensor, leaf: torch.Tensor) -> str:
             for name in ("sparse_dim", "dense_dim"):
                 got, expected = getattr(grad, name)(), getattr(leaf, name)()
                 if got != expected:
-                    return f"grad is {kind} tensor, but has incorrect {name} {got}, expected {expected}"
+                    how = f"incorrect {name} {got}, expected {expected}"
+                    return f"grad is {kind} tensor, but has {how}"
     if grad.dtype != leaf.dtype:
         return "grad is incorrect type"
     if grad.device != leaf.device:

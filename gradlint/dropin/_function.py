@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -107,14 +108,27 @@ class Function:
         return self._random.drawn
 
     def backward(
-        self, outputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor] | None
+        self,
+        outputs: Sequence[torch.Tensor],
+        cotangents: Sequence[torch.Tensor],
+        *,
+        batched: bool = False,
     ) -> list[torch.Tensor | None]:
-        """VJP at the sample through ``outputs``, whose graph is kept."""
+        """VJP at the sample through ``outputs``, whose graph is kept.
+
+        Args:
+            batched: whether cotangents, and so gradients, have a leading axis of a batch.
+        """
         self._place(self.values)
         self.backward_calls += 1
         return list(
             torch.autograd.grad(
-                list(outputs), self.inputs, cotangents, retain_graph=True, allow_unused=True
+                list(outputs),
+                self.inputs,
+                cotangents,
+                retain_graph=True,
+                allow_unused=True,
+                is_grads_batched=batched,
             )
         )
 
@@ -123,6 +137,12 @@ class Function:
         self._place(self.values)
         swap = {id(self.inputs[place]): tensor for place, tensor in stand_ins.items()}
         return outputs_of(self._invoke(lambda tensor: swap.get(id(tensor), tensor)))
+
+    def laid_out(self, place: int, value: torch.Tensor) -> torch.Tensor:
+        """A copy of ``value`` in the memory layout of input ``place``."""
+        like = self.inputs[place]
+        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device)
+        return made.copy_(value)
 
     # -- anywhere ---------------------------------------------------------------------------------
 
@@ -256,10 +276,7 @@ class Function:
         patterns = [None if sparse is None else sparse.pattern for sparse in self._sparse]
         if all(pattern is None for pattern in patterns):
             return None
-        return [
-            None if pattern is None else (lambda u, pattern=pattern: u * pattern)
-            for pattern in patterns
-        ]
+        return [None if pattern is None else partial(torch.mul, pattern) for pattern in patterns]
 
     def _own(self, output: torch.Tensor) -> torch.Tensor:
         """``output``, copied if it is a view of what is moved or returned again."""

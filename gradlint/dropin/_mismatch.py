@@ -32,7 +32,7 @@ def describe(
     pairs: list[tuple[int, int, int]] = []
     for place in wrong:
         index = decision.judgement.inputs[place].index
-        pairs += [(output, index, place) for output in _faulty(judged, index, options.seed)]
+        pairs += [(output, index, place) for output in faulty_outputs(judged, index, options.seed)]
     told: set[int] = set()
     failures = []
     for output, index, place in sorted(pairs):
@@ -49,7 +49,7 @@ def describe(
     return failures
 
 
-def _faulty(judged: Map, index: int, seed: int) -> list[int]:
+def faulty_outputs(judged: Map, index: int, seed: int) -> list[int]:
     """Outputs whose share of the gradient of input ``index`` is wrong; all where none is alone."""
     everything = list(range(len(judged.outputs)))
     if len(everything) == 1:

@@ -1,0 +1,241 @@
+"""Forward mode: against backward by the adjoint identity, and against the function itself.
+
+⟨v, J·u⟩ = ⟨Jᵀv, u⟩ holds to rounding. Where it does, a backward that was judged right vouches for
+forward mode; where it doesn't, or where backward is not checked, t ↦ f(x + t·u) is judged as a
+function of the one number t, with J·u as its derivative.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import torch
+import torch.autograd.forward_ad as fwd
+
+from gradlint.dropin._failure import Failure
+from gradlint.dropin._function import Function, Tensors
+from gradlint.dropin._mismatch import faulty_outputs
+from gradlint.dropin._options import Options
+from gradlint.numerics._decide import decide
+from gradlint.numerics._directions import cotangent, move_scale, signs
+from gradlint.numerics._judge import DIFFERS, TOLERATED, UNSURE
+from gradlint.numerics._map import Map, working_bits
+from gradlint.numerics._products import norm, real_dot, rms, unit_roundoff, widened
+
+#: Roundings by which the two sides of the adjoint identity may differ, in units of the dtype's
+#: epsilon (heuristic: beyond, the function itself is asked, so nothing hangs on it).
+ROUNDINGS = 100.0
+
+
+def check_forward(function: Function, options: Options, *, trusted: bool) -> list[Failure]:
+    """Judge J·u for every input.
+
+    Args:
+        trusted: whether backward was judged and found right.
+    """
+    judged = function.map()
+    failures = []
+    generator = torch.Generator().manual_seed(options.seed + 11)
+    for place, x in enumerate(judged.values):
+        if not x.numel():
+            continue
+        for part, u in _directions(x, generator):
+            dtypes = _dtypes(function, place, u) if options.check_grad_dtypes else ""
+            if dtypes:
+                failures.append(Failure("Forward AD gradient has dtype mismatch.", [dtypes]))
+            found = _judge_along(function, judged, place, u, options, trusted, generator)
+            if found is None:
+                continue
+            prefix = f"While considering the {part} part of complex inputs only, " if part else ""
+            outputs, lines = found
+            failures += [
+                Failure(
+                    f"{prefix}Jacobian computed with forward mode mismatch for output {output} "
+                    f"with respect to input {place},",
+                    lines if output == outputs[0] else [],
+                )
+                for output in outputs
+            ]
+            break
+    if options.check_undefined_grad:
+        failures += _undefined_tangents(function, generator)
+    return failures
+
+
+def tangents(
+    function: Function, values: Sequence[torch.Tensor], moves: dict[int, torch.Tensor | None]
+) -> list[torch.Tensor | None]:
+    """J·u of every differentiable output at ``values``.
+
+    Args:
+        moves: input position → u, of that input's dtype; None leaves the input without a tangent,
+            and inputs not named get zeros.
+    """
+    with fwd.dual_level():
+        stand_ins = {}
+        for place, value in enumerate(values):
+            u = moves.get(place, torch.zeros_like(value))
+            # A copy: the function's own tensors have other users than this dual level.
+            primal = function.laid_out(place, value)
+            stand_ins[place] = primal if u is None else fwd.make_dual(primal, u.to(value.dtype))
+        returned: Tensors = function.call_with(stand_ins)
+        found = [fwd.unpack_dual(returned[k]).tangent for k in function.differentiable]
+        return [None if tangent is None else tangent.detach().clone() for tangent in found]
+
+
+def _directions(x: torch.Tensor, generator: torch.Generator) -> list[tuple[str, torch.Tensor]]:
+    """Two directions, of different signs; for complex inputs an imaginary and a real one."""
+    scale = move_scale(x)
+    real = torch.empty(x.shape, dtype=torch.float64, device=x.device)
+    drawn = [scale * signs(real, generator) for _ in range(2)]
+    if x.is_complex():
+        return [("imaginary", drawn[0] * 1j), ("real", drawn[1] + 0j)]
+    return [("", u) for u in drawn]
+
+
+def _judge_along(
+    function: Function,
+    judged: Map,
+    place: int,
+    u: torch.Tensor,
+    options: Options,
+    trusted: bool,
+    generator: torch.Generator,
+) -> tuple[list[int], list[str]] | None:
+    """Outputs whose J·u is wrong, and what to say of them; None where it is right."""
+    pushed = tangents(function, judged.values, {place: u})
+    bits = working_bits(judged, judged.values[place])
+    gap = scale = 0.0
+    if trusted:
+        vs = [cotangent(y, generator) for y in judged.outputs]
+        gradient = judged.pull(vs)[place]
+        right = 0.0 if gradient is None else real_dot(gradient, u)
+        left, weight = 0.0, 0.0 if gradient is None else norm(widened(gradient).abs() * u.abs())
+        for v, ju in zip(vs, pushed, strict=True):
+            if ju is not None:
+                left += real_dot(v, ju)
+                weight += norm(widened(v).abs() * widened(ju).abs())
+        gap, scale = abs(left - right), weight
+        if gap <= ROUNDINGS * 2.0 ** (1 - bits) * scale:
+            return None
+    line = _line(function, judged, place, u, pushed)
+    decision = decide(line, seed=options.seed)
+    verdict = decision.verdicts[0]
+    if verdict == UNSURE and trusted and gap > TOLERATED[bits] * scale:
+        return list(range(len(judged.outputs))), [
+            f"forward mode and backward disagree: ⟨v, J·u⟩ and ⟨Jᵀv, u⟩ differ by {gap:.3g} "
+            f"of {scale:.3g}"
+        ]
+    if verdict != DIFFERS:
+        return None
+    item = decision.judgement.inputs[0]
+    worst = item.worst
+    lines = [
+        f"along one direction forward mode says {worst.claimed:.6g}, the function changes by "
+        f"{worst.measured:.6g} (error bar {worst.bar:.1e})"
+    ]
+    outputs = faulty_outputs(line, 0, options.seed)
+    return outputs, lines + _worst_element(line, pushed, outputs[0], worst.h)
+
+
+def _line(
+    function: Function,
+    judged: Map,
+    place: int,
+    u: torch.Tensor,
+    pushed: list[torch.Tensor | None],
+) -> Map:
+    """t ↦ f(x + t·u) with its derivative by forward mode."""
+    x = judged.values[place]
+    here = torch.zeros(1, dtype=torch.float64)
+
+    def point(t: torch.Tensor) -> list[torch.Tensor]:
+        values = list(judged.values)
+        values[place] = (widened(x) + float(t) * u).to(x.dtype)
+        return values
+
+    def evaluate(values: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+        return judged.evaluate(point(values[0]))
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        found = pushed
+        if values[0] is not here:
+            found = tangents(function, point(values[0]), {place: u})
+        slope = sum(
+            real_dot(v, ju) for v, ju in zip(cotangents, found, strict=True) if ju is not None
+        )
+        return [torch.tensor([slope], dtype=torch.float64)]
+
+    # x + t·u is rounded, and f moves by J times that: about as much as ε·J·u.
+    rounding = [0.0 if ju is None else unit_roundoff(x.dtype) * rms(ju) for ju in pushed]
+    return Map([here], judged.outputs, evaluate, pull_at, rounding)
+
+
+def _worst_element(
+    line: Map, pushed: list[torch.Tensor | None], output: int, h: float
+) -> list[str]:
+    """The element of J·u that is most wrong, measured at the step that decided."""
+    after, before = (line.evaluate([torch.full((1,), t, dtype=torch.float64)]) for t in (h, -h))
+    if after is None or before is None:
+        return []
+    measured = (widened(after[output]) - widened(before[output])) / (2.0 * h)
+    ju = pushed[output]
+    claimed = torch.zeros_like(measured) if ju is None else widened(ju)
+    error = (claimed - measured).abs()
+    if not error.numel():
+        return []
+    index = [int(k) for k in torch.unravel_index(error.argmax(), error.shape)]
+    at = tuple(index)
+    return [
+        f"worst at index {index} of output {output}: forward mode {claimed[at].item():.6g}, "
+        f"measured {measured[at].item():.6g}"
+    ]
+
+
+def _dtypes(function: Function, place: int, u: torch.Tensor) -> str:
+    for k, ju in zip(
+        function.differentiable, tangents(function, function.values, {place: u}), strict=True
+    ):
+        output = function.outputs[function.differentiable.index(k)]
+        if ju is not None and ju.is_complex() != output.is_complex():
+            return f"the tangent of output {k} is {ju.dtype}, the output is {output.dtype}"
+    return ""
+
+
+def _undefined_tangents(function: Function, generator: torch.Generator) -> list[Failure]:
+    """An input without a tangent counts as one whose tangent is zero."""
+    moves: dict[int, torch.Tensor | None] = {
+        place: move_scale(x) * signs(x, generator) for place, x in enumerate(function.values)
+    }
+    if len(moves) < 2:
+        moves = {}
+    for place, value in enumerate(function.values if moves else ()):
+        zeros = tangents(function, function.values, {**moves, place: torch.zeros_like(value)})
+        nothing = tangents(function, function.values, {**moves, place: None})
+        for k, (a, b) in enumerate(zip(zeros, nothing, strict=True)):
+            if a is not None and b is not None and not close(a, b):
+                return [
+                    Failure(
+                        f"Mismatch in tangent values for output with index: {k} when input: "
+                        f"{place} has an undefined tangent value.",
+                        ["without a tangent it must count as one whose tangent is zero"],
+                    )
+                ]
+    return []
+
+
+def close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two results of the same computation agree to rounding: torch's ``allclose``, or
+    :data:`ROUNDINGS` of the dtype relative to the largest element (sums may cancel)."""
+    if a.shape != b.shape:
+        return False
+    if not a.numel() or torch.allclose(a, b, equal_nan=True):
+        return True
+    top = torch.nan_to_num(b.abs(), nan=0.0, posinf=0.0).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        within = (a - b).abs() <= ROUNDINGS * unit_roundoff(a.dtype) * top
+    return bool((within | (a == b) | ((a != a) & (b != b))).all())
