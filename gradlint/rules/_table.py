@@ -30,6 +30,7 @@ from gradlint.rules.shape.wrong_gradient_shape import RULE as GL201
 from gradlint.rules.value.differs_from_reference import RULE as GL404
 from gradlint.rules.value.undefined_or_zero_grad_output import RULE as GL405
 from gradlint.rules.value.wrong_gradient import RULE as GL401
+from gradlint.rules.value.wrong_jvp import RULE as GL403
 
 if TYPE_CHECKING:
     from gradlint.config import Settings
@@ -55,6 +56,7 @@ TABLE: tuple[Rule, ...] = (
     GL301,
     GL302,
     GL401,
+    GL403,
     GL404,
     GL405,
     GL501,

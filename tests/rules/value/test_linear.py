@@ -1,0 +1,98 @@
+"""GL401: backward is linear in grad_output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from gradlint.rules._rule import Outcome
+from gradlint.rules.value.wrong_gradient import RULE
+
+X = torch.tensor([0.7, -1.3, 2.1, 0.2])
+
+
+def sine(then: Callable[[torch.Tensor], torch.Tensor]) -> type:
+    """sin x whose gradient is passed through ``then``."""
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return then(g * x.cos())
+
+    return Op
+
+
+BENT: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
+    "clipped by value": (lambda g: g.clamp(-1e3, 1e3), "clipped"),
+    "clipped by norm": (lambda g: g * (50.0 / g.norm()).clamp(max=1.0), "clipped"),
+    "threshold": (lambda g: torch.where(g.abs() < 1e-4, 0 * g, g), "set to zero"),
+    "rounded": (lambda g: (g * 1e7).round() / 1e7, "not the same multiple"),
+    "constant": (lambda g: g + 1e-9, "constant of about 1e-09"),
+    "epsilon": (lambda g: g * g.norm() / (g.norm() + 1e-8), "not the same multiple"),
+}
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_what_bends_far_from_ordinary_gradients_is_found(
+    name: str, probed: Callable[..., Outcome]
+) -> None:
+    then, text = BENT[name]
+    outcome = probed(RULE, sine(then), X)
+    assert outcome.verdict == "fail"
+    (finding,) = outcome.findings
+    assert finding.cause == "not-linear"
+    assert text in finding.cause_text
+    assert finding.location is not None
+
+
+STRAIGHT: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "plain": lambda g: g,
+    "nan_to_num": torch.nan_to_num,
+    "clamped beyond reach": lambda g: g.clamp(-1e30, 1e30),
+    "through float32": lambda g: g.float().to(g.dtype),
+    "random but seeded": lambda g: g * (1 + 1e-9 * torch.rand_like(g)),
+}
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_linear_ones_pass(name: str, dtype: torch.dtype, subject: Callable[..., Any]) -> None:
+    assert RULE.probe is not None
+    outcome = RULE.probe(subject(sine(STRAIGHT[name]), X, dtype=dtype))
+    assert [item for item in outcome.findings if item.severity != "info"] == []
+
+
+def test_half_precision_inside_overflows_and_is_noted(subject: Callable[..., Any]) -> None:
+    op = sine(lambda g: (8 * g).half().to(g.dtype) / 8)
+    assert RULE.probe is not None
+    outcome = RULE.probe(subject(op, X, dtype=torch.float32))
+    assert outcome.verdict == "pass"
+    assert "gradients overflow at 65536 times grad_output" in outcome.note
+
+
+def test_a_clipped_gradient_that_is_wrong_already_is_told_once(
+    probed: Callable[..., Outcome],
+) -> None:
+    outcome = probed(RULE, sine(lambda g: g.clamp(-0.1, 0.1)), X)
+    assert [finding.message for finding in outcome.findings] == ["wrong gradient for `x`"]
+
+
+@pytest.mark.parametrize("op", [torch.linalg.inv, torch.logsumexp, torch.cumsum])
+def test_ill_conditioned_and_long_sums_pass(op: Any, probed: Callable[..., Outcome]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    if op is torch.linalg.inv:
+        q, _ = torch.linalg.qr(torch.randn(6, 6, generator=generator).double())
+        values = (q * torch.logspace(0, -7, 6, dtype=torch.float64)) @ q.mT
+        outcome = probed(RULE, lambda a: torch.linalg.inv(a), values)
+    else:
+        outcome = probed(RULE, lambda a: op(a, 0), 30 * torch.randn(500, generator=generator))
+    assert [item for item in outcome.findings if item.cause == "not-linear"] == []
