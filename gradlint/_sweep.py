@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,15 +11,8 @@ from gradlint._errors import GradlintError
 if TYPE_CHECKING:
     from gradlint.config import Settings
     from gradlint.inputs import Sample
-    from gradlint.numerics._judge import Map
-    from gradlint.numerics._sweep import Point, Sweep
-    from gradlint.report._sweep import InputSweep, SweepReport, SweepStep, SweepTarget
+    from gradlint.report._sweep_model import SweepReport, SweepTarget
     from gradlint.targets import Op, OpRef
-    from gradlint.trace._problem import Problem
-
-#: A step lies on the plateau of a wrong gradient where its error exceeds this many times what
-#: truncation and roundoff explain.
-_PLATEAU = 3.0
 
 
 def sweep(
@@ -71,7 +63,7 @@ def sweep(
             raise TypeError("inputs of a target that is given as text must be text too")
         return sweep_target(op, settings, steps=steps, sample=sample)
     from gradlint.inputs import NoInputsFound, samples_for
-    from gradlint.report._sweep import SweepTarget
+    from gradlint.report._sweep_model import SweepTarget
     from gradlint.targets import from_object
     from gradlint.trace._state import preserved_state
 
@@ -135,7 +127,7 @@ def sweep_op(
     Raises:
         GradlintError: there is no sample of this label.
     """
-    from gradlint.report._sweep import SweepTarget
+    from gradlint.report._sweep_model import SweepTarget
     from gradlint.rules._examine import expand_samples
 
     chosen = [item for item in samples if label is None or item.label == label][:1]
@@ -155,7 +147,8 @@ def sweep_op(
 def _sweep_sample(
     op: Op, sample: Sample, settings: Settings, steps: int | None, notes: list[str]
 ) -> SweepTarget:
-    from gradlint.report._sweep import InputSweep, SweepTarget
+    from gradlint._sweep_input import empty_input, sweep_one
+    from gradlint.report._sweep_model import SweepTarget
     from gradlint.rules._maps import first_order
     from gradlint.trace import phase
     from gradlint.trace._problem import OpRaised, Problem
@@ -173,96 +166,12 @@ def _sweep_sample(
                 return target
             for index, item in enumerate(problem.inputs):
                 if item.value.numel() == 0:
-                    target.inputs.append(
-                        InputSweep(item.name, *_shape(item.value), verdict="empty")
-                    )
-                    continue
-                target.inputs.append(_sweep_input(op, problem, function, index, steps))
+                    target.inputs.append(empty_input(item))
+                else:
+                    target.inputs.append(sweep_one(op, problem, function, index, steps))
     except OpRaised as raised:
         target.error = _told(raised)
     return target
-
-
-def _sweep_input(
-    op: Op, problem: Problem, function: Map, index: int, steps: int | None
-) -> InputSweep:
-    from gradlint.numerics._judge import DIFFERS, ROUNDED, TOLERATED, UNSURE, working_bits
-    from gradlint.numerics._sweep import OK, sweep_input
-    from gradlint.report._sweep import InputSweep
-
-    item = problem.inputs[index]
-    found = sweep_input(function, index, seed=problem.seed, steps=steps)
-    pair = found.pair
-    usable = sum(point.state == OK for point in found.points)
-    verdict, reason = "agrees", ""
-    if found.verdict == DIFFERS:
-        declared = op.intent.surrogate or {}
-        verdict = "surrogate" if item.name in declared else "differs"
-    elif found.verdict == UNSURE:
-        verdict = "cannot tell"
-        reason = found.note or ("no steps" if usable < 3 else "noise")
-    elif found.verdict == ROUNDED:
-        reason = "rounded"
-    known = pair.h > 0.0
-    slope = max(abs(pair.claimed), abs(pair.measured))
-    return InputSweep(
-        item.name,
-        *_shape(item.value),
-        verdict=verdict,
-        reason=reason,
-        claimed=pair.claimed if known else None,
-        measured=pair.measured if known else None,
-        error=pair.error if known else None,
-        bar=pair.bar if known else None,
-        relative_error=(pair.error / slope if slope else 0.0) if known else None,
-        resolution=pair.resolution if known else None,
-        tolerated=TOLERATED[working_bits(function, item.value)],
-        chosen_step=pair.h if known else None,
-        noise_factor=found.kappa,
-        noise=found.kappa * found.unit,
-        output_dtype=_coarsest(item.value, function),
-        curvature=found.curvature or None,
-        kinked=found.kinked,
-        outputs=sum(output.numel() for output in function.outputs),
-        steps=[_step(point, found) for point in found.points],
-    )
-
-
-def _step(point: Point, found: Sweep) -> SweepStep:
-    from gradlint.numerics._differences import CRITICAL
-    from gradlint.numerics._judge import DIFFERS
-    from gradlint.numerics._sweep import OK
-    from gradlint.report._sweep import SweepStep
-
-    if math.isnan(point.residual):
-        return SweepStep(point.h, point.state)
-    limit = "truncation" if point.truncation > point.roundoff else "roundoff"
-    if found.verdict == DIFFERS and abs(point.residual) > _PLATEAU * (
-        point.truncation + CRITICAL * point.roundoff
-    ):
-        limit = "plateau"
-    return SweepStep(
-        point.h,
-        point.state,
-        numeric=point.slope if point.state == OK else None,
-        claimed=found.pair.claimed,
-        error=abs(point.residual),
-        truncation=point.truncation or None,
-        roundoff=point.roundoff,
-        limit=limit,
-        chosen=point.h == found.pair.h,
-    )
-
-
-def _shape(value: Any) -> tuple[list[int], str]:
-    return list(value.shape), str(value.dtype).removeprefix("torch.")
-
-
-def _coarsest(value: Any, function: Map) -> str:
-    import torch
-
-    dtypes = [value.dtype, *(output.dtype for output in function.outputs)]
-    return str(max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)).removeprefix("torch.")
 
 
 def _told(raised: Any) -> str:
@@ -280,7 +189,7 @@ def _told(raised: Any) -> str:
 def _in_worker(
     ref: OpRef, settings: Settings, steps: int | None, sample: str | None
 ) -> list[SweepTarget]:
-    from gradlint.report._sweep import SweepTarget
+    from gradlint.report._sweep_model import SweepTarget
     from gradlint.running import WorkerFailed, call_on_target
 
     try:
@@ -303,7 +212,7 @@ def _in_worker(
 
 def _report(targets: list[SweepTarget], settings: Settings, started: float) -> SweepReport:
     import gradlint
-    from gradlint.report._sweep import SweepReport
+    from gradlint.report._sweep_model import SweepReport
     from gradlint.running._run import environment
 
     took = time.monotonic() - started

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import torch
 
 from gradlint.numerics._differences import Estimate, Step, difference
+from gradlint.numerics._directions import product_norm
 from gradlint.numerics._map import Map, along
 from gradlint.numerics._noise import SPACING_BITS, Noise, measure_noise
 from gradlint.numerics._pair import FINEST
@@ -62,10 +63,16 @@ class Elements:
 
 @dataclass
 class Measures:
-    """What was measured beside the ladder; ``left_out`` says what was not, for want of time."""
+    """What was measured beside the ladder.
+
+    Args:
+        product: ‖g∘u‖ along the direction.
+        left_out: what was not measured for want of time.
+    """
 
     window: Fit | None = None
     paths: list[Estimate] = field(default_factory=list)
+    product: float = 0.0
     left_out: list[str] = field(default_factory=list)
 
 
@@ -112,7 +119,7 @@ def measure(
         bits: of the significand.
         call_s: seconds of one evaluation; what would take too long is left out.
     """
-    found = Measures()
+    found = Measures(product=product_norm(draw.g, draw.u))
     if WINDOW_CALLS * call_s <= ALLOWED_S:
         evaluate = along(function, index)
 

@@ -15,7 +15,7 @@ from gradlint.report._sweep_words import INSTALL_PLOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gradlint.report._sweep import InputSweep, SweepReport
+    from gradlint.report._sweep_model import InputSweep, SweepReport
 
     Points = Sequence[tuple[float, float]]
 

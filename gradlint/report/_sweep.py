@@ -1,23 +1,22 @@
-"""Sweeps: the data model, and their text for terminals and programs."""
+"""Sweeps as text for terminals and programs."""
 
 from __future__ import annotations
 
-import html
 import json
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from gradlint.report import _sweep_words as words
 from gradlint.report import _wording as wording
-from gradlint.report._model import SCHEMA_VERSION, SampleReport, jsonable
 from gradlint.report._table import table
 from gradlint.report._text import Page, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gradlint.report._sweep_model import InputSweep, SweepReport, SweepStep, SweepTarget
 
 #: Output formats of a sweep.
 SWEEP_FORMATS = ("full", "json")
@@ -28,182 +27,6 @@ _MOST_COLUMNS = 66
 
 #: What limits a step, where there is little room; the chosen step is marked with "<".
 _SHORT = {"truncation": "trunc.", "roundoff": "round.", "not finite": "not fin."}
-
-
-@dataclass(frozen=True)
-class SweepStep:
-    """One step.
-
-    Args:
-        h: step; every element of the input moves by h times its own size or less.
-        state: "ok", "not finite", "raised" or "no change" (too fine for the outputs to change).
-        numeric: numeric derivative along the direction; None where none could be taken.
-        claimed: what backward claims it to be.
-        error: |numeric − claimed|.
-        truncation: predicted truncation error C·h²; None where none was seen.
-        roundoff: predicted standard deviation of the roundoff.
-        limit: "truncation" or "roundoff", whichever is predicted to be larger, or "plateau" where
-            neither explains the error and the gradient is wrong.
-        chosen: whether the verdict rests on this step (extrapolated with the one before).
-    """
-
-    h: float
-    state: str
-    numeric: float | None = None
-    claimed: float | None = None
-    error: float | None = None
-    truncation: float | None = None
-    roundoff: float | None = None
-    limit: str = ""
-    chosen: bool = False
-
-
-@dataclass
-class InputSweep:
-    """The sweep of one input.
-
-    Args:
-        name, shape, dtype: of the input.
-        verdict: "agrees", "differs", "cannot tell", "surrogate" (differs as declared) or "empty".
-        reason: why it can't be told, if so: "kinks", "not confirmed", "claim not finite",
-            "no steps", "noise".
-        claimed, measured: slopes along the direction.
-        error: |measured − claimed| after extrapolation.
-        bar: error bar of ``error``.
-        relative_error: ``error`` relative to the larger slope.
-        resolution: smallest relative error of the gradient that the sweep would have seen.
-        tolerated: relative errors below this are no wrong gradient.
-        chosen_step: the step chosen.
-        noise_factor: κ, measured noise over that of rounding the outputs once.
-        output_dtype: coarsest dtype among the input and the outputs.
-        curvature: C of the truncation error C·h²; None where none was seen.
-        kinked, outputs: output elements with a kink at the sample, of how many.
-        steps: coarsest first.
-    """
-
-    name: str
-    shape: list[int] = field(default_factory=list)
-    dtype: str = ""
-    verdict: str = "cannot tell"
-    reason: str = ""
-    claimed: float | None = None
-    measured: float | None = None
-    error: float | None = None
-    bar: float | None = None
-    relative_error: float | None = None
-    resolution: float | None = None
-    tolerated: float | None = None
-    chosen_step: float | None = None
-    noise_factor: float = 1.0
-    noise: float = 0.0
-    output_dtype: str = ""
-    curvature: float | None = None
-    kinked: int = 0
-    outputs: int = 0
-    steps: list[SweepStep] = field(default_factory=list)
-
-    @property
-    def floor(self) -> float | None:
-        """Smallest error that truncation and roundoff allow at any step."""
-        sums = [
-            (step.truncation or 0.0) + step.roundoff
-            for step in self.steps
-            if step.state == "ok" and step.roundoff is not None
-        ]
-        return min((total for total in sums if total > 0.0), default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able values, with the verdict in words."""
-        found: dict[str, Any] = jsonable(self)
-        steps = found.pop("steps")
-        return found | {
-            "floor": jsonable(self.floor),
-            "message": words.verdict(self),
-            "notes": words.notes(self),
-            "steps": steps,
-        }
-
-
-@dataclass
-class SweepTarget:
-    """All sweeps of one operator on one sample; ``error`` says why there are none."""
-
-    target: str
-    kind: str = "unknown"
-    sample: SampleReport | None = None
-    inputs: list[InputSweep] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    error: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """ "error", "fail", "inconclusive", "pass" or "skipped" (nothing to sweep)."""
-        verdicts = {item.verdict for item in self.inputs} - {"empty"}
-        if self.error:
-            return "error"
-        for verdict, name in (("differs", "fail"), ("cannot tell", "inconclusive")):
-            if verdict in verdicts:
-                return name
-        return "pass" if verdicts else "skipped"
-
-
-@dataclass
-class SweepReport:
-    """What ``gradlint sweep`` found."""
-
-    targets: list[SweepTarget] = field(default_factory=list)
-    seed: int = 0
-    environment: dict[str, Any] = field(default_factory=dict)
-    gradlint: str = ""
-    duration_s: float = 0.0
-
-    @property
-    def inputs(self) -> list[InputSweep]:
-        """The sweeps of all targets."""
-        return [item for target in self.targets for item in target.inputs]
-
-    @property
-    def ok(self) -> bool:
-        """Whether something was swept, and nothing differs or crashed."""
-        return self.exit_code == 0
-
-    @property
-    def exit_code(self) -> int:
-        """0 agrees (or can't tell), 1 an input differs or the op crashed, 5 nothing was swept."""
-        verdicts = {target.verdict for target in self.targets}
-        if verdicts & {"error", "fail"}:
-            return 1
-        return 0 if verdicts & {"pass", "inconclusive"} else 5
-
-    def to_dict(self) -> dict[str, Any]:
-        """One object of JSON-able values; fields are only added within a schema version."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "gradlint": self.gradlint,
-            "seed": self.seed,
-            "environment": jsonable(self.environment),
-            "duration_s": self.duration_s,
-            "targets": [
-                {
-                    "target": target.target,
-                    "kind": target.kind,
-                    "verdict": target.verdict,
-                    "sample": jsonable(target.sample),
-                    "notes": jsonable(target.notes),
-                    "error": target.error,
-                    "inputs": [item.to_dict() for item in target.inputs],
-                }
-                for target in self.targets
-            ],
-        }
-
-    def __str__(self) -> str:
-        """Tables and plots at 80 columns, without colour."""
-        return render_sweep(self, "full", width=80).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        """For a notebook: one element, all text escaped."""
-        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def render_sweep(
@@ -221,6 +44,7 @@ def render_sweep(
     for target in report.targets:
         page.blank()
         _target(page, target)
+    _overview(page, report)
     page.blank()
     page.paragraph(words.summary(report))
     if any(item.steps for item in report.inputs):
@@ -252,8 +76,9 @@ def _input(page: Page, item: InputSweep) -> None:
     text = Text().append(page.clean(item.name), "bold").append("  ").append(item.verdict, style)
     text.append(": ").append(page.clean(words.verdict(item)))
     page.paragraph(text, indent=2, hanging=2)
-    for line in [*words.numbers(item), *words.notes(item)]:
+    for line in [*words.numbers(item), *words.limits(item), *words.notes(item)]:
         page.paragraph(line, indent=4, hanging=2)
+    _measurements(page, item)
     if not item.steps:
         return
     page.blank()
@@ -265,6 +90,55 @@ def _input(page: Page, item: InputSweep) -> None:
         page.blank()
         for line in plot:
             page.line(line)
+
+
+def _measurements(page: Page, item: InputSweep) -> None:
+    if len(item.measurements) < 2:
+        return
+    page.blank()
+    rows = [
+        [
+            one.method,
+            "0" if one.residual == 0.0 else f"{one.residual:+.1e}",
+            wording.small(one.bar),
+            wording.power(one.resolution),
+            words.steps_of(one),
+            "yes" if one.agrees else "no",
+        ]
+        for one in item.measurements
+    ]
+    headers = ("measured by", "residual", "bar", "resolves", "steps", "agrees")
+    indent = 4 if page.width >= _MOST_COLUMNS else 0
+    table(page, headers, rows, indent=indent, right=("residual", "bar", "resolves"))
+
+
+def _overview(page: Page, report: SweepReport) -> None:
+    """One row an input and dtype, where there are several."""
+    if len(report.inputs) < 2:
+        return
+    several = len({target.target for target in report.targets}) > 1
+    rows = [
+        [
+            item.name,
+            target.target if several else "",
+            item.dtype,
+            item.verdict,
+            f"{item.noise_factor:.2g}" if item.chosen_step is not None else "",
+            _power(item.resolution),
+            _power(item.best),
+            _power(item.element_resolution),
+        ]
+        for target in report.targets
+        for item in target.inputs
+    ]
+    headers = ("input", "target", "dtype", "verdict", "noise", "resolves", "best", "one element")
+    page.blank()
+    table(page, headers, rows, indent=0, right=headers[4:])
+    page.blank()
+
+
+def _power(value: float | None) -> str:
+    return "" if value is None else wording.power(value)
 
 
 def _table(page: Page, item: InputSweep) -> None:

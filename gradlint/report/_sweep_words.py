@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradlint.report import _wording as wording
 
 if TYPE_CHECKING:
-    from gradlint.report._sweep import InputSweep, SweepReport
+    from gradlint.report._sweep_model import InputSweep, Measurement, SweepReport
 
 #: How to get the plots.
 INSTALL_PLOT = "pip install 'gradlint[plot]'"
@@ -17,8 +17,10 @@ LEGEND = (
     "Each element moves by its own size times the step, along one fixed direction; the numeric "
     "derivative is a central difference over what the input really moved. Truncation falls with "
     "the square of the step, roundoff grows with its inverse. The chosen step is extrapolated with "
-    "the one before it, so the error bar may lie below the error in its row. In plots both axes "
-    "are logarithmic, and an error of 0 stands at the lower edge."
+    "the one before it, so the error bar may lie below the error in its row. The window fit takes "
+    "eight steps of ratio 1.4 at once; the path integral compares the change over a long path with "
+    "the integral of the claimed gradient, and has no truncation. In plots both axes are "
+    "logarithmic, and an error of 0 stands at the lower edge."
 )
 
 #: Noise up to this many times that of one rounding is not worth a word (heuristic: a sum of some
@@ -75,6 +77,49 @@ def numbers(item: InputSweep) -> list[str]:
     ]
 
 
+def limits(item: InputSweep) -> list[str]:
+    """What limits the measurement: noise, truncation, and single elements of the gradient."""
+    if item.chosen_step is None:
+        return []
+    found = [_noise(item)]
+    if item.curvature is None or item.truncation_from is None:
+        found.append("truncation: none seen at any step")
+    else:
+        found.append(
+            f"truncation {wording.small(item.curvature)} h^2, seen at steps "
+            f"{wording.small(item.truncation_from)} to {wording.small(item.truncation_to)}"
+        )
+    if item.floor is not None:
+        found[-1] += f"; noise floor {wording.small(item.floor)}"
+    if item.element_resolution is not None:
+        found.append(_elements(item))
+    if item.left_out:
+        found.append(f"not measured, the op is too slow: {', '.join(item.left_out)}")
+    return found
+
+
+def _noise(item: InputSweep) -> str:
+    if item.noise_level is None or item.noise_roundings is None:
+        return (
+            f"noise {item.noise_factor:.2g} times that of rounding the outputs once (scatter of "
+            "the finest steps)"
+        )
+    return (
+        f"noise {wording.small(item.noise_level)}, {item.noise_roundings:.2g} times that of "
+        f"rounding the outputs once (difference table at spacing "
+        f"{wording.small(item.noise_spacing)})"
+    )
+
+
+def _elements(item: InputSweep) -> str:
+    resolved = wording.power(item.element_resolution or 0.0)
+    hidden = item.elements - item.elements_seen
+    told = f"single elements: an error of {resolved} of the median one would have been seen; "
+    if hidden == 0:
+        return told + f"none of {item.elements} could be zeroed unseen"
+    return told + f"{hidden} of {item.elements} could be zeroed unseen"
+
+
 def notes(item: InputSweep) -> list[str]:
     """What else a reader should know of one input."""
     found = []
@@ -126,6 +171,13 @@ def plot_missing() -> str:
     if importlib.util.find_spec("plotext") is not None:
         return ""
     return f"Plots in the terminal need the extra `plot`: {INSTALL_PLOT}"
+
+
+def steps_of(one: Measurement) -> str:
+    """The steps that a measurement used."""
+    if one.method == "path integral":
+        return f"{one.steps} nodes, h {wording.small(one.largest)}"
+    return f"{one.steps}, {wording.small(one.smallest)} to {wording.small(one.largest)}"
 
 
 def _why_not(item: InputSweep) -> str:

@@ -107,6 +107,42 @@ def test_a_right_gradient(ops, capsys):
     assert "Seed 3." in text
 
 
+def test_all_measurements_agree_on_a_right_gradient_in_every_dtype(ops):
+    code, report = swept("ops.py:Exp", "--dtype", "float64,float32")
+    assert code == 0
+    double, single = (target["inputs"][0] for target in report["targets"])
+    for entry, sharp in ((double, 1e-10), (single, 1e-4)):
+        methods = [one["method"] for one in entry["measurements"]]
+        assert methods == ["extrapolation", "window fit", "path integral", "path integral"]
+        assert all(one["agrees"] for one in entry["measurements"])
+        assert min(one["resolution"] for one in entry["measurements"]) < sharp
+        assert 0.1 < entry["noise_roundings"] < 5.0
+        assert entry["truncation_from"] < entry["truncation_to"] == 0.5
+        assert entry["elements_seen"] == entry["elements"] == 6
+
+
+def test_float32_inside_is_seen_as_such(ops):
+    (ops / "single.py").write_text(
+        "import torch\n\n\ndef op(x):\n    return x.float().exp().double()\n"
+    )
+    code, report = swept("single.py:op", "--inputs", "randn(5, 4)")
+    (entry,) = report["targets"][0]["inputs"]
+    assert code == 0
+    assert entry["dtype"] == "float64"
+    assert 2.0**26 < entry["noise_factor"] < 2.0**32
+    assert any("as large as float32's" in note for note in entry["notes"])
+
+
+def test_a_slow_op_is_not_measured_in_every_way(monkeypatch):
+    from gradlint.numerics import _measures
+
+    monkeypatch.setattr(_measures, "ALLOWED_S", 0.0)
+    report = _sweep.sweep(Cube, values(), seed=1)
+    (entry,) = report.inputs
+    assert [one.method for one in entry.measurements] == ["extrapolation"]
+    assert entry.left_out == ["window fit", "path integral", "path integral at 0.125"]
+
+
 def test_a_wrong_gradient_is_a_plateau_of_its_size(ops):
     code, report = swept("ops.py:Wrong")
     (entry,) = report["targets"][0]["inputs"]
@@ -116,6 +152,7 @@ def test_a_wrong_gradient_is_a_plateau_of_its_size(ops):
     assert entry["relative_error"] == pytest.approx(0.2, rel=1e-6)  # a fifth of the claimed slope
     assert entry["resolution"] < 1e-9
     assert {step["limit"] for step in entry["steps"][4:16]} == {"plateau"}
+    assert not any(one["agrees"] for one in entry["measurements"])
 
 
 def test_every_operator_of_a_file_is_swept_and_crashes_stay_apart(ops):

@@ -14,7 +14,14 @@ from rich.cells import cell_len
 from gradlint._errors import GradlintError
 from gradlint.report import Argument, SampleReport
 from gradlint.report._plot import MARKS, check_plot, curves, limits, save_plot, terminal_plot
-from gradlint.report._sweep import InputSweep, SweepReport, SweepStep, SweepTarget, render_sweep
+from gradlint.report._sweep import render_sweep
+from gradlint.report._sweep_model import (
+    InputSweep,
+    Measurement,
+    SweepReport,
+    SweepStep,
+    SweepTarget,
+)
 from gradlint.report._sweep_words import INSTALL_PLOT
 
 CHOSEN = 2.0**-13
@@ -52,7 +59,20 @@ def swept(name: str = "x", plateau: float = 0.0, **changes: object) -> InputSwee
         noise_factor=1.5,
         noise=3e-16,
         output_dtype="float64",
+        noise_level=2.2e-16,
+        noise_roundings=1.2,
+        noise_spacing=2.8e-14,
         curvature=2.0,
+        truncation_from=3.1e-5,
+        truncation_to=0.5,
+        measurements=[
+            Measurement("extrapolation", -plateau, 2e-11, 4e-12, not plateau, 2, CHOSEN, 2**-11),
+            Measurement("window fit", -plateau, 6e-12, 1e-12, not plateau, 8, 1.1e-4, 1.3e-3),
+            Measurement("path integral", -plateau, 5e-9, 1e-9, not plateau, 7, 0.125, 0.125),
+        ],
+        elements=12,
+        elements_seen=12,
+        element_resolution=3e-6,
         outputs=12,
         steps=steps(plateau),
     )
@@ -169,6 +189,45 @@ def test_what_else_is_said(changes, words):
     assert words in flat(render_sweep(report_of(swept(**changes)), width=90))
 
 
+def test_noise_truncation_and_elements_are_said():
+    text = flat(render_sweep(report_of(swept()), width=90))
+    assert (
+        "noise 2.2e-16, 1.2 times that of rounding the outputs once (difference table at spacing "
+        "2.8e-14)"
+    ) in text
+    assert "truncation 2.0e+00 h^2, seen at steps 3.1e-05 to 5.0e-01; noise floor" in text
+    assert (
+        "single elements: an error of 3e-6 of the median one would have been seen; none of 12 "
+        "could be zeroed unseen"
+    ) in text
+    changes = {"noise_level": None, "curvature": None, "elements_seen": 7, "left_out": ["x", "y"]}
+    text = flat(render_sweep(report_of(swept(**changes)), width=90))
+    assert "noise 1.5 times that of rounding the outputs once (scatter of the finest steps)" in text
+    assert "truncation: none seen at any step" in text
+    assert "5 of 12 could be zeroed unseen" in text
+    assert "not measured, the op is too slow: x, y" in text
+
+
+def test_every_measurement_has_a_row():
+    lines = render_sweep(report_of(swept(plateau=0.3)), width=80).splitlines()
+    head = next(k for k, line in enumerate(lines) if line.split()[:2] == ["measured", "by"])
+    assert [line.split() for line in lines[head + 1 : head + 4]] == [
+        ["extrapolation", "-3.0e-01", "2.0e-11", "4e-12", "2,", "1.2e-04", "to", "4.9e-04", "no"],
+        ["window", "fit", "-3.0e-01", "6.0e-12", "1e-12", "8,", "1.1e-04", "to", "1.3e-03", "no"],
+        ["path", "integral", "-3.0e-01", "5.0e-09", "1e-9", "7", "nodes,", "h", "1.2e-01", "no"],
+    ]
+
+
+def test_several_inputs_and_dtypes_are_compared_at_the_end():
+    report = report_of(swept(), swept("weight", 0.3, dtype="float32", resolution=None))
+    lines = [line.split() for line in render_sweep(report, width=90).splitlines()]
+    head = lines.index(["input", "dtype", "verdict", "noise", "resolves", "best", "one", "element"])
+    assert lines[head + 1] == ["x", "float64", "agrees", "1.5", "4e-12", "1e-12", "3e-6"]
+    assert lines[head + 2] == ["weight", "float32", "differs", "1.5", "1e-12", "3e-6"]
+    alone = render_sweep(report_of(swept()), width=90)
+    assert "one element" not in alone
+
+
 def test_steps_without_a_value_are_shown_as_such():
     taken = steps()
     taken[0] = SweepStep(taken[0].h, "not finite")
@@ -228,6 +287,11 @@ def test_json_holds_everything_finite():
         *("limit", "chosen"),
     }
     assert entry["floor"] == pytest.approx(item.floor)
+    assert [one["method"] for one in entry["measurements"]] == [
+        *("extrapolation", "window fit", "path integral"),
+    ]
+    assert entry["measurements"][1]["largest"] == 1.3e-3
+    assert (entry["noise_roundings"], entry["elements_seen"]) == (1.2, 12)
 
 
 def test_the_report_shows_itself():
