@@ -3,7 +3,8 @@
 What it finds
 -------------
 Differentiating backward itself (`create_graph=True`) gives something else than the derivative of
-what backward computes; or it raises without saying that second derivatives are not supported.
+what backward computes; or second derivatives are not symmetric; or it raises without saying that
+second derivatives are not supported. Where the first-order gradient is wrong, nothing is claimed.
 
 Why it matters
 --------------
@@ -111,9 +112,13 @@ def probe(subject: Subject) -> Outcome:
             unsure.append(name)
         else:
             resolutions.append(item.resolution)
-    if findings and DIFFERS in subject.first_order.verdicts:
-        # Backward that runs through the op itself inherits the fault of the first order.
-        return Outcome("skipped", note="the first-order gradient is wrong: see GL401")
+    if DIFFERS in subject.first_order.verdicts:
+        # Backward that runs through the op itself inherits the fault of the first order; and what
+        # differentiates a wrong gradient rightly is no second derivative of forward.
+        also = "" if findings else "double backward is the derivative of backward, but "
+        return Outcome("skipped", note=f"{also}the first-order gradient is wrong: see GL401")
+    if not findings and DIFFERS not in twice.decision.verdicts and not subject.op.intent.surrogate:
+        findings += _asymmetric(subject)
     if findings:
         return Outcome("fail", findings, max(resolutions, default=None), "; ".join(notes))
     if unsure:
@@ -174,6 +179,29 @@ def _wrong(subject: Subject, place: int) -> Finding:
         "operations; a saved intermediate, .detach(), .data or a value kept on ctx cuts the graph. "
         "If second derivatives are not meant to work, mark backward with @once_differentiable",
     )
+
+
+def _asymmetric(subject: Subject) -> list[Finding]:
+    from gradlint.rules.order._cuts import second_order_place
+    from gradlint.rules.order._symmetry import asymmetry
+
+    found = asymmetry(subject, subject.twice)
+    if found is None:
+        return []
+    names = [subject.problem.inputs[k].name for k in (found.first, found.second)]
+    pair = f"`{names[0]}`" if names[0] == names[1] else f"`{names[0]}` and `{names[1]}`"
+    finding = subject.finding(
+        RULE,
+        f"second derivatives with respect to {pair} are not symmetric",
+        cause="asymmetric",
+        cause_text=f"asymmetric: ⟨w₁, H·w₂⟩ = {found.one:.6g}, ⟨w₂, H·w₁⟩ = {found.other:.6g}",
+        input=names[0],
+        place=second_order_place(subject, found.first),
+        evidence={"relative_error": found.relative, "slopes": [found.one, found.other]},
+        help="what backward returns is the gradient of no function here, or its own derivative "
+        "is wrong: look at the terms that mix the two inputs",
+    )
+    return [finding]
 
 
 def _raised(subject: Subject) -> Finding:

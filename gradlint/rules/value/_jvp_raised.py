@@ -89,13 +89,13 @@ def raised(
     if _REFUSED.search(text) and frames[-1] != "jvp":
         return None
     alone = _runs_with_all(subject, position, names)
-    slug = "none-tangent" if alone else None
+    line = error_line(error.error)
     return subject.finding(
         rule,
         f"jvp raises {type(error.error).__name__} where "
         + (f"only `{name}` has a tangent" if alone else f"`{name}` has a tangent"),
-        cause=slug,
-        cause_text=f"{slug}: {error_line(error.error)}" if slug else error_line(error.error),
+        cause="none-tangent" if alone else None,
+        cause_text=f"none-tangent: {line}" if alone else line,
         input=name,
         place=raised_place(error.error, prefer) or source.method(functions[0], "jvp"),
         evidence=evidence,

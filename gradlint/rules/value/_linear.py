@@ -153,7 +153,8 @@ def _cotangents(subject: Subject, replay: Replay) -> tuple[list[torch.Tensor], l
 
 
 def _multiples(subject: Subject) -> tuple[float, float]:
-    tensors = [item.value for item in (*subject.problem.inputs, *subject.run.outputs)]
+    tensors = [item.value for item in subject.problem.inputs]
+    tensors += [item.value for item in subject.run.outputs]
     if any(tensor.dtype in (torch.float16, torch.complex32) for tensor in tensors):
         return LARGE_HALF, 1.0
     return LARGE, SMALL

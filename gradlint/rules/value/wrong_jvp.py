@@ -154,11 +154,9 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
     from gradlint.trace._problem import OpRaised
 
     names = [item.name for item in subject.run.outputs if item.differentiable]
-    bits = min(
-        significand_bits(item.value.dtype)
-        for item in (*subject.problem.inputs, *subject.run.outputs)
-        if item.value.is_floating_point() or item.value.is_complex()
-    )
+    dtypes = [item.value.dtype for item in subject.problem.inputs]
+    dtypes += [item.value.dtype for item in subject.run.outputs if item.differentiable]
+    bits = min(significand_bits(dtype) for dtype in dtypes)
     tolerated = TOLERATED[max(known for known in TOLERATED if known <= bits)]
     known = wrong_already(subject)
     declared = subject.op.intent.surrogate or {}
