@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 import torch
+from torch._vmap_internals import _vmap
 
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._forward import close, tangents
@@ -59,9 +60,9 @@ def check_batched_forward(function: Function, options: Options) -> list[Failure]
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="There is a performance drop")
-                result: Sequence[torch.Tensor] = torch.func.vmap(push, randomness="same")(
-                    torch.stack(us)
-                )
+                # torch.func.vmap has no batching rule for dual tensors; this one is torch's own
+                # choice here.
+                result: Sequence[torch.Tensor] = _vmap(push)(torch.stack(us))
         except RuntimeError as error:
             return [_raised(error, FORWARD_WORDS)]
         for k, (got, want) in enumerate(zip(result, expected, strict=True)):

@@ -80,8 +80,10 @@ def tangents(
             primal = function.laid_out(place, value)
             stand_ins[place] = primal if u is None else fwd.make_dual(primal, u.to(value.dtype))
         returned: Tensors = function.call_with(stand_ins)
-        found = [fwd.unpack_dual(returned[k]).tangent for k in function.differentiable]
-        return [None if tangent is None else tangent.detach().clone() for tangent in found]
+        found: list[torch.Tensor | None] = [
+            fwd.unpack_dual(returned[k]).tangent for k in function.differentiable
+        ]
+        return found
 
 
 def _directions(x: torch.Tensor, generator: torch.Generator) -> list[tuple[str, torch.Tensor]]:

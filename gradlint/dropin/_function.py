@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,6 +19,9 @@ from gradlint.dropin._sparse import SparseInput, is_sparse
 from gradlint.inputs._sample import map_tensors
 from gradlint.numerics._map import Map, Projection
 from gradlint.numerics._products import dense
+
+if TYPE_CHECKING:
+    from gradlint.trace._problem import Problem
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -183,7 +186,25 @@ class Function:
                 return [None if grad is None else dense(grad) for grad in grads]
             return self._pull_beside(values, [wanted[k] for k in attached], chosen_vs)
 
-        return Map(point, outputs, evaluate, pull_at, project=self._projections())
+        return Map(
+            point,
+            outputs,
+            evaluate,
+            pull_at,
+            project=self._projections(),
+            twin=self._twin if wanted == self.differentiable else None,
+        )
+
+    def problem(self) -> Problem:
+        """The function on copies of its arguments, as the rules see it."""
+        from gradlint.inputs._sample import Sample
+        from gradlint.targets._op import Op
+        from gradlint.trace._problem import Problem
+
+        self._place(self.values)
+        self._random.reseeded()
+        op = Op("function", "function", "callable", self.call)
+        return Problem(op, Sample("inputs", "inputs", self.args))
 
     def replayed(self, *args: Any) -> Any:
         """The function itself, drawing the same random numbers at every call."""
@@ -271,6 +292,14 @@ class Function:
             self.raised = error
             return nothing
         return [None if grad is None else dense(grad) for grad in grads]
+
+    def _twin(self) -> Map | None:
+        """The same in float64; None where that is what it is, or where the function refuses."""
+        from gradlint.rules._maps import float64_twin
+
+        if all(value.dtype in (torch.float64, torch.complex128) for value in self.values):
+            return None
+        return float64_twin(self.problem())
 
     def _projections(self) -> list[Projection | None] | None:
         patterns = [None if sparse is None else sparse.pattern for sparse in self._sparse]

@@ -40,7 +40,7 @@ def describe(
             f"{_part(judged, output, index, options.seed)}Jacobian mismatch for output {output} "
             f"with respect to input {index},"
         )
-        lines = []
+        lines = [f"the gradient of input {index} that is shown above; this output has its share"]
         if place not in told:
             told.add(place)
             found = mismatch(judged, decision, place, names, seed=options.seed)
@@ -109,12 +109,13 @@ def _lines(function: Function, index: int, found: Any, decision: Decision, place
     value = function.values[index]
     shape = list(value.shape)
     dtype = str(value.dtype).removeprefix("torch.")
-    lines = [
-        f"wrong gradient for input {index}: {dtype}{shape}, argument {function.positions[index]}"
-    ]
+    lines = [f"wrong gradient for input {index}: {dtype}{shape}"]
+    if function.positions[index] != index:
+        lines[0] += f", argument {function.positions[index]} (inputs are those that require grad)"
     if found.cause is not None:
         lines.append(f"cause      {found.cause.text}")
-    lines += [f"measured   {line}" for line in measurement(found.numbers)]
+    first, *rest = measurement(found.numbers)
+    lines += [f"measured   {first}", *(f"           {line}" for line in rest)]
     elements = found.numbers.get("elements") or []
     if elements:
         rows = [("index", "returned", "measured", "error")]

@@ -20,6 +20,7 @@ class RandomState:
         self._cuda = cuda
         self._start = self._read()
         self._end: list[Any] | None = None
+        self._reseeded = False
 
     @property
     def drawn(self) -> bool:
@@ -37,10 +38,14 @@ class RandomState:
         if self.drawn:
             self._write(self._start)
 
+    def reseeded(self) -> None:
+        """Say that others seed the generators from here on."""
+        self._reseeded = True
+
     def finish(self) -> None:
         """Leave the generators where one call leaves them."""
-        if self._end is not None:
-            self._write(self._end)
+        if self._end is not None or self._reseeded:
+            self._write(self._start if self._end is None else self._end)
 
     def _read(self) -> list[Any]:
         numpy = sys.modules.get("numpy")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from gradlint.dropin._failure import Failure
@@ -158,17 +160,13 @@ def _symmetric_inputs(function: Function, judged: Map) -> Map | None:
     ]
     if not square or judged.project is not None:
         return None
-    from gradlint.inputs._sample import Sample
     from gradlint.rules._domain import projections
-    from gradlint.targets._op import Op
-    from gradlint.trace._problem import OpRaised, Problem
+    from gradlint.trace._problem import OpRaised
 
-    op = Op("function", "function", "callable", function.call)
-    problem = Problem(op, Sample("inputs", "inputs", function.args))
     try:
-        found = projections(problem)
+        found = projections(function.problem())
     except OpRaised:
         return None
     if len(found) != len(judged.values) or all(one is None for one in found):
         return None
-    return Map(judged.values, judged.outputs, judged.evaluate, judged.pull_at, project=found)
+    return replace(judged, project=found)
