@@ -120,16 +120,18 @@ def compare(
     if isinstance(masks, str):
         return [TwinJudgement(index, reason=masks) for index in wanted]
     views = [comparison.look(masks) for _ in range(COTANGENTS)]
-    found = [_worst_of([comparison.judge(view, index) for view in views]) for index in wanted]
-    if any(item.verdict == DIFFERS for item in found):
-        again = comparison.look(masks)
-        for place, item in enumerate(found):
-            if item.verdict == DIFFERS:
-                fresh = comparison.judge(again, item.index)
-                if fresh.verdict != DIFFERS:
-                    found[place] = TwinJudgement(
-                        item.index, reason="differed once and not again under a fresh cotangent"
-                    )
+    found = [comparison.worst(views, index) for index in wanted]
+    fresh = comparison.look(masks) if any(item.verdict == DIFFERS for item in found) else None
+    for place, item in enumerate(found):
+        if item.verdict != DIFFERS or fresh is None:
+            continue
+        found[place] = comparison.confirmed(views, item.index)
+        if (
+            found[place].verdict == DIFFERS
+            and comparison.weigh(fresh, item.index).verdict != DIFFERS
+        ):
+            reason = "differed once and not again under a fresh cotangent"
+            found[place] = TwinJudgement(item.index, reason=reason)
     return found
 
 
@@ -143,6 +145,7 @@ class _View:
     squares: list[torch.Tensor]
     scales: list[float]
     draws: int = 0
+    farthest: list[torch.Tensor] = field(default_factory=list)
 
 
 class _Comparison:
@@ -291,26 +294,42 @@ class _Comparison:
 
     # -- one input -----------------------------------------------------------------------------
 
-    def judge(self, view: _View, index: int) -> TwinJudgement:
-        """The verdict on input ``index`` under one cotangent."""
-        found = self._weigh(view, index)
-        if found.verdict == DIFFERS:
-            self.draw(view, MORE_DRAWS)
-            found = self._weigh(view, index)
-        if found.verdict == DIFFERS:
-            found = self._weigh(view, index, self._flipped(view, index))
+    def worst(self, views: Sequence[_View], index: int) -> TwinJudgement:
+        """The verdict on input ``index`` under the cotangents of ``views``, by few draws."""
+        found = [self.weigh(view, index) for view in views]
+        differing = [item for item in found if item.verdict == DIFFERS]
+        if differing:
+            return max(differing, key=lambda item: item.differing)
+        return max(found, key=lambda item: (item.verdict == UNSURE, item.resolution))
+
+    def confirmed(self, views: Sequence[_View], index: int) -> TwinJudgement:
+        """The same by many draws, where flipped branches are told apart."""
+        for view in views:
+            if self.weigh(view, index).verdict != DIFFERS:
+                continue
+            if view.draws <= DRAWS:
+                self.draw(view, MORE_DRAWS)
+            found = self.weigh(view, index)
+            if found.verdict == DIFFERS:
+                found = self.weigh(view, index, self._flipped(view, index))
+            if found.verdict == DIFFERS:
+                return found
         return found
 
     def _flipped(self, view: _View, index: int) -> torch.Tensor:
         """True where louder rounding moves an element about as far as the disagreement."""
+        if not view.farthest:
+            view.farthest = [torch.zeros_like(square) for square in view.squares]
+            for _ in range(FLIPPING_DRAWS):
+                found = self._emulated(view, FLIPPING_NOISE)
+                view.farthest = [
+                    torch.maximum(far, _moved(g, base))
+                    for far, g, base in zip(view.farthest, found, view.wide, strict=True)
+                ]
         error = (view.low[index] - view.wide[index]).abs()
-        farthest = torch.zeros_like(error)
-        for _ in range(FLIPPING_DRAWS):
-            found = self._emulated(view, FLIPPING_NOISE)[index]
-            farthest = torch.maximum(farthest, _moved(found, view.wide[index]))
-        return farthest >= REPRODUCED * error
+        return view.farthest[index] >= REPRODUCED * error
 
-    def _weigh(self, view: _View, index: int, flipped: torch.Tensor | None = None) -> TwinJudgement:
+    def weigh(self, view: _View, index: int, flipped: torch.Tensor | None = None) -> TwinJudgement:
         low, wide = view.low[index], view.wide[index]
         if low.shape != wide.shape or not wide.numel():
             return TwinJudgement(index, AGREES if not wide.numel() else UNSURE, 0.0)
@@ -383,13 +402,6 @@ def _resolution(wide: torch.Tensor, allowed: torch.Tensor, judged: torch.Tensor)
     large = magnitude >= SMALL * top
     ratio = torch.where(judged, allowed / magnitude, torch.full_like(allowed, math.inf))[large]
     return float(ratio.median())
-
-
-def _worst_of(found: Sequence[TwinJudgement]) -> TwinJudgement:
-    differing = [item for item in found if item.verdict == DIFFERS]
-    if differing:
-        return max(differing, key=lambda item: item.differing)
-    return max(found, key=lambda item: (item.verdict == UNSURE, item.resolution))
 
 
 def _coarsest(tensors: Sequence[torch.Tensor]) -> torch.dtype:
