@@ -19,6 +19,10 @@ from gradlint.numerics._reaction import Reaction
 
 Alter = Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]
 
+#: Where a slice of grad_output alone reaches more than this share of a gradient, that is a sum over
+#: the slices (element by element, it would reach its own slice).
+MOSTLY = 0.5
+
 #: An element-by-element derivative is believed if two directions yield the same to this.
 SAME = 1e-4
 
@@ -42,13 +46,11 @@ def altered_causes(
     """
     if not evidence or not reactions:
         return []
-    found = []
+    found = _wrongly_reduced(evidence, reactions, name)
     for each in _alterations(evidence[0], name, outputs):
         fit = _fit(evidence, reactions, each.alter)
         if fit is not None:
             found.append(Cause(each.slug, f"{each.slug}: {each.text}{fit}", each.help, fit.misfit))
-    if not found:
-        found = _wrongly_reduced(evidence, reactions, name)
     return found
 
 
@@ -80,7 +82,7 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
     for axis, size in enumerate(shape):
         if size < 2:
             continue
-        if first.own.numel() < _numel(shape):
+        if float((first.own != 0).double().mean()) > MOSTLY:
             for number, words in ((0, "first"), (size - 1, "last")):
                 yield _Altered(
                     "missing-reduction",
@@ -144,6 +146,8 @@ def _wrongly_reduced(
     if len(first.cotangents) != 1 or len(reactions) < 2 or first.own.dim() == 0:
         return []
     shape, own_shape = tuple(first.cotangents[0].shape), tuple(first.own.shape)
+    if len(own_shape) >= len(shape):
+        return []
     found = []
     for axes in itertools.combinations(range(len(shape)), len(own_shape)):
         if tuple(shape[axis] for axis in axes) != own_shape:
@@ -226,10 +230,3 @@ def _slice_alone(v: torch.Tensor, axis: int, number: int) -> torch.Tensor:
 
 def _axes(axes: Sequence[int]) -> str:
     return f"axis {axes[0]}" if len(axes) == 1 else f"axes {list(axes)}"
-
-
-def _numel(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count

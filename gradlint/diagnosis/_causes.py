@@ -66,6 +66,7 @@ def diagnose(
     pattern: Pattern | None = None,
     reactions: Sequence[Reaction] = (),
     outputs: Sequence[str] = (),
+    right: Sequence[int] = (),
 ) -> Cause | None:
     """The causes that explain all of ``evidence``, as one; None where nothing does.
 
@@ -76,6 +77,7 @@ def diagnose(
         pattern: the wrong elements of a tensor too large to measure whole, where they are known.
         reactions: J·u along independent directions.
         outputs: names of the outputs.
+        right: positions of the inputs whose gradients were found right.
     """
     usable = [item for item in evidence if item.usable]
     if not usable or agrees(usable):
@@ -97,12 +99,13 @@ def diagnose(
             f'if a surrogate is intended, declare it: surrogate = {{"{name}": "<expression>"}} '
             "on the class, or `surrogate:` in a spec",
         )
-    if response.kind != LINEAR or response.stale or response.offset is not None:
-        return response_cause(usable, response, name)
+    if response.kind != LINEAR:
+        rounded = None if response.stale else low_precision(usable, name)
+        return rounded or response_cause(usable, response, name)
     causes = whole(usable, name)
     if causes:
         return together([hypothesis.cause(fit) for hypothesis, fit in causes])
-    cause = _passed_on(usable, name) or ignores(usable, name)
+    cause = _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name)
     if cause is not None:
         return cause
     cause = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
@@ -151,6 +154,22 @@ def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:
         f"multiply grad_output by the derivative with respect to `{name}`; if a straight-through "
         f'estimator is intended, declare it: surrogate = {{"{name}": "grad_output"}} on the class',
     )
+
+
+def _returned_twice(evidence: Sequence[Evidence], right: Sequence[int]) -> Cause | None:
+    """The gradient of another input, where that is right."""
+    first = evidence[0]
+    name = first.names[first.index]
+    for other in right:
+        if all(torch.equal(item.claimed[other], item.own) for item in evidence):
+            other_name = first.names[other]
+            return Cause(
+                "swapped",
+                f"swapped: the gradient of `{other_name}` is returned for `{name}` too",
+                f"return the gradient of `{name}` itself: what is returned now is right for "
+                f"`{other_name}`",
+            )
+    return None
 
 
 def _vanishes(item: Evidence) -> bool:

@@ -202,6 +202,8 @@ class _Search:
             return
         inside = Pattern(self.shape, tuple(picks)).mask()
         if self._dense(inside, found):
+            if len(free) < sum(size > 1 for size in self.shape):
+                found.pattern = Pattern(self.shape, tuple(picks))
             return
         for axis in free:
             picks[axis] = self._periodic(axis, inside)

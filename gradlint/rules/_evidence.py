@@ -16,7 +16,7 @@ from gradlint.numerics._bank import KEPT, Probe
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
 from gradlint.numerics._elements import Elements, Residuals, measure_elements
-from gradlint.numerics._judge import InputJudgement, Judgement
+from gradlint.numerics._judge import AGREES, InputJudgement, Judgement
 from gradlint.numerics._locate import Located, locate
 from gradlint.numerics._map import Map
 from gradlint.numerics._pair import Pair
@@ -27,12 +27,12 @@ from gradlint.rules._response import response
 #: Worst elements shown in a finding.
 SHOWN = 3
 
-#: Up to this many elements, all are measured.
-MEASURE_ALL = 256
+#: Up to this many elements, all are measured; up to the second number, where that takes no longer
+#: than :data:`MOST_SECONDS`; up to the third, likewise, where nothing else tells the cause.
+ALWAYS, MEASURE_ALL, MEASURE_ALL_LAST = 16, 256, 4096
 
-#: Of tensors with more elements, all are measured where nothing else tells the cause, up to this
-#: many and within this many seconds of calls.
-MEASURE_ALL_LAST, LAST_SECONDS = 4096, 3.0
+#: See above.
+MOST_SECONDS = 3.0
 
 #: Elements of a larger tensor that are measured where a cause is known for the whole of it.
 CHECKED = 8
@@ -102,6 +102,11 @@ class _Case:
     ) -> None:
         self.function, self.item, self.names, self.seed = function, item, names, seed
         self.value = function.values[item.index]
+        self.right = [
+            other.index
+            for verdict, other in zip(decision.verdicts, decision.judgement.inputs, strict=True)
+            if verdict == AGREES
+        ]
         self.evidence = [
             self._evidence(probe, pair) for probe, pair in _draws(function, decision, item)
         ]
@@ -125,7 +130,8 @@ class _Case:
         count, name = self.value.numel(), self.names[self.item.index]
         answered = response(self.function, self.evidence)
         found = Located()
-        if count <= MEASURE_ALL:
+        whole_measured = count <= ALWAYS or (count <= MEASURE_ALL and self._quick(count))
+        if whole_measured:
             self._measure(range(count))
         else:
             slopes = [one for one in self.evidence if one.usable]
@@ -138,17 +144,20 @@ class _Case:
                 wrong = found.elements[:MEASURED_WRONG]
                 right = found.right[:MEASURED_RIGHT] or self._sample(MEASURED_RIGHT)
                 self._measure(sorted({*wrong, *right}))
-        cause = diagnose(self.evidence, response=answered, pattern=found.pattern)
+        cause = diagnose(self.evidence, response=answered, pattern=found.pattern, right=self.right)
         if cause is None:
-            reactions = self._reactions()
             cause = diagnose(
                 self.evidence,
                 response=answered,
-                pattern=found.pattern,
-                reactions=reactions,
+                reactions=self._reactions(),
                 outputs=outputs,
             )
-        if cause is None and MEASURE_ALL < count <= MEASURE_ALL_LAST and self._quick(count):
+        if (
+            cause is None
+            and not whole_measured
+            and count <= MEASURE_ALL_LAST
+            and self._quick(count)
+        ):
             self._measure(range(count))
             cause = diagnose(self.evidence, response=answered)
         return cause
@@ -216,7 +225,7 @@ class _Case:
     def _quick(self, count: int) -> bool:
         began = time.perf_counter()
         self.function.evaluate(self.function.values)
-        return 6 * count * (time.perf_counter() - began) <= LAST_SECONDS
+        return 6 * count * (time.perf_counter() - began) <= MOST_SECONDS
 
 
 def _draws(function: Map, decision: Decision, item: InputJudgement) -> list[tuple[Probe, Pair]]:
