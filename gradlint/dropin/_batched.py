@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch._vmap_internals import _vmap
 
+from gradlint.dropin._compare import close
 from gradlint.dropin._failure import Failure
-from gradlint.dropin._forward import close, tangents
+from gradlint.dropin._forward import tangents
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
 from gradlint.numerics._directions import cotangent

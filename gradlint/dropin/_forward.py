@@ -7,12 +7,12 @@ function of the one number t, with J·u as its derivative.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import torch
 import torch.autograd.forward_ad as fwd
 
+from gradlint.dropin._compare import ROUNDINGS, close
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function, Tensors
 from gradlint.dropin._mismatch import faulty_outputs
@@ -22,10 +22,6 @@ from gradlint.numerics._directions import cotangent, move_scale, signs
 from gradlint.numerics._judge import DIFFERS, TOLERATED, UNSURE
 from gradlint.numerics._map import Map, working_bits
 from gradlint.numerics._products import norm, real_dot, rms, unit_roundoff, widened
-
-#: Roundings by which the two sides of the adjoint identity may differ, in units of the dtype's
-#: epsilon (heuristic: beyond, the function itself is asked, so nothing hangs on it).
-ROUNDINGS = 100.0
 
 
 def check_forward(function: Function, options: Options, *, trusted: bool) -> list[Failure]:
@@ -227,17 +223,3 @@ def _undefined_tangents(function: Function, generator: torch.Generator) -> list[
                     )
                 ]
     return []
-
-
-def close(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two results of the same computation agree to rounding: torch's ``allclose``, or
-    :data:`ROUNDINGS` of the dtype relative to the largest element (sums may cancel)."""
-    if a.shape != b.shape:
-        return False
-    if not a.numel() or torch.allclose(a, b, equal_nan=True):
-        return True
-    top = torch.nan_to_num(b.abs(), nan=0.0, posinf=0.0).max()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        within = (a - b).abs() <= ROUNDINGS * unit_roundoff(a.dtype) * top
-    return bool((within | (a == b) | ((a != a) & (b != b))).all())

@@ -157,8 +157,17 @@ class Function:
         """
         wanted = self.differentiable if chosen is None else list(chosen)
         at_sample = [self._returned[k] for k in wanted]
-        outputs = [dense(y.detach()).clone() for y in at_sample]
         point = self.values
+        here = self._returned
+        if any(sparse is not None and sparse.pattern is None for sparse in self._sparse):
+            # Where every element is specified the function may be another one (a mean over the
+            # specified ones, say): differences are taken there, as in torch.
+            here = self._evaluate(point) or here
+        outputs = [dense(here[k].detach()).clone() for k in wanted]
+        endless = [torch.isinf(y) for y in outputs]
+        for y, inf in zip(outputs, endless, strict=True):
+            y[inf] = 0.0
+        any_endless = any(bool(inf.any()) for inf in endless)
 
         def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
             returned = self._evaluate(values)
@@ -172,6 +181,8 @@ class Function:
             ):
                 self.shapes_change = True
                 return None
+            if any_endless:
+                return _constants_out(found, endless)
             return [self._own(y) for y in found]
 
         def pull_at(
@@ -181,6 +192,8 @@ class Function:
             if not attached:
                 return [None] * len(values)
             chosen_vs = [cotangents[k] for k in attached]
+            if any_endless:
+                chosen_vs = [cotangents[k] * ~endless[k] for k in attached]
             if all(a is b for a, b in zip(values, point, strict=True)):
                 grads = self.backward([at_sample[k] for k in attached], chosen_vs)
                 return [None if grad is None else dense(grad) for grad in grads]
@@ -349,6 +362,18 @@ def outputs_of(returned: Any) -> Tensors:
 def is_dense(tensor: torch.Tensor) -> bool:
     """Whether elements lie in one strided storage."""
     return tensor.layout == torch.strided and not tensor.is_nested
+
+
+def _constants_out(
+    outputs: Sequence[torch.Tensor], endless: Sequence[torch.Tensor]
+) -> list[torch.Tensor] | None:
+    """``outputs`` with zeros where they are infinite at the sample; None where one of those is
+    finite now, and so no constant (a mask's −∞ is one)."""
+    if any(not bool(torch.isinf(y[inf]).all()) for y, inf in zip(outputs, endless, strict=True)):
+        return None
+    return [
+        torch.where(inf, torch.zeros_like(y), y) for y, inf in zip(outputs, endless, strict=True)
+    ]
 
 
 def _check_layouts(outputs: Sequence[torch.Tensor]) -> None:

@@ -11,10 +11,10 @@ from torch.autograd.gradcheck import GradcheckError
 from gradlint.dropin._exact import check_again, check_undefined, check_zero
 from gradlint.dropin._failure import Failure, raise_failures
 from gradlint.dropin._function import Function, as_tuple
-from gradlint.dropin._inputs import check_inputs, unrepresentable
+from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch
-from gradlint.dropin._values import check_disconnected, check_values
+from gradlint.dropin._values import check_alone, check_disconnected, check_values
 from gradlint.dropin._warnings import InconclusiveWarning
 
 
@@ -108,21 +108,24 @@ def verify(func: Callable[..., Any], args: tuple[Any, ...], options: Options) ->
     """
     reason = unrepresentable(args)
     if reason:
-        warn(f"torch's own slow path checked this, not gradlint: {reason}")
-        ask_torch(func, args, options, everything=True)
+        _delegate(func, args, options, reason)
         return
     check_inputs(args)
     function = Function(func, args, masked=bool(options.masked))
     failures: list[Failure] = []
     try:
         function.start()
+        reason = unrepresentable_outputs(function.outputs)
+        if reason:
+            _delegate(func, args, options, reason)
+            return
         if not function.differentiable:
             check_disconnected(function, options)
             return
         failures += changes(function)
         if options.check_backward_ad:
             failures += check_again(function, options)
-            failures += check_values(function, options)
+            failures += check_values(function, options) or check_alone(function, options)
         if options.check_forward_ad:
             from gradlint.dropin._forward import check_forward
 
@@ -143,6 +146,13 @@ def verify(func: Callable[..., Any], args: tuple[Any, ...], options: Options) ->
         function.restore()
     if failures:
         raise_failures(failures, options)
+
+
+def _delegate(
+    func: Callable[..., Any], args: tuple[Any, ...], options: Options, reason: str
+) -> None:
+    warn(f"torch's own slow path checked this, not gradlint: {reason}")
+    ask_torch(func, args, options, everything=True)
 
 
 def changes(function: Function) -> list[Failure]:

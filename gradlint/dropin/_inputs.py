@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -76,6 +77,14 @@ def overlaps(tensor: torch.Tensor) -> bool:
 
 def _stride_0(tensor: torch.Tensor) -> bool:
     return any(st == 0 and sz > 1 for st, sz in zip(tensor.stride(), tensor.shape, strict=True))
+
+
+def unrepresentable_outputs(outputs: Sequence[torch.Tensor]) -> str:
+    """Why only torch's own code can check these outputs, in words; empty if ours can."""
+    for place, output in enumerate(outputs):
+        if output.dtype not in KNOWN:
+            return f"output {place} is {output.dtype}"
+    return ""
 
 
 def unrepresentable(args: tuple[Any, ...]) -> str:

@@ -19,12 +19,18 @@ ALONE = ("aligned", "signs")
 
 
 def describe(
-    function: Function, judged: Map, decision: Decision, wrong: Sequence[int], options: Options
+    function: Function,
+    judged: Map,
+    decision: Decision,
+    wrong: Sequence[int],
+    options: Options,
+    alone: int | None = None,
 ) -> list[Failure]:
     """One failure for every pair of output and input whose gradient is wrong, in torch's order.
 
     Args:
         wrong: places in ``decision.judgement.inputs``.
+        alone: number of the only output of ``judged``, where that is not the map of all.
     """
     from gradlint.rules._evidence import mismatch
 
@@ -37,7 +43,8 @@ def describe(
     failures = []
     for output, index, place in sorted(pairs):
         opening = (
-            f"{_part(judged, output, index, options.seed)}Jacobian mismatch for output {output} "
+            f"{_part(judged, output, index, options.seed)}Jacobian mismatch for output "
+            f"{output if alone is None else alone} "
             f"with respect to input {index},"
         )
         lines = [f"the gradient of input {index} that is shown above; this output has its share"]
@@ -45,6 +52,11 @@ def describe(
             told.add(place)
             found = mismatch(judged, decision, place, names, seed=options.seed)
             lines = _lines(function, index, found, decision, place)
+            if alone is not None:
+                lines.append(
+                    f"note       it is right where all outputs have a gradient, wrong where only "
+                    f"output {alone} has"
+                )
         failures.append(Failure(opening, lines))
     return failures
 

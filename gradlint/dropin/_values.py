@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.dropin._compare import close
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
 from gradlint.numerics._decide import Decision, decide
+from gradlint.numerics._directions import cotangent
 from gradlint.numerics._judge import DIFFERS, UNSURE
 from gradlint.numerics._map import Map
-from gradlint.numerics._products import all_finite
+from gradlint.numerics._products import all_finite, dense
 
 #: Torch's words where a function without a graph depends on its inputs.
 EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
@@ -20,7 +22,49 @@ EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
 
 def check_values(function: Function, options: Options) -> list[Failure]:
     """Judge the gradients of all differentiable outputs with respect to every input."""
-    judged = function.map()
+    return _judged(function, function.map(), options)
+
+
+def check_alone(function: Function, options: Options) -> list[Failure]:
+    """Each output's gradient by itself, where several were right together.
+
+    The engine calls backward with undefined gradients for outputs that a loss does not use, and
+    backward may take another way then. What it returns for each output alone must add up to what
+    it returns for all; where it does not, each is judged.
+    """
+    outputs = function.outputs
+    if len(outputs) < 2:
+        return []
+    generator = torch.Generator().manual_seed(options.seed + 7)
+    vs = [cotangent(y.detach(), generator) for y in outputs]
+    together = function.backward(outputs, vs)
+    parts = [function.backward([y], [v]) for y, v in zip(outputs, vs, strict=True)]
+    for whole, *shares in zip(together, *parts, strict=True):
+        found = [dense(share) for share in shares if share is not None]
+        if whole is None and not found:
+            continue
+        total = torch.stack(found).sum(dim=0) if found else torch.zeros_like(dense(whole))
+        top = max((float(share.abs().max()) for share in found if share.numel()), default=0.0)
+        expected = torch.zeros_like(total) if whole is None else dense(whole)
+        if not close(total, expected, top):
+            return [
+                failure
+                for k in range(len(outputs))
+                for failure in _judged(
+                    function, function.map([function.differentiable[k]]), options, k
+                )
+            ]
+    return []
+
+
+def _judged(
+    function: Function, judged: Map, options: Options, output: int | None = None
+) -> list[Failure]:
+    """Judge ``judged``, tolerances and torch's slow path included.
+
+    Args:
+        output: number of its only output, where it is not the map of all.
+    """
     decision = decide(judged, seed=options.seed)
     if _suspects(decision, DIFFERS, UNSURE):
         symmetric = _symmetric_inputs(function, judged)
@@ -38,7 +82,7 @@ def check_values(function: Function, options: Options) -> list[Failure]:
     if wrong:
         from gradlint.dropin._mismatch import describe
 
-        failures = describe(function, judged, decision, wrong, options)
+        failures = describe(function, judged, decision, wrong, options, output)
     unsure = _suspects(decision, UNSURE)
     if unsure and not failures:
         failures = _undecided(function, judged, decision, unsure, options)
@@ -130,9 +174,16 @@ def _doubt(function: Function, judged: Map, decision: Decision, place: int) -> t
     gradient that is not finite where the function is."""
     item = decision.judgement.inputs[place]
     name = f"input {item.index}"
-    for k, output in enumerate(judged.outputs):
+    for k, output in enumerate(function.outputs):
+        output = output.detach()
         if not all_finite(output):
-            return f"{name}: output {k} is NaN or infinite at the inputs", False
+            bad = (~torch.isfinite(output)).nonzero()
+            return (
+                f"output {k} is {output[tuple(bad[0])].item()} at index {bad[0].tolist()} "
+                f"({len(bad)} of {output.numel()} elements are NaN or infinite): it has no "
+                "derivative there",
+                True,
+            )
     gradient = judged.pull([torch.ones_like(y) for y in judged.outputs])[item.index]
     if gradient is not None and not all_finite(gradient):
         bad = (~torch.isfinite(gradient)).nonzero()

@@ -1,0 +1,27 @@
+"""Two results of one computation, done in two ways."""
+
+from __future__ import annotations
+
+import torch
+
+from gradlint.numerics._products import unit_roundoff
+
+#: Roundings by which they may differ, in units of the dtype's epsilon relative to the largest
+#: element (heuristic: sums of a few thousand terms in another order).
+ROUNDINGS = 100.0
+
+
+def close(a: torch.Tensor, b: torch.Tensor, top: float | None = None) -> bool:
+    """Whether ``a`` and ``b`` agree to rounding: as torch's ``allclose`` does, or to
+    :data:`ROUNDINGS` relative to the largest element, for sums may cancel.
+
+    Args:
+        top: size of the terms, where they are larger than what they add up to.
+    """
+    if a.shape != b.shape:
+        return False
+    if not a.numel() or torch.allclose(a, b, equal_nan=True):
+        return True
+    largest = float(torch.nan_to_num(b.abs(), nan=0.0, posinf=0.0).max())
+    within = (a - b).abs() <= ROUNDINGS * unit_roundoff(a.dtype) * max(largest, top or 0.0)
+    return bool((within | (a == b) | ((a != a) & (b != b))).all())
