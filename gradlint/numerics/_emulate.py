@@ -28,7 +28,7 @@ LONGEST_RUN = 5000
 #: that something out of sight has computed them.
 OFF_GRID = 1e-3
 
-_NARROW_COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64}
+_COMPLEX = (torch.float16, torch.float32)
 
 
 class Rounding(TorchDispatchMode):
@@ -41,8 +41,8 @@ class Rounding(TorchDispatchMode):
             scatter over several neighbours: for finding what flips.
 
     Attributes:
-        opaque: an operand lay off the grid of ``narrow``, so that something unseen computed it (a
-            kernel of the op's own, numpy), or an operation of another library was called.
+        unseen: an operand lay off the grid of ``narrow``, so that something out of sight computed
+            it (a kernel of the op's own, numpy), or an operation of another library was called.
         calls: operations emulated.
     """
 
@@ -56,13 +56,11 @@ class Rounding(TorchDispatchMode):
         super().__init__()
         self.generator = generator
         self.noise = noise
-        self.opaque = False
+        self.unseen = False
         self.calls = 0
-        self.grids = {
+        self.grids: dict[torch.dtype, torch.dtype] = {
             wide: narrow,
-            torch.complex128 if wide == torch.float64 else torch.complex64: _NARROW_COMPLEX.get(
-                narrow, torch.complex64
-            ),
+            wide.to_complex(): narrow.to_complex() if narrow in _COMPLEX else torch.complex64,
         }
 
     def __torch_dispatch__(
@@ -100,7 +98,7 @@ class Rounding(TorchDispatchMode):
         nothing (random numbers, uninitialised memory, operations of other libraries)."""
         foreign = func.namespace not in ("aten", "prims", "prim")
         if foreign:
-            self.opaque = True
+            self.unseen = True
         tags = getattr(func, "tags", ())
         if foreign or _is_view(func) or torch.Tag.nondeterministic_seeded in tags:
             return None
@@ -119,10 +117,10 @@ class Rounding(TorchDispatchMode):
         if value.dtype not in self.grids:
             return value.clone() if value.layout == torch.strided else value
         small = value.to(self.grids[value.dtype])
-        if value.ndim and not self.opaque and value.layout == torch.strided:
+        if value.ndim and not self.unseen and value.layout == torch.strided:
             off = (small.to(value.dtype) - value).abs()
             spacing = torch.finfo(small.dtype).eps * value.abs()
-            self.opaque = bool((off > OFF_GRID * spacing).any())
+            self.unseen = bool((off > OFF_GRID * spacing).any())
         return small
 
     def _round(self, exact: torch.Tensor, small: Any) -> torch.Tensor:
