@@ -12,9 +12,11 @@ from collections.abc import Sequence
 import torch
 import torch.autograd.forward_ad as fwd
 
+from gradlint.dropin._arguments import Tensors
+from gradlint.dropin._as_map import as_map
 from gradlint.dropin._compare import ROUNDINGS, close
 from gradlint.dropin._failure import Failure
-from gradlint.dropin._function import Function, Tensors
+from gradlint.dropin._function import Function
 from gradlint.dropin._mismatch import faulty_outputs
 from gradlint.dropin._options import Options
 from gradlint.numerics._decide import decide
@@ -30,7 +32,7 @@ def check_forward(function: Function, options: Options, *, trusted: bool) -> lis
     Args:
         trusted: whether backward was judged and found right.
     """
-    judged = function.map()
+    judged = as_map(function)
     failures = []
     generator = torch.Generator().manual_seed(options.seed + 11)
     for place, x in enumerate(judged.values):

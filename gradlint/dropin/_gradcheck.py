@@ -8,9 +8,10 @@ from typing import Any
 
 from torch.autograd.gradcheck import GradcheckError
 
+from gradlint.dropin._arguments import as_tuple
 from gradlint.dropin._exact import check_again, check_undefined, check_zero
 from gradlint.dropin._failure import Failure, raise_failures
-from gradlint.dropin._function import Function, as_tuple
+from gradlint.dropin._function import Function
 from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch

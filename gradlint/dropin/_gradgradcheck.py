@@ -9,7 +9,7 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 from torch.overrides import is_tensor_like
 
-from gradlint.dropin._function import as_tuple, outputs_of
+from gradlint.dropin._arguments import as_tuple, outputs_of
 from gradlint.dropin._gradcheck import verify
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 

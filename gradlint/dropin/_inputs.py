@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.overrides import is_tensor_like
 
-from gradlint.dropin._function import is_dense, tensors_in
+from gradlint.dropin._arguments import is_dense, tensors_in
 from gradlint.dropin._sparse import is_sparse, specified
 
 #: Overlap that strides alone do not settle is looked for element by element up to this many

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.dropin._as_map import as_map
 from gradlint.dropin._compare import close
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
@@ -22,7 +23,7 @@ EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
 
 def check_values(function: Function, options: Options) -> list[Failure]:
     """Judge the gradients of all differentiable outputs with respect to every input."""
-    return _judged(function, function.map(), options)
+    return _judged(function, as_map(function), options)
 
 
 def check_alone(function: Function, options: Options) -> list[Failure]:
@@ -51,7 +52,7 @@ def check_alone(function: Function, options: Options) -> list[Failure]:
                 failure
                 for k in range(len(outputs))
                 for failure in _judged(
-                    function, function.map([function.differentiable[k]]), options, k
+                    function, as_map(function, [function.differentiable[k]]), options, k
                 )
             ]
     return []
@@ -105,7 +106,7 @@ def check_disconnected(function: Function, options: Options) -> None:
             "there is no gradient to check"
         )
         return
-    decision = decide(function.map(floating), seed=options.seed)
+    decision = decide(as_map(function, floating), seed=options.seed)
     wrong = _suspects(decision, DIFFERS)
     if wrong:
         item = decision.judgement.inputs[wrong[0]]

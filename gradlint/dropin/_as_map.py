@@ -1,0 +1,109 @@
+"""The caller's function as the map that the measurements judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+
+from gradlint.dropin._arguments import is_dense
+from gradlint.dropin._function import Function
+from gradlint.numerics._map import Map, Projection
+from gradlint.numerics._products import dense
+
+
+def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
+    """``function`` as the map that is judged.
+
+    Args:
+        chosen: positions of the outputs that count; default the differentiable ones.
+    """
+    wanted = function.differentiable if chosen is None else list(chosen)
+    at_sample = [function.returned[k] for k in wanted]
+    point = function.values
+    here = function.returned
+    if any(sparse is not None and sparse.pattern is None for sparse in function.sparse):
+        # Where every element is specified the function may be another one (a mean over the
+        # specified ones, say): differences are taken there, as in torch.
+        here = function.evaluate(point) or here
+    outputs = [dense(here[k].detach()).clone() for k in wanted]
+    endless = None
+    if not all(bool(torch.isfinite(y).all()) for y in outputs):
+        endless = [torch.isinf(y) for y in outputs]
+        outputs = [y.masked_fill(inf, 0.0) for y, inf in zip(outputs, endless, strict=True)]
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        returned = function.evaluate(values)
+        if returned is None or len(returned) != len(function.returned):
+            function.shapes_change = function.shapes_change or returned is not None
+            return None
+        found = [dense(returned[k].detach()) for k in wanted]
+        if any(
+            a.shape != b.shape or a.dtype != b.dtype for a, b in zip(found, outputs, strict=True)
+        ):
+            function.shapes_change = True
+            return None
+        if endless is not None:
+            return _constants_out(found, endless)
+        return [_own(y, function) for y in found]
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        attached = [k for k, y in enumerate(at_sample) if y.requires_grad]
+        if not attached:
+            return [None] * len(values)
+        chosen_vs = [cotangents[k] for k in attached]
+        if endless is not None:
+            chosen_vs = [cotangents[k] * ~endless[k] for k in attached]
+        if all(a is b for a, b in zip(values, point, strict=True)):
+            grads = function.backward([at_sample[k] for k in attached], chosen_vs)
+            return [None if grad is None else dense(grad) for grad in grads]
+        return function.pull_beside(values, [wanted[k] for k in attached], chosen_vs)
+
+    return Map(
+        point,
+        outputs,
+        evaluate,
+        pull_at,
+        project=_projections(function),
+        twin=partial(_twin, function) if wanted == function.differentiable else None,
+    )
+
+
+def _twin(function: Function) -> Map | None:
+    """The same in float64; None where that is what it is, or where the function refuses."""
+    from gradlint.rules._maps import float64_twin
+
+    if all(value.dtype in (torch.float64, torch.complex128) for value in function.values):
+        return None
+    return float64_twin(function.problem())
+
+
+def _projections(function: Function) -> list[Projection | None] | None:
+    patterns = [None if sparse is None else sparse.pattern for sparse in function.sparse]
+    if all(pattern is None for pattern in patterns):
+        return None
+    return [None if pattern is None else partial(torch.mul, pattern) for pattern in patterns]
+
+
+def _own(output: torch.Tensor, function: Function) -> torch.Tensor:
+    """``output``, copied if it is a view of what is moved or returned again."""
+    storage = output.untyped_storage().data_ptr()
+    shared = (*function.inputs, *function.returned)
+    if any(is_dense(t) and t.untyped_storage().data_ptr() == storage for t in shared):
+        return output.clone()
+    return output
+
+
+def _constants_out(
+    outputs: Sequence[torch.Tensor], endless: Sequence[torch.Tensor]
+) -> list[torch.Tensor] | None:
+    """``outputs`` with zeros where they are infinite at the sample; None where one of those is
+    finite now, and so no constant (a mask's −∞ is one)."""
+    if any(not bool(torch.isinf(y[inf]).all()) for y, inf in zip(outputs, endless, strict=True)):
+        return None
+    return [
+        torch.where(inf, torch.zeros_like(y), y) for y, inf in zip(outputs, endless, strict=True)
+    ]
