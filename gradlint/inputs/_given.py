@@ -209,6 +209,11 @@ def _sample(
 
     given = Sample(label, origin, args, kwargs)
     made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
+    made.notes += [
+        f"{name}: elements that share memory were given places of their own"
+        for name, tensor in given.named_tensors(op.signature)
+        if overlaps(tensor)
+    ]
     return _in_given_dtype(op, given, made, found, chosen)
 
 
@@ -337,3 +342,19 @@ def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.layout != torch.strided or b.layout != torch.strided:
         return a.layout == b.layout
     return a.data_ptr() == b.data_ptr()
+
+
+def overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements of a strided tensor share memory, as after ``expand``; True also where
+    that can't be excluded from its strides."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_nested or not tensor.numel():
+        return False
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False

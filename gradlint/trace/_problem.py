@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradlint.diagnosis._engine_errors import error_line
 from gradlint.inputs import map_tensors
 from gradlint.numerics._products import dense
 from gradlint.trace._phase import phase
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 #: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
 #: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
 _LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
+
+#: Exceptions and changes of outputs that a problem keeps to tell of.
+MOST_TOLD = 4
 
 
 class OpRaised(Exception):
@@ -77,6 +81,8 @@ class Problem:
 
     Attributes:
         forward_calls, backward_calls: how often each was called.
+        changed_outputs: how outputs of later calls differed in kind from the first's, in words.
+        raised: what calls of the op raised, a line each.
         non_tensor_outputs: outputs of the last call that are no tensors, in words.
         mode_changes: modes of PyTorch that a call of the op left changed, in words.
         own_generators: random generators that the op or its arguments hold.
@@ -89,7 +95,10 @@ class Problem:
         self.seed = seed
         self.forward_calls = 0
         self.backward_calls = 0
+        self.changed_outputs: list[str] = []
+        self.raised: list[str] = []
         self.non_tensor_outputs: list[str] = []
+        self._kinds: list[tuple[str, str]] = []
         self.mode_changes: list[str] = []
         self.preserve_state = False
         self._copy_leaves = False
@@ -315,9 +324,24 @@ class Problem:
                     self._copy_leaves = True
                     returned = self._invoke(leaves)
             except Exception as error:
+                if len(self.raised) < MOST_TOLD:
+                    self.raised.append(error_line(error))
                 raise OpRaised("forward", error) from error
         self.non_tensor_outputs = []
-        return list(self._outputs("output", returned))
+        outputs = list(self._outputs("output", returned))
+        self._compare_kinds(outputs)
+        return outputs
+
+    def _compare_kinds(self, outputs: list[Output]) -> None:
+        kinds = [
+            (item.name, f"{str(item.value.dtype).removeprefix('torch.')}{list(item.value.shape)}")
+            for item in outputs
+            if not item.value.is_nested
+        ]
+        self._kinds = self._kinds or kinds
+        for (name, before), (_, now) in zip(self._kinds, kinds, strict=False):
+            if before != now and len(self.changed_outputs) < MOST_TOLD:
+                self.changed_outputs.append(f"{name}: {before} and {now}")
 
     def _invoke(self, leaves: list[torch.Tensor]) -> Any:
         passed = [leaf.clone() for leaf in leaves] if self._copy_leaves else leaves

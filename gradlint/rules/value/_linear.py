@@ -62,6 +62,10 @@ class _Departure:
     error: float
     relative: float
 
+    @property
+    def slug(self) -> str:
+        return "additive-constant" if "constant" in self.text else "not-linear"
+
 
 def nonlinear(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
     """Findings of ``rule`` for inputs whose gradient is not linear in grad_output, and notes.
@@ -236,8 +240,8 @@ def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> 
     return subject.finding(
         rule,
         f"gradient for `{item.name}` is not linear in grad_output",
-        cause="not-linear",
-        cause_text=f"not-linear: {found.text}",
+        cause=found.slug,
+        cause_text=f"{found.slug}: {found.text}",
         input=item.name,
         index=found.index,
         place=span,

@@ -109,14 +109,18 @@ _HELP = {
 
 def probe(subject: Subject) -> Outcome:
     """Leave out, or set to zero, the gradients of all outputs, and of all but one."""
-    from gradlint.rules._blocked import blocked
+    from gradlint.rules.value._obstacles import obstacle
     from gradlint.rules.value._replay import Replay
 
-    reason = blocked(subject)
-    if reason or not subject.problem.inputs:
-        return Outcome("skipped", note=reason or "no input requires grad")
+    if subject.run.error is not None:
+        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
+    if not subject.problem.inputs:
+        return Outcome("skipped", note="no input requires grad")
     if not any(output.differentiable for output in subject.run.outputs):
         return Outcome("skipped", note="no output is differentiable")
+    reason = obstacle(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
     if any(output.value.is_nested for output in subject.run.outputs):
         return Outcome("skipped", note="an output is nested")
     if not _look(subject, Replay(subject.problem)):

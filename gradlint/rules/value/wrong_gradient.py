@@ -99,15 +99,18 @@ SINGLE_PRECISION_NOISE = 2.0**29 / 10.0
 
 def probe(subject: Subject) -> Outcome:
     """Compare what backward returns with what the function really does."""
-    from gradlint.rules._blocked import blocked
+    from gradlint.rules.value._obstacles import obstacle
 
-    reason = blocked(subject)
-    if reason:
-        return Outcome("skipped", note=reason)
+    if subject.run.error is not None:
+        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
     if not subject.problem.inputs:
-        return Outcome("inconclusive", note="no input requires grad: nothing was judged")
+        note = "no input requires grad: nothing was judged; give floating or complex tensors"
+        return Outcome("inconclusive", note=note)
     if not any(output.differentiable for output in subject.run.outputs):
         return _disconnected(subject)
+    reason = obstacle(subject)
+    if reason:
+        return Outcome("inconclusive", note=reason)
     from gradlint.rules.value._surrogate import judge_surrogates
 
     findings, declared = judge_surrogates(subject)
@@ -128,6 +131,10 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         return Outcome(
             "pass" if declared else "skipped", note="" if declared else "see GL103, GL302"
         )
+    from gradlint.rules.value._obstacles import unmoved, why_unsure
+
+    subject.problem.changed_outputs.clear()
+    subject.problem.raised.clear()
     decision = subject.first_order
     findings: list[Finding] = []
     notes = []
@@ -135,9 +142,8 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     for place, item in enumerate(decision.judgement.inputs):
         verdict = decision.verdicts[place]
         name = inputs[item.index].name
-        note = decision.notes.get(item.index)
-        if note:
-            notes.append(f"{name}: {note}")
+        for note in (unmoved(inputs[item.index].value), decision.notes.get(item.index)):
+            notes += [f"{name}: {note}"] if note else []
         if verdict == DIFFERS:
             findings.append(_wrong(subject, place, decision))
         elif verdict == ROUNDED:
@@ -156,13 +162,13 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         verdict = "fail"
     elif unsure:
         verdict = "inconclusive"
-        notes.append(f"could not tell for {', '.join(unsure)}: too noisy or not smooth there")
+        notes.append(f"could not tell for {', '.join(unsure)}: {why_unsure(subject)}")
     else:
         verdict = "pass"
     resolutions = [
         item.resolution
         for place, item in enumerate(decision.judgement.inputs)
-        if decision.verdicts[place] not in (DIFFERS, UNSURE)
+        if decision.verdicts[place] not in (DIFFERS, UNSURE) and inputs[item.index].value.numel()
     ]
     return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
 

@@ -120,10 +120,12 @@ class _Pushed:
 
 def probe(subject: Subject) -> Outcome:
     """Push a tangent through each input, and compare with backward."""
-    from gradlint.rules._blocked import blocked
     from gradlint.rules.value._forward_mode import functions_with_jvp
+    from gradlint.rules.value._obstacles import obstacle
 
-    reason = blocked(subject) or _unfit(subject)
+    if subject.run.error is not None:
+        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
+    reason = _unfit(subject) or obstacle(subject)
     if reason:
         return Outcome("skipped", note=reason)
     functions = functions_with_jvp(subject)
