@@ -171,7 +171,7 @@ class _Comparison:
         except Exception:  # the user's backward may raise anything
             return None
         squares = [torch.zeros_like(g.abs()) for g in wide]
-        view = TwinView(wide_vs, low, wide, squares, [0.0] * len(wide))
+        view = TwinView(self.dtype, wide_vs, low, wide, squares, [0.0] * len(wide))
         self._draw(view, DRAWS)
         return view
 
@@ -223,8 +223,9 @@ class _Comparison:
         if fresh is None or self._weigh(fresh, index).verdict != DIFFERS:
             reason = "differed once and not again under a fresh cotangent"
             return TwinJudgement(index, reason=reason)
-        worst.views = list(views)
-        worst.allowed = [self._allowed(view, index) for view in views]
+        order = sorted(range(len(views)), key=lambda k: found[k] is not worst)
+        worst.views = [views[k] for k in order]
+        worst.allowed = [self._allowed(view, index) for view in worst.views]
         return worst
 
     @property

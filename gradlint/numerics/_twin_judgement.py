@@ -32,6 +32,7 @@ class TwinView:
     """Both gradients under one cotangent, and how far emulated rounding moves the wide one.
 
     Args:
+        dtype: the low one.
         cotangents: one an output, widened.
         low, wide: gradients of all inputs, in float64.
         squares: sum over draws of the squared moves of each element.
@@ -40,6 +41,7 @@ class TwinView:
         farthest: the farthest that louder rounding moved each element, once that was looked for.
     """
 
+    dtype: torch.dtype
     cotangents: list[torch.Tensor]
     low: list[torch.Tensor]
     wide: list[torch.Tensor]

@@ -23,6 +23,7 @@ from gradlint.rules.loading.timed_out import RULE as GL006
 from gradlint.rules.order.once_differentiable import RULE as GL503
 from gradlint.rules.order.second_derivative_lost import RULE as GL502
 from gradlint.rules.order.wrong_second_derivative import RULE as GL501
+from gradlint.rules.precision.low_precision_gradient import RULE as GL801
 from gradlint.rules.shape.gradient_summed_by_engine import RULE as GL202
 from gradlint.rules.shape.wrong_gradient_device import RULE as GL204
 from gradlint.rules.shape.wrong_gradient_dtype import RULE as GL203
@@ -62,6 +63,7 @@ TABLE: tuple[Rule, ...] = (
     GL501,
     GL502,
     GL503,
+    GL801,
 )
 
 

@@ -23,6 +23,9 @@ from gradlint.rules import HEADINGS, TABLE, Rule, by_code
 from gradlint.rules._subject import Subject
 from gradlint.targets._build import from_object
 
+#: The examples of these rules are about another dtype than float64.
+DTYPES = {"GL801": torch.float32}
+
 PROBED = [rule for rule in TABLE if rule.probe is not None]
 
 
@@ -34,13 +37,17 @@ def block(rule: Rule, heading: str) -> str:
     return textwrap.dedent(found[0])
 
 
-def subject_in(module: ModuleType) -> Subject:
-    """The ``Op`` of an example on its own sample, in float64."""
+def dtype_of(rule: Rule) -> torch.dtype:
+    return DTYPES.get(rule.code, torch.float64)
+
+
+def subject_in(module: ModuleType, dtype: torch.dtype = torch.float64) -> Subject:
+    """The ``Op`` of an example on its own sample, in ``dtype``."""
     cls = module.Op
     op = from_object(cls)
     given = cls.sample_inputs()
     args = given if isinstance(given, tuple) else (given,)
-    converted = Sample("example", "sample_inputs", args).converted(torch.float64, "cpu")
+    converted = Sample("example", "sample_inputs", args).converted(dtype, "cpu")
     tensors = [tensor for _, tensor in converted.named_tensors(None)]
     if not any(tensor.requires_grad for tensor in tensors):
         for tensor in tensors:
@@ -70,7 +77,7 @@ def test_text_has_the_headings_in_order(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
 def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
     assert rule.probe is not None
-    outcome = rule.probe(subject_in(load_module(block(rule, "Bad"))))
+    outcome = rule.probe(subject_in(load_module(block(rule, "Bad")), dtype_of(rule)))
     assert [finding.code for finding in outcome.findings] == [rule.code]
     (finding,) = outcome.findings
     assert SEVERITIES.index(finding.severity) >= SEVERITIES.index(rule.severity)
@@ -84,7 +91,7 @@ def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -
 @pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
 def test_good_example_is_silent(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
     assert rule.probe is not None
-    outcome = rule.probe(subject_in(load_module(block(rule, "Good"))))
+    outcome = rule.probe(subject_in(load_module(block(rule, "Good")), dtype_of(rule)))
     assert outcome.findings == []
     assert outcome.verdict == "pass", outcome.note
 
@@ -93,7 +100,7 @@ def test_good_example_is_silent(rule: Rule, load_module: Callable[..., ModuleTyp
 def test_good_example_passes_all_other_rules(
     rule: Rule, load_module: Callable[..., ModuleType]
 ) -> None:
-    subject = subject_in(load_module(block(rule, "Good")))
+    subject = subject_in(load_module(block(rule, "Good")), dtype_of(rule))
     for other in TABLE:
         if other.probe is not None:
             assert [f.message for f in other.probe(subject).findings] == [], other.code

@@ -1,0 +1,1 @@
+"""Precision and device: GL801."""

@@ -1,0 +1,158 @@
+"""Low-precision gradient worse than its dtype allows.
+
+What it finds
+-------------
+In float32, bfloat16 or float16 the gradient that backward returns is farther from the one in
+float64 than rounding explains. The same op runs in float64 at the same values, and its gradient
+there is right; both are compared element by element. What rounding explains is found by running
+the float64 computation again with the rounding of the low dtype emulated: ill-conditioned,
+saturating and kinked functions are allowed what they need. Run with ``--dtype float32,bfloat16``.
+
+Why it matters
+--------------
+Tests in float64 pass, and training runs in another dtype. A cast to float16 for speed or a sum that
+accumulates in bfloat16 costs digits that the optimizer needs, and small gradients vanish.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y if x.dtype == torch.float64 else y.half())
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, = ctx.saved_tensors
+        return grad_output * y.to(grad_output.dtype)
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, = ctx.saved_tensors
+        return grad_output * y
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:16  GL801  gradient for `x` is worse than float32 allows
+  13 |         return grad_output * y.to(grad_output.dtype)
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+  cause      low-precision: right to the 5e-04 of float16 only
+             index      returned      float64       error  ulps
+             [1, 3]    +0.812041    +0.812304     2.6e-04  4413
+  help       keep what is saved and computed in float32: no .half() or autocast on the way
+```
+
+References
+----------
+- Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed. (2002), §2 and §4
+- Denis, de Oliveira Castro & Petit, Verificarlo: checking floating point accuracy through Monte
+  Carlo arithmetic, ARITH 2016
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.numerics._twin import TwinJudgement
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare gradients in low precision with those in float64."""
+    from gradlint.rules._blocked import blocked
+    from gradlint.rules.precision._against_float64 import against_float64, in_low_precision
+
+    reason = blocked(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    low = in_low_precision(subject)
+    if not low:
+        return Outcome("skipped", note="nothing is judged in less than float64 here")
+    compared, reason = against_float64(subject, low)
+    if reason:
+        return Outcome("skipped", note=reason)
+    names = [item.name for item in subject.problem.inputs]
+    findings, notes, resolutions = [], [], []
+    unsure = False
+    for found in compared:
+        if found.verdict == "differs":
+            findings.append(_finding(subject, found))
+        elif found.verdict == "unsure":
+            unsure = True
+            notes.append(f"could not tell for {names[found.index]}: {found.reason}")
+        else:
+            resolutions.append(found.resolution)
+    verdict = "fail" if findings else "inconclusive" if unsure else "pass"
+    return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
+
+
+def _finding(subject: Subject, found: TwinJudgement) -> Finding:
+    from gradlint.rules._place import gradient_place, returned_expression
+    from gradlint.rules.precision._against_float64 import cause_of, numbers_of
+
+    item = subject.problem.inputs[found.index]
+    dtype = str(item.value.dtype).removeprefix("torch.")
+    cause = cause_of(found, [i.name for i in subject.problem.inputs])
+    numbers, worst = numbers_of(found)
+    span = gradient_place(subject, item)
+    help_text = (
+        cause.help
+        if cause
+        else (
+            f"look for casts, constants and sums whose precision depends on the dtype: in float64 "
+            f"the gradient of `{item.name}` is right"
+        )
+    )
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` is worse than {dtype} allows",
+        severity="warning" if cause is not None and cause.slug == "low-precision" else "error",
+        cause=cause.slug if cause else None,
+        cause_text=cause.text if cause else "",
+        input=item.name,
+        index=worst,
+        place=span,
+        evidence=numbers,
+        help=help_text.replace("{expression}", returned_expression(span) or "…"),
+    )
+
+
+RULE = Rule(
+    code="GL801",
+    name="low_precision_gradient",
+    severity="error",
+    summary="in low precision the gradient is worse than its dtype allows",
+    module=__name__,
+    probe=probe,
+)
