@@ -208,25 +208,24 @@ class _Comparison:
     ) -> TwinJudgement:
         """The same by many draws, where flipped branches are told apart, and under one more
         cotangent."""
-        found = []
-        for view in views:
+        judged = TwinJudgement(index)
+        for place, view in enumerate(views):
             judged = self._weigh(view, index)
             if judged.verdict == DIFFERS and view.draws == DRAWS:
                 self._draw(view, MORE_DRAWS)
                 judged = self._weigh(view, index)
             if judged.verdict == DIFFERS:
                 judged = self._weigh(view, index, self._flipped(view, index))
-            found.append(judged)
-        worst = max(found, key=lambda item: (_RANK[item.verdict], item.differing))
-        if worst.verdict != DIFFERS:
-            return worst
+            if judged.verdict == DIFFERS:
+                judged.views = [view, *views[:place], *views[place + 1 :]]
+                break
+        else:
+            return judged
         if fresh is None or self._weigh(fresh, index).verdict != DIFFERS:
             reason = "differed once and not again under a fresh cotangent"
             return TwinJudgement(index, reason=reason)
-        order = sorted(range(len(views)), key=lambda k: found[k] is not worst)
-        worst.views = [views[k] for k in order]
-        worst.allowed = [self._allowed(view, index) for view in worst.views]
-        return worst
+        judged.allowed = [self._allowed(view, index) for view in judged.views]
+        return judged
 
     @property
     def _deviations(self) -> float:

@@ -89,7 +89,7 @@ def cause_of(found: TwinJudgement, names: Sequence[str]) -> Cause | None:
         Evidence(
             found.index,
             names,
-            view.low,
+            [g.to(_like(g, view.dtype)) for g in view.low],
             torch.arange(view.wide[found.index].numel()),
             view.wide[found.index].flatten().cpu(),
             allowed.flatten().cpu() / BARS,
@@ -167,6 +167,10 @@ def numbers_of(found: TwinJudgement) -> tuple[dict[str, Any], list[int] | None]:
 
 def _plain(value: complex) -> float | str:
     return f"{value:.6g}" if isinstance(value, complex) else float(value)
+
+
+def _like(gradient: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
+    return dtype if not gradient.is_complex() else torch.complex64
 
 
 def _named(dtype: torch.dtype) -> str:

@@ -98,7 +98,7 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", note=reason)
     low = in_low_precision(subject)
     if not low:
-        return Outcome("skipped", note="nothing is judged in less than float64 here")
+        return Outcome("skipped", note="in float64; lower precision needs --dtype float32,bfloat16")
     compared, reason = against_float64(subject, low)
     if reason:
         return Outcome("skipped", note=reason)
