@@ -62,11 +62,13 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
             return [None if grad is None else dense(grad) for grad in grads]
         return function.pull_beside(values, [wanted[k] for k in attached], chosen_vs)
 
+    known = function.rounding() if function.rounding else None
     return Map(
         point,
         outputs,
         evaluate,
         pull_at,
+        [known[k] for k in wanted] if known else None,
         project=_projections(function),
         twin=partial(_twin, function) if wanted == function.differentiable else None,
     )

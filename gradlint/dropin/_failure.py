@@ -25,16 +25,21 @@ class Failure:
     cause: BaseException | None = None
 
 
-def raise_failures(
-    failures: Sequence[Failure], options: Options, notes: Sequence[str] = ()
-) -> None:
+#: How the words of gradcheck are meant where gradgradcheck says them.
+SECOND_ORDER = (
+    "note: the function checked here is backward: its outputs are the gradients of the inputs, its "
+    "inputs are those of the function, then grad_outputs"
+)
+
+
+def raise_failures(failures: Sequence[Failure], options: Options) -> None:
     """Raise one exception that tells all of ``failures``.
 
     Raises:
         GradcheckError: always.
     """
     parts = ["\n".join([one.opening, *(f"  {line}" for line in one.lines)]) for one in failures]
-    tail = [f"note: {note}" for note in notes]
+    tail = [SECOND_ORDER] if options.name == "gradgradcheck" else []
     tail.append(
         f"gradlint.{options.name}, seed {options.seed}; {SEED_VARIABLE}={options.seed} repeats it"
     )

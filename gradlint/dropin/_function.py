@@ -38,6 +38,8 @@ class Function:
         args: its arguments; tensors that require grad are the differentiable inputs. They may sit
             in nested lists, tuples and dicts.
         masked: whether only the specified elements of sparse inputs are inputs.
+        rounding: standard deviation of the rounding of an element of each output, where it is
+            known to be larger than one rounding; asked after the first call.
 
     Attributes:
         inputs: the differentiable inputs, each once, in the order of the arguments.
@@ -52,8 +54,16 @@ class Function:
         shapes_change: whether outputs had another number, shape or dtype beside the sample.
     """
 
-    def __init__(self, call: Callable[..., Any], args: tuple[Any, ...], *, masked: bool) -> None:
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        *,
+        masked: bool,
+        rounding: Callable[[], Sequence[float]] | None = None,
+    ) -> None:
         self.call = call
+        self.rounding = rounding
         self.args = unshared(args)
         self.inputs: list[torch.Tensor] = []
         self.positions: list[int] = []

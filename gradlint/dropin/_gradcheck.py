@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch.autograd.gradcheck import GradcheckError
@@ -101,8 +101,18 @@ def gradcheck(
     return True
 
 
-def verify(func: Callable[..., Any], args: tuple[Any, ...], options: Options) -> None:
+def verify(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: Options,
+    *,
+    rounding: Callable[[], Sequence[float]] | None = None,
+) -> None:
     """Run every check that ``options`` ask for.
+
+    Args:
+        rounding: standard deviation of the rounding of an element of each output, where it is
+            known to be larger than one rounding; asked after the first call.
 
     Raises:
         GradcheckError: a check failed.
@@ -112,7 +122,7 @@ def verify(func: Callable[..., Any], args: tuple[Any, ...], options: Options) ->
         _delegate(func, args, options, reason)
         return
     check_inputs(args)
-    function = Function(func, args, masked=bool(options.masked))
+    function = Function(func, args, masked=bool(options.masked), rounding=rounding)
     failures: list[Failure] = []
     try:
         function.start()

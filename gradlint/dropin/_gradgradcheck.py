@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.autograd.gradcheck import GradcheckError
-from torch.overrides import is_tensor_like
 
-from gradlint.dropin._arguments import as_tuple, outputs_of
-from gradlint.dropin._gradcheck import verify
+from gradlint.dropin._arguments import as_tuple
+from gradlint.dropin._backward import Backward
+from gradlint.dropin._gradcheck import verify, warn
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
+
+#: Said where backward is marked so.
+ONCE = (
+    "note: backward is marked @once_differentiable, which refuses second derivatives: write it "
+    "with differentiable operations and drop the mark, or leave gradgradcheck out"
+)
 
 
 def gradgradcheck(
@@ -37,7 +42,8 @@ def gradgradcheck(
     of :func:`gradlint.gradcheck`.
 
     As in torch, what is checked is whether backward is differentiated rightly, not whether it is
-    right: for that there is gradcheck.
+    right: for that there is gradcheck. Where a glance shows that backward itself is wrong, the
+    message of a failure says so, and a pass comes with an :class:`InconclusiveWarning`.
 
     Args:
         func, inputs: as for :func:`gradlint.gradcheck`.
@@ -87,65 +93,21 @@ def gradgradcheck(
         masked,
         seed(),
     )
-    args = as_tuple(inputs)
+    backward = Backward(func, as_tuple(inputs), options.seed)
     if grad_outputs is None:
-        cotangents = _random_cotangents(func, args, options.seed, gen_non_contig_grad_outputs)
+        backward.draw_cotangents(strided=gen_non_contig_grad_outputs)
     else:
-        cotangents = as_tuple(grad_outputs)
+        backward.cotangents = as_tuple(grad_outputs)
+    args = (*backward.args, *backward.cotangents)
     try:
-        verify(_backward_of(func, args, cotangents), (*args, *cotangents), options)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
+        verify(backward, args, options, rounding=backward.rounding)
+    except GradcheckError as error:
+        if not raise_exception:
+            return False
+        note = backward.first_order()
+        notes = [f"note: {note}" if note else "", ONCE if backward.refuses else ""]
+        raise GradcheckError("\n".join([str(error), *filter(None, notes)])) from error.__cause__
+    note = backward.first_order()
+    if note:
+        warn(f"gradgradcheck passes, but {note}")
     return True
-
-
-def _random_cotangents(
-    func: Callable[..., Any], args: tuple[Any, ...], number: int, strided: bool
-) -> tuple[torch.Tensor, ...]:
-    """One cotangent a differentiable output, uniform in [−1, 1] as in torch.
-
-    Args:
-        number: seed.
-        strided: whether they are non-contiguous.
-    """
-    generator = torch.Generator().manual_seed(number)
-    found = []
-    for y in outputs_of(func(*args)):
-        if not y.requires_grad:
-            continue
-        wide = torch.complex128 if y.is_complex() else torch.float64
-        shape = (*y.shape, 2) if strided and y.numel() > 1 else tuple(y.shape)
-        drawn = torch.rand(shape, generator=generator, dtype=wide) * 2 - 1
-        if y.is_complex():
-            drawn = drawn - 1j * (drawn.real + 1) / 2
-        drawn = drawn.to(device=y.device, dtype=y.dtype)
-        found.append((drawn[..., 0] if shape != tuple(y.shape) else drawn).requires_grad_())
-    return tuple(found)
-
-
-def _backward_of(
-    func: Callable[..., Any], args: tuple[Any, ...], cotangents: tuple[Any, ...]
-) -> Callable[..., tuple[torch.Tensor, ...]]:
-    """(inputs, cotangents) ↦ the gradients of the inputs that have one."""
-    count = len(cotangents)
-    moving = [k for k, x in enumerate(args) if is_tensor_like(x) and x.requires_grad]
-    weighing = [
-        k for k, v in enumerate(cotangents) if isinstance(v, torch.Tensor) and v.requires_grad
-    ]
-
-    def backward(*values: Any) -> tuple[torch.Tensor, ...]:
-        xs, vs = list(values[: len(values) - count]), list(values[len(values) - count :])
-        # Forward mode passes tensors that require no grad: they must, for backward to be run.
-        for k in moving:
-            xs[k] = xs[k].requires_grad_()
-        for k in weighing:
-            vs[k] = vs[k].requires_grad_()
-        outputs = [y for y in outputs_of(func(*xs)) if y.requires_grad]
-        grads = torch.autograd.grad(
-            outputs, [xs[k] for k in moving], vs, create_graph=True, allow_unused=True
-        )
-        return tuple(grad for grad in grads if grad is not None)
-
-    return backward
