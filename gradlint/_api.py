@@ -21,6 +21,7 @@ def check(
     ignore: Sequence[str] | str | None = None,
     order: int = 2,
     seed: int | None = None,
+    max_calls: int | None = None,
 ) -> Report:
     """Check whether the gradients of ``op`` are right.
 
@@ -37,6 +38,8 @@ def check(
         ignore: rules to leave out.
         order: 1 for first order only, 2 for second order too.
         seed: of every direction, cotangent and inferred value; None for a fresh one.
+        max_calls: forward and backward calls that a sample may take while nothing disagrees; fewer
+            pairs are judged then, and the report says what power is left. None for no limit.
 
     Returns:
         The report: ``.ok``, ``.findings``, ``.to_dict()``; it prints itself.
@@ -54,6 +57,7 @@ def check(
             "ignore": _names(ignore),
             "order": order,
             "seed": seed,
+            "max_calls": max_calls,
             "inputs": inputs if isinstance(inputs, str) else None,
         }
     )

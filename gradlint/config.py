@@ -54,6 +54,8 @@ class Settings:
         imports: modules to import before a target is loaded (``--import``).
         memory_mb: address space in MiB that one worker may allocate beyond what torch holds;
             None for a share of what the machine has free.
+        max_calls: forward and backward calls that the checks of one sample may take together while
+            nothing disagrees; None for as many as they need.
         debug: show tracebacks of gradlint itself.
     """
 
@@ -70,6 +72,7 @@ class Settings:
     fail_on: str = "warning"
     imports: tuple[str, ...] = ()
     memory_mb: int | None = None
+    max_calls: int | None = None
     debug: bool = False
 
 
@@ -254,6 +257,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "fail_on": _one_of(FAIL_ON),
     "imports": _words,
     "memory_mb": _whole(1),
+    "max_calls": _whole(1),
     "debug": _flag,
 }
 

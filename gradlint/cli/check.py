@@ -75,6 +75,15 @@ def check(
         int | None,
         option("--memory", min=1, metavar="MIB", help="Memory one operator may allocate."),
     ] = None,
+    max_calls: Annotated[
+        int | None,
+        option(
+            "--max-calls",
+            min=1,
+            metavar="N",
+            help="Forward and backward calls a sample may take. Default: no limit.",
+        ),
+    ] = None,
     imports: Imports = None,
     fail_on: Annotated[
         str | None,
@@ -94,7 +103,10 @@ def check(
     verbose: Annotated[
         int,
         option(
-            "-v", "--verbose", count=True, help="Show the anatomy of every target, and all checks."
+            "-v",
+            "--verbose",
+            count=True,
+            help="Show the predicted cost and anatomy of every target, and all checks.",
         ),
     ] = 0,
     quiet: Annotated[
@@ -132,6 +144,7 @@ def check(
             "timeout": timeout,
             "jobs": jobs,
             "memory_mb": memory,
+            "max_calls": max_calls,
             "import": imports,
             "fail_on": fail_on,
             "debug": debug or None,

@@ -19,7 +19,8 @@ def add_concise(page: Page, report: Report) -> None:
         for check in target.checks:
             if check.verdict == "inconclusive":
                 note = f": {check.note}" if check.note else ""
-                words = f"{wording.INCONCLUSIVE}{note} (inconclusive)"
+                step = f"; next: {check.help}" if check.help else ""
+                words = f"{wording.INCONCLUSIVE}{note} (inconclusive){step}"
                 place = str(target.location) if target.location else target.target
                 _add(page, place, check.code, "inconclusive", words)
 

@@ -75,7 +75,9 @@ def _target(page: Page, target: TargetReport) -> None:
     _inconclusive(page, target)
     _torch(page, target)
     if page.verbose:
+        _predicted(page, target)
         _anatomy(page, target)
+        _powers(page, target)
         _checks(page, target)
 
 
@@ -104,17 +106,18 @@ def _sample_line(sample: SampleReport, several: bool) -> str:
 
 
 def _inconclusive(page: Page, target: TargetReport) -> None:
-    unsure: dict[tuple[str, str], list[str]] = {}
+    unsure: dict[tuple[str, str, str], list[str]] = {}
     for check in target.checks:
         if check.verdict == "inconclusive":
             where = [part for part in (check.sample, check.dtype, check.device) if part]
-            unsure.setdefault((check.code, check.note), []).append(", ".join(where))
-    for (code, note), places in unsure.items():
+            unsure.setdefault((check.code, check.note, check.help), []).append(", ".join(where))
+    for (code, note, step), places in unsure.items():
         words = f"{code} {wording.INCONCLUSIVE}"
         distinct = [place for place in dict.fromkeys(places) if place]
         if distinct:
             words += f" ({'; '.join(distinct)})"
-        page.row("inconclusive", [words + (f": {note}" if note else "")], column=12)
+        lines = [words + (f": {note}" if note else "")]
+        page.row("inconclusive", lines + ([f"next: {step}"] if step else []), column=12)
 
 
 def _torch(page: Page, target: TargetReport) -> None:
@@ -171,6 +174,50 @@ def _anatomy(page: Page, target: TargetReport) -> None:
         indent=2,
         hanging=2,
     )
+
+
+def _predicted(page: Page, target: TargetReport) -> None:
+    if not target.predicted:
+        return
+    page.blank()
+    page.line("  predicted before the checks ran", "bold")
+    several = len(target.samples) > 1
+    rows = [
+        [
+            item.family,
+            item.sample if several else "",
+            f"{item.usual_forward_calls}/{item.usual_backward_calls}",
+            f"{item.forward_calls}/{item.backward_calls}",
+            wording.seconds(item.duration_s),
+            wording.memory(item.memory_bytes),
+        ]
+        for item in target.predicted
+    ]
+    headers = ("rules", "sample", "usual calls", "at most", "time", "memory")
+    table(page, headers, rows, right=headers[2:])
+
+
+def _powers(page: Page, target: TargetReport) -> None:
+    several = len(target.samples) > 1
+    rows = [
+        [
+            item.name,
+            check.code,
+            check.sample or "" if several else "",
+            item.verdict,
+            wording.power(item.resolution),
+            wording.power(item.element_resolution),
+            f"{item.noise_factor:.2g}",
+        ]
+        for check in target.checks
+        for item in check.inputs
+    ]
+    if not rows:
+        return
+    page.blank()
+    page.line("  resolving power", "bold")
+    headers = ("input", "code", "sample", "verdict", "resolves", "one element", "noise")
+    table(page, headers, rows, right=headers[4:])
 
 
 def _checks(page: Page, target: TargetReport) -> None:

@@ -104,12 +104,34 @@ class SampleReport:
 
 
 @dataclass
+class InputPower:
+    """How sharply one input was judged.
+
+    Args:
+        name: of the input.
+        verdict: "agrees", "differs", "unsure" or "rounded" (agrees, to fewer digits than seen).
+        resolution: smallest relative error of its gradient that would have been seen.
+        element_resolution: smallest error of a single element that would have been seen, relative
+            to the largest one.
+        noise_factor: measured noise over that of rounding the outputs once.
+    """
+
+    name: str
+    verdict: str
+    resolution: float
+    element_resolution: float
+    noise_factor: float
+
+
+@dataclass
 class Check:
     """One rule run on one sample.
 
     ``resolution`` is the smallest relative gradient error that this check would have seen,
     or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
-    those it ran at; None where they are the sample's own.
+    those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
+    cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
+    sharply each was judged; ``help`` what to do about a check that could not tell.
     """
 
     code: str
@@ -122,6 +144,34 @@ class Check:
     note: str = ""
     dtype: str | None = None
     device: str | None = None
+    pairs: int | None = None
+    pairs_usual: int | None = None
+    inputs: list[InputPower] = field(default_factory=list)
+    help: str = ""
+
+
+@dataclass
+class Prediction:
+    """What the rules of a family take on one sample, predicted before they run.
+
+    Args:
+        sample: its label.
+        family: codes of the rules, such as "GL4".
+        forward_calls, backward_calls: what rules that pass take at most.
+        usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
+            its gradient right.
+        duration_s: of the usual calls, by the time that one took.
+        memory_bytes: held at a time beside the sample itself, about.
+    """
+
+    sample: str
+    family: str
+    forward_calls: int
+    backward_calls: int
+    usual_forward_calls: int
+    usual_backward_calls: int
+    duration_s: float
+    memory_bytes: int
 
 
 @dataclass
@@ -173,6 +223,7 @@ class TargetReport:
     notes: list[str] = field(default_factory=list)
     location: Location | None = None
     duration_s: float = 0.0
+    predicted: list[Prediction] = field(default_factory=list)
 
 
 @dataclass

@@ -48,6 +48,8 @@ def _verdict(report: Report) -> str:
             text += ", resolving power " + "; ".join(
                 f"{wording.powers(values)} ({', '.join(place)})" for place, values in known.items()
             )
+        fewer = wording.fewer_pairs(check for _, check in passed)
+        text += f"; with {', '.join(fewer)}" if fewer else ""
         text += "."
     elif report.exit_code == 5:
         text += " " + wording.NOTHING_CHECKED
@@ -122,10 +124,11 @@ def _inconclusive(page: Page, report: Report) -> None:
     ]
     if unsure:
         count = wording.plural(len(unsure), "check")
+        lenient = "" if report.fail_on == "inconclusive" else " --fail-on inconclusive fails them."
         places = len({target for target, _ in unsure})
         page.paragraph(
             f"Inconclusive: {count} ({wording.codes(code for _, code in unsure)}) of "
-            f"{wording.plural(places, 'operator')} {wording.INCONCLUSIVE}.",
+            f"{wording.plural(places, 'operator')} {wording.INCONCLUSIVE}.{lenient}",
             hanging=2,
         )
 

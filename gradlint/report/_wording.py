@@ -104,6 +104,14 @@ def size(nbytes: int) -> str:
     return text
 
 
+def memory(nbytes: int) -> str:
+    """Bytes in two digits: ``1.2 MiB``."""
+    for power_of, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if nbytes >= 1024**power_of:
+            return f"{nbytes / 1024**power_of:.1f} {unit}"
+    return plural(nbytes, "byte")
+
+
 def plain(value: Any) -> str:
     """An evidence value in words: numbers in six digits, lists and dicts without quotes."""
     if isinstance(value, bool):
@@ -251,7 +259,18 @@ def verdict_counts(checks: Sequence[Check], findings: Sequence[Finding]) -> str:
         known = [check.resolution for check in passed if check.resolution is not None]
         if known:
             text += f", resolving {powers(known)}"
+        text += "".join(f", {pairs}" for pairs in fewer_pairs(ran))
     return text
+
+
+def fewer_pairs(checks: Iterable[Check]) -> list[str]:
+    """``2 of 4 pairs (GL401)`` for checks that judged fewer pairs than usual."""
+    found: dict[str, set[str]] = {}
+    for check in checks:
+        used, usual = check.pairs or 0, check.pairs_usual or 0
+        if 0 < used < usual:
+            found.setdefault(f"{used} of {usual} pairs", set()).add(check.code)
+    return [f"{told} ({codes(named)})" for told, named in found.items()]
 
 
 def operators(counts: dict[str, int]) -> str:

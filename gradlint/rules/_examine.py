@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.inputs._sample import described
-from gradlint.report import Check
+from gradlint.report import Check, TorchVerdict
+from gradlint.rules._plan import make_plan
+from gradlint.rules._power import input_powers, next_step
 from gradlint.rules._precision import accepted, as_computed
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
@@ -42,8 +44,9 @@ def examine(
         samples: its samples, in float64 unless the op takes less.
         settings: what was asked for.
         emit: called with ("samples", …), ("begin", (code, label)), ("check", Check),
-            ("finding", Finding), ("anatomy", …), ("gradcheck" | "gradgradcheck", TorchVerdict),
-            ("skip", (code, reason)), ("note", text).
+            ("finding", Finding), ("anatomy", …), ("predicted", [Prediction …]),
+            ("gradcheck" | "gradgradcheck", TorchVerdict), ("skip", (code, reason)),
+            ("note", text).
         done: (code, sample label) pairs not to be run again, after a crash.
     """
     rules = [
@@ -151,7 +154,7 @@ def _examine_sample(
         if (rule.code, sample.label) in done:
             continue
         emit("begin", (rule.code, sample.label))
-        outcome = _run(subject, rule, emit)
+        outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
     if first:
         with preserved_state():
@@ -182,19 +185,27 @@ def _beside_the_rules(
         from gradlint.rules._torch_verdict import torch_verdict
 
         emit("begin", (name, sample.label))
+        if not subject.plan.torch:
+            left_out = f"left out: beyond --max-calls {subject.plan.budget}"
+            emit(name, TorchVerdict("fast", "skipped", left_out))
+            continue
         failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
         with phase("rule"):
             emit(name, torch_verdict(subject, name, "fail" if failed else verdicts[code]))
 
 
-def _run(subject: Subject, rule: Rule, emit: Emit) -> Outcome:
-    """Run one rule, with its calls counted; what the op raises outside the shared run is said."""
+def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
+    """Run one rule, with its calls counted; what the op raises outside the shared run is said.
+    Before the first one, what ``rules`` will take is predicted and told."""
     assert rule.probe is not None
     problem = subject.problem
     forward, backward = problem.forward_calls, problem.backward_calls
     started = time.perf_counter()
     with phase("rule"), preserved_state():
         try:
+            if subject.planned is None:
+                subject.planned = make_plan(subject, rules)
+                emit("predicted", subject.plan.predictions)
             outcome = rule.probe(subject)
         except OpRaised as raised:
             name = type(raised.error).__name__
@@ -202,6 +213,11 @@ def _run(subject: Subject, rule: Rule, emit: Emit) -> Outcome:
                 "inconclusive",
                 note=f"{raised.phase} raised {name} away from the sample's first call",
             )
+    judged = subject.plan.pairs(rule.code) if outcome.verdict != "skipped" else None
+    fewer = subject.plan.note(rule.code) if judged else ""
+    if fewer:
+        more = outcome.note if judged and judged[0] else ""
+        outcome.note = f"{fewer}; {more}" if more else fewer
     emit(
         "check",
         Check(
@@ -213,6 +229,10 @@ def _run(subject: Subject, rule: Rule, emit: Emit) -> Outcome:
             problem.backward_calls - backward,
             time.perf_counter() - started,
             outcome.note,
+            pairs=judged[0] if judged else None,
+            pairs_usual=judged[1] if judged else None,
+            inputs=input_powers(subject, rule.code),
+            help=next_step(subject, rule.code) if outcome.verdict == "inconclusive" else "",
         ),
     )
     for finding in outcome.findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.numerics._decide import Decision
     from gradlint.numerics._judge import Map
+    from gradlint.rules._plan import Plan
     from gradlint.rules._rule import Rule
     from gradlint.rules.order._shared import Twice
     from gradlint.targets import Op
@@ -30,6 +32,8 @@ class Subject:
         self.settings = settings
         self.seed = settings.seed
         self.problem = Problem(op, sample, seed=settings.seed)
+        self.run_s = 0.0
+        self.planned: Plan | None = None
 
     def arguments(self) -> list[tuple[str, Any]]:
         """Every argument of the sample with its name, containers unpacked."""
@@ -40,7 +44,17 @@ class Subject:
         """The instrumented run: one forward and one backward with everything recorded."""
         from gradlint.trace._record import record
 
-        return record(self.problem)
+        started = time.perf_counter()
+        found = record(self.problem)
+        self.run_s = time.perf_counter() - started
+        return found
+
+    @property
+    def plan(self) -> Plan:
+        """How many pairs a budget affords, as ``_examine`` planned it; all where it did not."""
+        from gradlint.rules._plan import Plan
+
+        return self.planned or Plan()
 
     @cached_property
     def first_order_map(self) -> Map:
@@ -73,8 +87,16 @@ class Subject:
     def first_order(self) -> Decision:
         """The confirmed judgement of the gradients of the inputs :attr:`judged`."""
         from gradlint.numerics._decide import decide
+        from gradlint.rules._plan import decide_within
 
-        return decide(self.first_order_map, seed=self.seed, inputs=self.judged)
+        kinds, judged = self.plan.first, self.judged
+        return decide_within(
+            self.plan,
+            self.problem,
+            self.first_order_map,
+            self.plan.reserved,
+            lambda map: decide(map, seed=self.seed, kinds=kinds, inputs=judged),
+        )
 
     @cached_property
     def twice(self) -> Twice:

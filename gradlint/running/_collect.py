@@ -72,6 +72,11 @@ class Collector:
     def _on_anatomy(self, payload: list[Any]) -> None:
         self.report.anatomy = list(payload)
 
+    def _on_predicted(self, payload: list[Any]) -> None:
+        again = {item.sample for item in payload}
+        kept = [item for item in self.report.predicted if item.sample not in again]
+        self.report.predicted = kept + list(payload)
+
     def _on_gradcheck(self, payload: Any) -> None:
         self.report.gradcheck = payload
 

@@ -11,7 +11,9 @@ from gradlint.report import (
     Check,
     Excerpt,
     Finding,
+    InputPower,
     Location,
+    Prediction,
     Report,
     SampleReport,
     TargetReport,
@@ -156,12 +158,21 @@ def hostile() -> Callable[[str], Report]:
                     text, text, [Argument(text, value=text), Argument(text, [1], text)], [text]
                 )
             ],
-            [Check("GL003", "inconclusive", text, note=text), Check("GL401", "skipped", note=text)],
+            [
+                Check(
+                    *("GL003", "inconclusive", text),
+                    note=text,
+                    inputs=[InputPower(text, "agrees", 1e-9, float("inf"), float("nan"))],
+                    help=text,
+                ),
+                Check("GL401", "skipped", note=text),
+            ],
             [finding],
             TorchVerdict("slow", "fail", text, text),
             TorchVerdict("fast", "skipped", text),
             [TensorFacts("saved", text, [1], text, [1], text=text)],
             [text],
+            predicted=[Prediction(text, "GL4", 40, 9, 30, 7, 0.01, 4096)],
         )
         passing = TargetReport(text, "function", "pass", target.samples)
         return Report([passing, target], skipped={text: text})

@@ -285,6 +285,7 @@ def test_inconclusive_is_said_plainly() -> None:
         "\n"
         "The operator is inconclusive.\n"
         "Inconclusive: 1 check (GL401) of 1 operator could not tell, which is no pass.\n"
+        "  --fail-on inconclusive fails them.\n"
         "seed 2\n"
     )
 

@@ -51,15 +51,19 @@ def differentiate_twice(subject: Subject) -> Twice:
     """Build and judge the second-order map of ``subject``, once for all three rules."""
     from gradlint.numerics._decide import decide
     from gradlint.numerics._products import all_finite
-    from gradlint.rules._blocked import blocked
     from gradlint.rules._maps import second_order
+    from gradlint.rules._plan import decide_within
+    from gradlint.rules.value._obstacles import obstacle
     from gradlint.trace._problem import OpRaised
 
-    reason = blocked(subject)
-    if reason:
-        return Twice(reason)
+    if subject.run.error is not None:
+        return Twice(f"{subject.run.error.phase} raised")
     if not any(output.differentiable for output in subject.run.outputs):
         return Twice("no output is differentiable")
+    reason = obstacle(subject)
+    reason = reason or subject.plan.too_small
+    if reason:
+        return Twice(reason)
     gradients = subject.run.gradients or []
     if any(g is not None and not all_finite(g) for g in gradients):
         return Twice("a gradient is not finite: see GL302")
@@ -78,7 +82,13 @@ def differentiate_twice(subject: Subject) -> Twice:
     if found is None:
         return Twice("no input has a gradient")
     try:
-        decision = decide(found.map, seed=subject.seed, kinds=("aligned", "signs", "equalised"))
+        decision = decide_within(
+            subject.plan,
+            subject.problem,
+            found.map,
+            0,
+            lambda map: decide(map, seed=subject.seed, kinds=subject.plan.second),
+        )
     except OpRaised as raised:
         return Twice("differentiating twice raises", error=raised)
     return Twice(map=found, decision=decision)

@@ -1,0 +1,153 @@
+"""How many calls the checks of a sample take: by shapes and dtypes, before anything is measured.
+
+Two numbers each: what a check of a smooth right gradient usually takes, and what one that passes
+takes at most. A disagreement is followed up beyond both, within bounds of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradlint.numerics._bank import KEPT
+from gradlint.numerics._differences import LADDER, LADDER_FINEST, LADDER_MORE, significand_bits
+from gradlint.numerics._path import NODES, PATH_STEPS
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+#: Significand bits up to which path integrals and the float64 twin are usual, not the exception.
+LOW = 11
+
+#: Forward and backward calls beside the pairs: the maps themselves, whether backward is linear, and
+#: the symmetry of second derivatives.
+BESIDE, BESIDE_INPUT = 6, 4
+
+#: Kinks at the sample are judged again beside them: this many judgements in all, and this many
+#: evaluations of an input to find them, at most (``_decide``, ``_smooth``).
+JUDGEMENTS, LOOKS = 4, 120
+
+#: Calls of the rules that only look at the run itself, and at most of the others an output.
+FIXED, MOST_EACH_OUTPUT = 6, 24
+
+#: Elements up to which torch's slow mode is expected.
+SLOW_MODE = 256
+
+#: Tensors of inputs and outputs in float64 that one draw holds (cotangents, gradients and
+#: directions), and that are at work at a time (heuristic: seen at a million elements).
+DRAW_TENSORS, WORKING_TENSORS = 1.5, 5.0
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A number of forward and of backward calls."""
+
+    forward: int = 0
+    backward: int = 0
+
+    @property
+    def total(self) -> int:
+        """Forward and backward together."""
+        return self.forward + self.backward
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(self.forward + other.forward, self.backward + other.backward)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the number of calls depends on.
+
+    Args:
+        inputs: inputs judged; outputs: differentiable ones.
+        bits: fewest significand bits among them.
+        replayed: whether draws are made again because tensors are large.
+        nbytes: of inputs and outputs in float64.
+        elements: of inputs and outputs.
+    """
+
+    inputs: int
+    outputs: int
+    bits: int
+    replayed: bool
+    nbytes: int
+    elements: int
+
+    @staticmethod
+    def of(subject: Subject) -> Shape:
+        inputs = [item.value for item in subject.problem.inputs]
+        outputs = [item.value for item in subject.run.outputs if item.differentiable]
+        tensors = [t for t in (*inputs, *outputs) if t.is_floating_point() or t.is_complex()]
+        bits = min((significand_bits(t.dtype) for t in tensors), default=53)
+        elements = sum(t.numel() for t in tensors)
+        wide = sum(t.numel() * (16 if t.is_complex() else 8) for t in tensors)
+        known = max(k for k in LADDER if k <= max(bits, min(LADDER)))
+        return Shape(len(inputs), len(outputs), known, elements > KEPT, wide, elements)
+
+
+def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool) -> Calls:
+    """Evaluations (as forward) and VJPs (as backward) of one judgement of ``values`` inputs."""
+    if not pairs or not values:
+        return Calls()
+    rungs, passes = len(LADDER[bits]), 1
+    if most or bits <= LOW:
+        rungs += len(LADDER_MORE[bits]) + (len(LADDER_FINEST.get(bits, ())) if most else 0)
+        passes += 2
+    evaluations, pulls = 2 * rungs * pairs * values, pairs
+    if bits < max(LADDER) and (most or bits <= LOW):
+        walked = len(PATH_STEPS) * pairs * values
+        evaluations, pulls, passes = (
+            evaluations + 2 * walked,
+            pulls + len(NODES) * walked,
+            passes + 1,
+        )
+    if replayed:
+        pulls += pairs * (passes - 1)
+    return Calls(evaluations, pulls)
+
+
+def _judgements(pairs: int, values: int, shape: Shape, *, most: bool) -> Calls:
+    """The same with the float64 twin, and what kinks call for at most."""
+    found = _judgement(pairs, values, shape.bits, replayed=shape.replayed, most=most)
+    if shape.bits < max(LADDER) and (most or shape.bits <= LOW):
+        twin = _judgement(pairs, values, max(LADDER), replayed=shape.replayed, most=most)
+        found = found + twin + Calls(pairs, 2 * pairs)
+    if most:
+        found = Calls(JUDGEMENTS * found.forward + LOOKS * values, JUDGEMENTS * found.backward)
+    return found
+
+
+def first_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
+    """Calls of GL401 with this many pairs: an evaluation is a forward call, a VJP one of each."""
+    found = _judgements(pairs, shape.inputs, shape, most=most)
+    return Calls(found.forward + found.backward + BESIDE, found.backward + BESIDE)
+
+
+def second_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
+    """Calls of GL501: an evaluation is one of each, a VJP one forward and two backward calls."""
+    found = _judgements(pairs, shape.inputs + shape.outputs, shape, most=most)
+    both = found.forward + found.backward
+    return Calls(
+        both + BESIDE + BESIDE_INPUT * shape.inputs,
+        both + found.backward + BESIDE + BESIDE_INPUT * shape.inputs,
+    )
+
+
+def other_calls(shape: Shape, *, most: bool) -> Calls:
+    """Calls of all other rules: the run itself, and few for each output."""
+    more = (MOST_EACH_OUTPUT if most else 2) * max(shape.outputs, 1)
+    return Calls(FIXED + more, FIXED + more)
+
+
+def torch_calls(shape: Shape, order: int) -> Calls:
+    """Calls of torch's own ``gradcheck`` (order 1) or ``gradgradcheck``, in the mode that its size
+    suggests (``gradcheck.md`` §4)."""
+    count = 2 * shape.elements if shape.elements <= SLOW_MODE else 2 * (shape.inputs + 1)
+    first = Calls(count + 2, count + 2)
+    return first if order == 1 else Calls(2 * first.forward, 3 * first.backward)
+
+
+def memory_bytes(shape: Shape, pairs: int) -> int:
+    """Bytes held at a time beside the sample itself."""
+    draws = 1 if shape.replayed else pairs
+    return int(shape.nbytes * (DRAW_TENSORS * draws + WORKING_TENSORS))
