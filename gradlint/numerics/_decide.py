@@ -1,9 +1,8 @@
 """From one judgement to a decision: confirm on a fresh seed, then rule out kinks.
 
 A disagreement becomes a fault only if it is there again under fresh cotangents and directions,
-and if the function is smooth where it was measured. At a kink a central difference averages the
-two sides and proves nothing: the kinked outputs are masked, and where none is left the sample is
-nudged off the kink and judged there.
+and if the function is smooth where it was measured. In low precision the float64 twin, where there
+is one, decides what the measurement itself can't.
 """
 
 from __future__ import annotations
@@ -11,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-
-from gradlint.numerics._differences import LADDER
-from gradlint.numerics._directions import KINDS, direction, move_scale, signs
+from gradlint.numerics._directions import KINDS
 from gradlint.numerics._judge import (
     AGREES,
     DIFFERS,
@@ -23,25 +19,28 @@ from gradlint.numerics._judge import (
     InputJudgement,
     Judgement,
     Map,
-    along,
     judge,
     working_bits,
 )
-from gradlint.numerics._kinks import kinked_outputs
-from gradlint.numerics._products import widened
+from gradlint.numerics._smooth import (
+    beside_the_kink,
+    differs_closer_by,
+    nudge,
+    smooth_masks,
+    without_jumps,
+)
+from gradlint.numerics._twin import TwinJudgement, compare
+from gradlint.numerics._zoom import concentrated
 
-#: Kinks are looked for at these multiples of the step that a measurement used: a kink farther off
-#: would have kept it from converging.
-KINK_STEPS = (1.0, 8.0)
-
-#: A sample is nudged by this share of each element's scale (heuristic: far beyond the finest
-#: steps, small enough to stay in the domain).
-NUDGE = 0.03
-
+__all__ = ["Decision", "decide", "nudge"]
 
 #: Where the first two judgements contradict each other, these (relative to the seed) break the tie:
 #: a second disagreement beyond 6.5 σ under independent directions is no chance.
 FURTHER_SEEDS = (4, 5, 6)
+
+#: Significand bits up to which the float64 twin, where there is one, is always asked: differences
+#: of 16-bit numbers resolve too little to pass anything by themselves.
+ALWAYS_TWIN = 11
 
 
 @dataclass
@@ -49,23 +48,47 @@ class Decision:
     """What is known of every input after confirmation.
 
     Args:
+        function: the map decided on.
         judgement: the first judgement.
         verdicts: one an input, after confirmation and the kink test.
         notes: input position → what happened on the way (masked outputs, nudged sample).
         kinked: number of output elements found to have a kink at the sample.
-        confirmed: the second judgement of the inputs that differ, with its own pairs.
+        confirmed: the second judgement of the inputs that differ.
+        twin: the decision on the float64 twin, where it was asked.
+        compared: input position → how its gradient compares with the twin's, likewise.
     """
 
+    function: Map
     judgement: Judgement
     verdicts: list[str] = field(default_factory=list)
     notes: dict[int, str] = field(default_factory=dict)
     kinked: int = 0
-    confirmed: dict[int, InputJudgement] = field(default_factory=dict)
+    confirmed: dict[int, Judgement] = field(default_factory=dict)
+    twin: Decision | None = None
+    compared: dict[int, TwinJudgement] = field(default_factory=dict)
 
     @property
     def resolution(self) -> float:
         """The worst resolving power among the inputs that could be judged."""
-        return self.judgement.resolution
+        return max((self.resolution_of(item.index) for item in self.judgement.inputs), default=0.0)
+
+    def resolution_of(self, index: int) -> float:
+        """Resolving power for the input ``index``: of the measurement, or of the twin where that
+        decided."""
+        item = next(item for item in self.judgement.inputs if item.index == index)
+        found = self.compared.get(index)
+        if found is None or found.verdict == UNSURE:
+            return item.resolution
+        return max(found.resolution, self.twin.resolution_of(index) if self.twin else 0.0)
+
+    def behind(self, place: int) -> tuple[Decision, int]:
+        """The decision, and the position in its judgement, that shows why the input at ``place``
+        differs: the twin's where that has the clearer evidence."""
+        index = self.judgement.inputs[place].index
+        for other, item in enumerate(self.twin.judgement.inputs if self.twin else ()):
+            if item.index == index and self.twin and self.twin.verdicts[other] == DIFFERS:
+                return self.twin, other
+        return self, place
 
 
 def decide(
@@ -83,144 +106,135 @@ def decide(
         inputs: positions to judge; default all.
     """
     first = judge(function, seed=seed, kinds=kinds, inputs=inputs)
-    decision = Decision(first, [item.verdict for item in first.inputs])
+    decision = Decision(function, first, [item.verdict for item in first.inputs])
+    settled = _ask_twin(decision, kinds, seed)
     for place, item in enumerate(first.inputs):
-        if item.verdict == UNSURE and item.pairs:
-            _without_jumps(function, decision, place, kinds, seed)
-    suspects = [(place, item) for place, item in enumerate(first.inputs) if item.verdict == DIFFERS]
-    if not suspects:
-        return decision
-    second = judge(function, seed=seed + 1, kinds=kinds, inputs=[i.index for _, i in suspects])
-    for (place, item), again in zip(suspects, second.inputs, strict=True):
-        decision.confirmed[item.index] = again
-        masks = _smooth_masks(function, item, first, seed)
-        flagged = sum(int((~mask).sum()) for mask in masks)
-        if flagged == 0:
-            for further in FURTHER_SEEDS if again.verdict != DIFFERS else ():
-                # One wrong element of very many is seen along some directions only.
-                third = judge(function, seed=seed + further, kinds=kinds, inputs=[item.index])
-                if third.inputs[0].verdict == DIFFERS:
-                    again = decision.confirmed[item.index] = third.inputs[0]
-                    break
-            if again.verdict != DIFFERS:
-                decision.verdicts[place] = UNSURE
-                decision.notes[item.index] = "disagreed once and not again under fresh directions"
+        if place in settled or not item.pairs:
             continue
-        if _differs_closer_by(function, item, first, kinds, seed):
-            continue
-        decision.kinked = max(decision.kinked, flagged)
-        verdict, note = _beside_the_kink(function, item.index, masks, kinds, seed)
-        decision.verdicts[place] = verdict
-        decision.notes[item.index] = note
+        if item.verdict == UNSURE:
+            _settle_unsure(decision, place, kinds, seed)
+        elif item.verdict == ROUNDED and concentrated(
+            function, item.index, first.probe(_clearest(item)), item.pairs[_clearest(item)]
+        ):
+            decision.verdicts[place] = DIFFERS
+    suspects = [
+        (place, item)
+        for place, item in enumerate(first.inputs)
+        if decision.verdicts[place] == DIFFERS and place not in settled
+    ]
+    if suspects:
+        _confirm(decision, suspects, kinds, seed)
+    for place, item in enumerate(first.inputs):
+        if decision.verdicts[place] == DIFFERS and place not in settled:
+            _contradicted(decision, place, item)
     return decision
 
 
-def _differs_closer_by(
-    function: Map, item: InputJudgement, first: Judgement, kinds: Sequence[str], seed: int
-) -> bool:
-    """Whether the disagreement is there at finer steps too, within which no kink is seen.
-
-    Where f is a polynomial between its kinks, the coarsest steps have the smallest error bars and
-    reach for kinks that lie far from the sample.
-    """
-    exponents = LADDER[working_bits(function, function.values[item.index])][1:]
-    masks = _smooth_masks(function, item, first, seed, [2.0 ** -exponents[0]])
-    if not all(bool(mask.all()) for mask in masks):
-        return False
-    closer = judge(function, seed=seed + 1, kinds=kinds, inputs=[item.index], exponents=exponents)
-    return closer.inputs[0].verdict == DIFFERS
+def _clearest(item: InputJudgement) -> int:
+    return max(range(len(item.pairs)), key=lambda k: item.pairs[k].clarity)
 
 
-def _without_jumps(
-    function: Map, decision: Decision, place: int, kinds: Sequence[str], seed: int
-) -> None:
-    """Judge an undecided input again without the outputs that jump within the coarse steps.
-
-    In low precision only coarse steps rise above the noise, and a few outputs with a jump or a
-    kink within them spoil the sum over all.
-    """
+def _settle_unsure(decision: Decision, place: int, kinds: Sequence[str], seed: int) -> None:
     item = decision.judgement.inputs[place]
-    steps = [2.0**-e for e in LADDER[working_bits(function, function.values[item.index])][:2]]
-    masks = _smooth_masks(function, item, decision.judgement, seed, steps)
-    total, left = sum(m.numel() for m in masks), sum(int(m.sum()) for m in masks)
-    if not total / 2 <= left < total:
-        return
-    again = judge(function, seed=seed, kinds=kinds, inputs=[item.index], masks=masks).inputs[0]
-    if again.verdict in (AGREES, ROUNDED):
+    found = without_jumps(decision.function, item, decision.judgement, kinds, seed)
+    if found is not None and found[0].verdict in (AGREES, ROUNDED):
         decision.verdicts[place] = AGREES
-        decision.judgement.inputs[place] = again
+        decision.judgement.inputs[place], decision.notes[item.index] = found
+
+
+def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
+    """Let the float64 twin decide on what the measurement in low precision can't; returns the
+    places that are settled by it."""
+    function, first = decision.function, decision.judgement
+    asked = [
+        place
+        for place, item in enumerate(first.inputs)
+        if function.values[item.index].numel()
+        and (
+            decision.verdicts[place] != AGREES
+            or working_bits(function, function.values[item.index]) <= ALWAYS_TWIN
+        )
+    ]
+    twin = function.twin() if asked and function.twin is not None else None
+    if twin is None:
+        return set()
+    positions = [first.inputs[place].index for place in asked]
+    decision.twin = decide(twin, seed=seed, kinds=kinds, inputs=positions)
+    for found in compare(function, twin, seed=seed, inputs=positions):
+        decision.compared[found.index] = found
+    settled = set()
+    for place, verdict in zip(asked, decision.twin.verdicts, strict=True):
+        index = first.inputs[place].index
+        note = decision.twin.notes.get(index)
+        if verdict == DIFFERS:
+            decision.verdicts[place] = DIFFERS
+        elif verdict in (AGREES, ROUNDED) and decision.compared[index].verdict == AGREES:
+            decision.verdicts[place] = verdict
+        else:
+            continue
+        if note:
+            decision.notes[index] = note
+        settled.add(place)
+    return settled
+
+
+def _contradicted(decision: Decision, place: int, item: InputJudgement) -> None:
+    """A gradient that is right in float64, and not seen to stray from that, is not called wrong."""
+    if decision.twin is None or item.index not in decision.compared:
+        return
+    other = [i.index for i in decision.twin.judgement.inputs].index(item.index)
+    right = decision.twin.verdicts[other] in (AGREES, ROUNDED)
+    if right and decision.compared[item.index].verdict == UNSURE:
+        decision.verdicts[place] = UNSURE
         decision.notes[item.index] = (
-            f"{total - left} of {total} outputs jump or bend near this sample and were left out"
+            "disagrees in this dtype, agrees in float64, and is too ill-conditioned to compare"
         )
 
 
-def _smooth_masks(
-    function: Map,
-    item: InputJudgement,
-    first: Judgement,
+def _confirm(
+    decision: Decision,
+    suspects: Sequence[tuple[int, InputJudgement]],
+    kinds: Sequence[str],
     seed: int,
-    steps: Sequence[float] | None = None,
-) -> list[torch.Tensor]:
-    """For each output, True where no kink was seen along any direction.
-
-    Args:
-        steps: steps at which kinks are looked for; default those that each pair used.
-    """
-    generator = torch.Generator().manual_seed(seed + 3)
-    x = function.values[item.index]
-    smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
-    for pair, gradients in zip(item.pairs, first.gradients, strict=True):
-        u = function.projected(
-            item.index, direction(pair.kind, x, gradients[item.index], generator)
-        )
-        for h in steps or [multiple * pair.h for multiple in KINK_STEPS if pair.h > 0.0]:
-            kinked = kinked_outputs(along(function, item.index), x, u, function.outputs, h)
-            smooth = [good & ~bad for good, bad in zip(smooth, kinked, strict=True)]
-    return smooth
+) -> None:
+    function, first = decision.function, decision.judgement
+    second = judge(function, seed=seed + 1, kinds=kinds, inputs=[i.index for _, i in suspects])
+    for (place, item), again in zip(suspects, second.inputs, strict=True):
+        decision.confirmed[item.index] = second
+        masks = smooth_masks(function, item, first)
+        flagged = sum(int((~mask).sum()) for mask in masks)
+        if flagged == 0:
+            if not _repeats(decision, item, again, kinds, seed):
+                decision.verdicts[place] = UNSURE
+                decision.notes[item.index] = "disagreed once and not again under fresh directions"
+        elif not differs_closer_by(function, item, first, kinds, seed):
+            decision.kinked = max(decision.kinked, flagged)
+            verdict, note = beside_the_kink(function, item.index, masks, kinds, seed)
+            decision.verdicts[place] = verdict
+            decision.notes[item.index] = note
 
 
-def _beside_the_kink(
-    function: Map, index: int, masks: list[torch.Tensor], kinds: Sequence[str], seed: int
-) -> tuple[str, str]:
-    total = sum(mask.numel() for mask in masks)
-    left = sum(int(mask.sum()) for mask in masks)
-    if left:
-        masked = judge(function, seed=seed, kinds=kinds, inputs=[index], masks=masks).inputs[0]
-        if masked.verdict == DIFFERS:
-            return DIFFERS, ""
-    nudged = nudge(function, seed + 2)
-    if nudged is None:
-        return UNSURE, f"{total - left} of {total} outputs have a kink at this sample"
-    there = judge(nudged, seed=seed, kinds=kinds, inputs=[index])
-    beside = there.inputs[0]
-    if beside.verdict == DIFFERS:
-        # The nudge may lead to other kinks: in low precision the steps reach far.
-        smooth = _smooth_masks(nudged, beside, there, seed)
-        again = judge(nudged, seed=seed + 1, kinds=kinds, inputs=[index], masks=smooth).inputs[0]
-        return (DIFFERS, "") if again.verdict == DIFFERS else (UNSURE, "kinks all around")
-    note = f"{total - left} of {total} outputs have a kink at this sample; judged beside it"
-    return beside.verdict, note
-
-
-def nudge(function: Map, seed: int) -> Map | None:
-    """``function`` at a point a little beside its own; None where it can't be evaluated there."""
-    generator = torch.Generator().manual_seed(seed)
-    values = []
-    for index, x in enumerate(function.values):
-        draws = torch.rand(tuple(x.shape), generator=generator, dtype=torch.float64)
-        share = (0.5 + 0.5 * draws).to(x.device)
-        step = function.projected(index, NUDGE * share * move_scale(x) * signs(x, generator))
-        values.append((widened(x) + step).to(x.dtype))
-    outputs = function.evaluate(values)
-    if outputs is None or any(
-        a.shape != b.shape for a, b in zip(outputs, function.outputs, strict=True)
-    ):
-        return None
-    return Map(
-        values,
-        list(outputs),
-        function.evaluate,
-        function.pull_at,
-        function.rounding,
-        function.project,
-    )
+def _repeats(
+    decision: Decision,
+    item: InputJudgement,
+    again: InputJudgement,
+    kinds: Sequence[str],
+    seed: int,
+) -> bool:
+    """Whether the disagreement is there under other directions. One wrong element of very many is
+    seen along some only."""
+    function = decision.function
+    seeds = [seed + 1, *(seed + further for further in FURTHER_SEEDS)]
+    for number, fresh in enumerate(seeds):
+        judgement = decision.confirmed[item.index]
+        if number:
+            judgement = judge(function, seed=fresh, kinds=kinds, inputs=[item.index])
+            again = judgement.inputs[0]
+        k = _clearest(again) if again.pairs else 0
+        if again.verdict == DIFFERS or (
+            again.verdict == ROUNDED
+            and concentrated(function, item.index, judgement.probe(k), again.pairs[k])
+        ):
+            decision.confirmed[item.index] = judgement
+            return True
+    return False

@@ -26,12 +26,12 @@ from gradlint.numerics._products import norm, real_dot, unit_roundoff, widened
 #: Exponents of the steps 2^−e tried first, by bits of the significand. Ratio 8 in float64, 4
 #: below. Around ε^⅓, where truncation and roundoff of a central difference meet
 #: (Dennis & Schnabel 1983, §5.6).
-LADDER = {53: (10, 13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3, 4)}
+LADDER = {53: (13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3, 4)}
 
 #: Further exponents where the first ones do not settle the matter: coarser for noisy functions,
 #: finer for functions that bend or have kinks near by.
 #: Float32 inside float64 needs three coarse ones: two to extrapolate, one to see it converge.
-LADDER_MORE = {53: (3, 5, 7, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
+LADDER_MORE = {53: (3, 5, 7, 10, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
 
 #: Exponents finer still, for functions that none of these steps resolves: sin(1e6·x), a pole or a
 #: singular matrix close by.
@@ -50,6 +50,12 @@ TRUNCATION_SAFETY = 3.0
 #: since steps of few ulps have larger errors than independent rounding (heuristic; seen up to 8 for
 #: float32 inside float64).
 BORNE_OUT = 2.0 * CRITICAL
+
+#: Triples of neighbouring steps, the finest, from which noise is taken.
+NOISE_TRIPLES = 2
+
+#: Median of |z| for a standard normal z.
+MEDIAN_OF_GAUSSIAN = 0.6745
 
 #: A uniform rounding error of one ulp has variance ulp²/12.
 UNIFORM = math.sqrt(1.0 / 12.0)
@@ -121,34 +127,53 @@ def difference(
     if after is None or before is None:
         return None
     change = 0.0
-    variance = 0.0
-    known = rounding or [0.0] * len(cotangents)
-    for v, high, low, sigma in zip(cotangents, after, before, known, strict=True):
+    for v, high, low in zip(cotangents, after, before, strict=True):
         if high.shape != v.shape or low.shape != v.shape:
             return None
-        wide_v, wide_high, wide_low = widened(v), widened(high), widened(low)
-        change += real_dot(wide_v, wide_high - wide_low)
-        if high.is_floating_point() or high.is_complex():
-            ulp = unit_roundoff(high.dtype) * UNIFORM
-            variance += (ulp * norm(wide_v.abs() * (wide_high.abs() + wide_low.abs()) / 2)) ** 2 * 2
-        if sigma > 0.0:
-            variance += 2.0 * (sigma * norm(wide_v)) ** 2
-    if not math.isfinite(change) or not math.isfinite(variance):
+        change += real_dot(v, widened(high) - widened(low))
+    noise = noise_of(cotangents, after, before, rounding)
+    if not math.isfinite(change) or not math.isfinite(noise):
         return None
     moved = widened(plus) - widened(minus)
     if not bool(torch.isfinite(moved).all()):  # an infinite element stays where it is
         moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
     predicted = real_dot(claimed, moved)
     width = 2.0 * h
-    return Step(h, change / width, (change - predicted) / width, math.sqrt(variance) / width)
+    return Step(h, change / width, (change - predicted) / width, noise / width)
+
+
+def noise_of(
+    cotangents: Sequence[torch.Tensor],
+    after: Sequence[torch.Tensor],
+    before: Sequence[torch.Tensor],
+    rounding: Sequence[float] | None = None,
+) -> float:
+    """Standard deviation of Re⟨v, f(x₊) − f(x₋)⟩ if every output element is rounded once.
+
+    Args:
+        cotangents: v; after: f(x₊); before: f(x₋); each one an output.
+        rounding: further standard deviation of an element, one an output.
+    """
+    variance = 0.0
+    known = rounding or [0.0] * len(cotangents)
+    for v, high, low, sigma in zip(cotangents, after, before, known, strict=True):
+        wide = widened(v)
+        if high.is_floating_point() or high.is_complex():
+            ulp = unit_roundoff(high.dtype) * UNIFORM
+            variance += (ulp * norm(wide * widened(high))) ** 2
+            variance += (ulp * norm(wide * widened(low))) ** 2
+        if sigma > 0.0:
+            variance += 2.0 * (sigma * norm(wide)) ** 2
+    return math.sqrt(variance)
 
 
 def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
     """κ ≥ 1, by which the measured noise exceeds the ulp model.
 
-    At the two finest steps truncation is negligible, so the scatter of neighbouring slopes is
-    noise: the median over all directions of |D_k − D_{k−1}| / σ_k estimates κ. An op that claims
-    float64 and computes in float32 inside shows here.
+    At the finest steps neighbouring slopes differ by noise and by what is left of the truncation
+    C·h², which the step before tells: with w = (h₂² − h₃²) / (h₁² − h₂²), the scatter
+    |D₂ − D₃ − w·(D₁ − D₂)| / σ estimates κ; the median over all directions counts. An op that
+    claims float64 and computes in float32 inside shows here.
 
     Slopes D = c / 2h divide by the nominal step, and scatter where x ± h·u is rounded (an input of
     fewer digits than the outputs); residuals use the realised displacement, but scatter where the
@@ -156,15 +181,19 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
     """
     ratios = []
     for steps in ladders:
-        for coarse, fine in list(itertools.pairwise(steps))[-2:]:
-            sigma = math.hypot(coarse.noise, fine.noise)
+        triples = list(zip(steps, steps[1:], steps[2:], strict=False))[-NOISE_TRIPLES:]
+        for coarse, middle, fine in triples:
+            weight = (middle.h**2 - fine.h**2) / (coarse.h**2 - middle.h**2)
+            sigma = math.hypot(fine.noise, (1.0 + weight) * middle.noise, weight * coarse.noise)
             if sigma > 0.0:
-                slopes = abs(fine.slope - coarse.slope)
-                residuals = abs(fine.residual - coarse.residual)
-                ratios.append(min(slopes, residuals) / sigma)
+                slopes = middle.slope - fine.slope - weight * (coarse.slope - middle.slope)
+                residuals = (
+                    middle.residual - fine.residual - weight * (coarse.residual - middle.residual)
+                )
+                ratios.append(min(abs(slopes), abs(residuals)) / sigma)
     if not ratios:
         return 1.0
-    return max(1.0, statistics.median(ratios) / 0.6745)
+    return max(1.0, statistics.median(ratios) / MEDIAN_OF_GAUSSIAN)
 
 
 def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
@@ -186,6 +215,17 @@ def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
             bar = TRUNCATION_SAFETY * abs(residual - previous) + CRITICAL * sigma
             found.append(Estimate(residual, bar, slope, sigma, fine.h))
         previous = residual
+    return best(found)
+
+
+def compatible(one: Estimate, other: Estimate) -> bool:
+    """Whether two measurements of the same residual agree within their error bars."""
+    return abs(one.residual - other.residual) <= one.bar + other.bar
+
+
+def best(found: Sequence[Estimate]) -> Estimate | None:
+    """The estimate with the smallest error bar among those that all finer ones bear out within
+    their noise; ``found`` goes from coarse to fine."""
     borne_out = [
         one
         for place, one in enumerate(found)

@@ -1,43 +1,72 @@
 """Does the claimed gradient predict what the function really does?
 
-A :class:`Map` is the function under judgment together with its claimed VJP. :func:`judge` draws
-pairs (v, u), measures the slope along u that the claimed gradient leaves unexplained, with an
-error bar, and decides for each input: agrees, differs, or can't tell. The same code judges first
-derivatives (x ↦ f(x)) and second ones ((x, v) ↦ VJP(v)).
+:func:`judge` draws pairs (v, u) for a :class:`Map`, measures the slope along u that the claimed
+gradient leaves unexplained, with an error bar, and decides for each input: agrees, differs, or
+can't tell. The same code judges first derivatives (x ↦ f(x)) and second ones ((x, v) ↦ VJP(v)).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
+from gradlint.numerics._bank import Bank, Probe
 from gradlint.numerics._differences import (
     LADDER,
     LADDER_FINEST,
     LADDER_MORE,
     Estimate,
     Step,
+    best,
+    compatible,
     difference,
     estimate,
     noise_factor,
-    significand_bits,
 )
-from gradlint.numerics._directions import KINDS, cotangent, direction, product_norm
+from gradlint.numerics._directions import KINDS
+from gradlint.numerics._map import Map, Projection, along, working_bits
 from gradlint.numerics._pair import Pair
+from gradlint.numerics._path import PATH_STEPS, path_integral
 from gradlint.numerics._products import norm, unit_roundoff, widened
+
+__all__ = [
+    "AGREES",
+    "DIFFERS",
+    "ROUNDED",
+    "UNSURE",
+    "InputJudgement",
+    "Judgement",
+    "Map",
+    "Pair",
+    "Probe",
+    "Projection",
+    "along",
+    "judge",
+    "working_bits",
+]
 
 #: Relative to ‖g∘u‖: disagreement below this is no wrong gradient but a constant written with
 #: few digits, an ε left out of backward, or rounding inside backward (heuristic; by significand
-#: bits). It is reported as information where the error bar resolves it.
+#: bits). It is reported as information where the error bar resolves it, unless it comes from few
+#: elements alone (see ``_decide``).
 TOLERATED = {53: 1e-6, 24: 1e-3, 11: 2e-2, 8: 1e-1}
 
 #: A pass needs this relative resolving power at least; otherwise "can't tell".
 HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
+#: A pass needs one pair whose error bar is below this share of the largest element of g∘u:
+#: otherwise a single wrong element among so many would not be seen (heuristic: an element of a
+#: tenth of the largest counts).
+ELEMENT_SHARE = 0.1
+
 #: Disagreement reported as information must exceed the error bar this many times (heuristic).
 CLEARLY = 10.0
+
+#: A disagreement that exceeds its error bar this many times needs no further steps (heuristic).
+BEYOND_DOUBT = 100.0
 
 #: "Noise" beyond this share of the outputs is no rounding: even the finest steps do not resolve the
 #: function (it oscillates, or has a pole, within them), and nothing can be told. By significand
@@ -53,44 +82,6 @@ SUSPECT = 1e-5
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
 AGREES, DIFFERS, UNSURE, ROUNDED = "agrees", "differs", "unsure", "rounded"
-
-
-#: Keeps a direction inside the domain of its input (symmetric matrices stay symmetric).
-Projection = Callable[[torch.Tensor], torch.Tensor]
-
-
-@dataclass
-class Map:
-    """A function of several tensors and its claimed VJP.
-
-    Args:
-        values: the point, one tensor an input.
-        outputs: the outputs there.
-        evaluate: outputs at other values; None where the function can't be evaluated.
-        pull_at: one gradient an input at given values for given cotangents; None means "no
-            dependence" (zero).
-        rounding: standard deviation of the rounding error of an element of each output, where it
-            is known to exceed that of a single rounding (gradients are sums that may cancel).
-        project: for each input, what keeps directions inside its domain, or None.
-    """
-
-    values: list[torch.Tensor]
-    outputs: list[torch.Tensor]
-    evaluate: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor] | None]
-    pull_at: Callable[
-        [Sequence[torch.Tensor], Sequence[torch.Tensor]], Sequence[torch.Tensor | None]
-    ]
-    rounding: Sequence[float] | None = None
-    project: Sequence[Projection | None] | None = None
-
-    def projected(self, index: int, direction: torch.Tensor) -> torch.Tensor:
-        """``direction`` for input ``index``, inside the input's domain."""
-        project = self.project[index] if self.project else None
-        return direction if project is None else project(direction)
-
-    def pull(self, cotangents: Sequence[torch.Tensor]) -> Sequence[torch.Tensor | None]:
-        """The claimed VJP at the point itself."""
-        return self.pull_at(self.values, cotangents)
 
 
 @dataclass
@@ -111,22 +102,37 @@ class InputJudgement:
         return usable[len(usable) // 2] if usable else float("inf")
 
     @property
+    def element_resolution(self) -> float:
+        """The share of the largest |gᵢuᵢ| by which a single element must be wrong to be seen."""
+        return min((pair.bar / pair.top for pair in self.pairs if pair.top > 0.0), default=0.0)
+
+    @property
     def worst(self) -> Pair:
         """The pair with the largest disagreement in units of its error bar."""
-        return max(
-            self.pairs,
-            key=lambda pair: pair.error / pair.bar if pair.bar else pair.error,
-            default=Pair("none"),
-        )
+        return max(self.pairs, key=lambda pair: pair.clarity, default=Pair("none"))
 
 
 @dataclass
 class Judgement:
-    """Verdicts on every input of a map, and what they rest on."""
+    """Verdicts on every input of a map, and the draws that they rest on."""
 
     inputs: list[InputJudgement]
-    cotangents: list[list[torch.Tensor]]
-    gradients: list[list[torch.Tensor]]
+    bank: Bank
+
+    def probe(self, k: int) -> Probe:
+        """Draw number ``k``: cotangents, claimed gradients and directions; made again where
+        tensors are large."""
+        return self.bank.probe(k)
+
+    @property
+    def cotangents(self) -> list[list[torch.Tensor]]:
+        """The cotangents of every draw."""
+        return [self.probe(k).cotangents for k in range(len(self.bank))]
+
+    @property
+    def gradients(self) -> list[list[torch.Tensor]]:
+        """The claimed gradients of every draw."""
+        return [self.probe(k).gradients for k in range(len(self.bank))]
 
     @property
     def resolution(self) -> float:
@@ -152,166 +158,207 @@ def judge(
         masks: for each output, True where its elements may be used (kinks masked out), or None.
         exponents: of the steps 2^−e; default those that suit the dtype, and more as needed.
     """
-    generator = torch.Generator().manual_seed(seed)
-    wanted = range(len(function.values)) if inputs is None else inputs
-    cotangents, gradients = [], []
-    for _ in kinds:
-        vs = [cotangent(output, generator) for output in function.outputs]
-        for position, mask in enumerate(masks or ()):
-            if mask is not None:
-                vs[position] = vs[position] * mask
-        claimed = function.pull(vs)
-        cotangents.append(vs)
-        gradients.append(
-            [
-                torch.zeros_like(value) if grad is None else grad
-                for value, grad in zip(function.values, claimed, strict=True)
-            ]
+    wanted = list(range(len(function.values)) if inputs is None else inputs)
+    bank = Bank(function, kinds, seed, wanted, masks)
+    trials = [_Trial(bank, index) for index in wanted]
+    _climb(trials, lambda trial: exponents or LADDER[trial.bits])
+    if exponents is None:
+        _climb(trials, lambda trial: LADDER_MORE[trial.bits])
+        _climb(trials, _Trial.finest)
+        _walk_paths(trials)
+    return Judgement([trial.conclude() for trial in trials], bank)
+
+
+@dataclass
+class _Worth:
+    """What a gradient is worth along one direction: ‖g∘u‖, max|g∘u| (or, where the gradient is
+    nothing beside the outputs, a share of those), ‖v∘f‖, and what one rounding of outputs of
+    order one would be worth: where a function does not change at all, and is claimed to change by
+    less, it may have lost it in numbers of order one (1 − erf(x), say)."""
+
+    product: float = 0.0
+    top: float = 0.0
+    weighed: float = 0.0
+    rounding: float = 0.0
+
+
+class _Trial:
+    """One input while it is judged."""
+
+    def __init__(self, bank: Bank, index: int) -> None:
+        self.bank, self.index = bank, index
+        x = bank.function.values[index]
+        self.bits = working_bits(bank.function, x)
+        self.unit = max(
+            (unit_roundoff(y.dtype) for y in bank.function.outputs), default=unit_roundoff(x.dtype)
         )
-    results = [
-        _judge_input(function, index, kinds, cotangents, gradients, generator, exponents)
-        for index in wanted
-    ]
-    return Judgement(results, cotangents, gradients)
+        self.empty = x.numel() == 0
+        self.finite = True
+        self.ladders: list[list[Step]] = [[] for _ in bank.kinds]
+        self.paths: list[list[Estimate]] = [[] for _ in bank.kinds]
+        self.worth: dict[int, _Worth] = {}
+        self.kappa = 1.0
+        self.pairs: list[Pair] = []
 
+    @property
+    def open(self) -> bool:
+        """Whether further measurements could change or sharpen the verdict."""
+        if self.empty or not self.finite:
+            return False
+        return not self.pairs or self._hides_elements() or any(map(self._doubtful, self.pairs))
 
-def _judge_input(
-    function: Map,
-    index: int,
-    kinds: Sequence[str],
-    cotangents: list[list[torch.Tensor]],
-    gradients: list[list[torch.Tensor]],
-    generator: torch.Generator,
-    chosen: Sequence[int] | None,
-) -> InputJudgement:
-    x = function.values[index]
-    bits = working_bits(function, x)
-    result = InputJudgement(index)
-    if x.numel() == 0:
-        return result
-    if not all(bool(torch.isfinite(widened(grads[index])).all()) for grads in gradients):
-        return InputJudgement(index, UNSURE)
-    evaluate = along(function, index)
-    moves = [
-        function.projected(index, direction(kind, x, grads[index], generator))
-        for kind, grads in zip(kinds, gradients, strict=True)
-    ]
+    def _doubtful(self, pair: Pair) -> bool:
+        tolerated = TOLERATED[self.bits]
+        if not pair.resolution <= tolerated:
+            return True
+        return pair.differs(tolerated) and pair.clarity < BEYOND_DOUBT
 
-    def climb(exponents: Sequence[int], k: int) -> list[Step]:
-        taken = []
+    def finest(self) -> Sequence[int]:
+        """The finest steps, where noise suggests that the function is not resolved."""
+        suspicious = self.kappa * self.unit >= SUSPECT
+        return LADDER_FINEST.get(self.bits, ()) if suspicious else ()
+
+    def take(self, k: int, exponents: Sequence[int]) -> None:
+        """Measure along draw ``k`` with steps 2^−e."""
+        function, index = self.bank.function, self.index
+        probe = self.bank.probe(k)
+        self._weigh(k, probe)
+        if not self.finite:
+            return
+        evaluate = along(function, index)
         for exponent in exponents:
             step = difference(
                 evaluate,
-                x,
-                moves[k],
-                cotangents[k],
-                gradients[k][index],
+                function.values[index],
+                probe.moves[index],
+                probe.cotangents,
+                probe.gradients[index],
                 2.0**-exponent,
                 function.rounding,
             )
             if step is not None:
-                taken.append(step)
-        return taken
+                self.ladders[k].append(step)
+        self.ladders[k].sort(key=lambda step: -step.h)
 
-    ladders = [climb(chosen or LADDER[bits], k) for k in range(len(kinds))]
-    result.kappa = noise_factor(ladders)
-    result.pairs = _pairs(
-        function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
-    )
-    for rungs in () if chosen else (LADDER_MORE[bits], LADDER_FINEST.get(bits, ())):
-        if not rungs or not _unsettled(result.pairs, bits):
-            break
-        if rungs is not LADDER_MORE[bits] and result.kappa * 2.0 ** (1 - bits) < SUSPECT:
-            break
-        more = [climb(rungs, k) for k in range(len(kinds))]
-        ladders = [
-            sorted(first + second, key=lambda step: -step.h)
-            for first, second in zip(ladders, more, strict=True)
-        ]
-        result.kappa = noise_factor(ladders)
-        result.pairs = _pairs(
-            function, index, kinds, cotangents, gradients, moves, ladders, result.kappa
-        )
-    result.verdict = _verdict(result, bits)
-    return result
+    def walk(self, k: int) -> None:
+        """Measure draw ``k`` by path integrals."""
+        probe = self.bank.probe(k)
+        for h in PATH_STEPS:
+            found = path_integral(
+                self.bank.function,
+                self.index,
+                probe.moves[self.index],
+                probe.cotangents,
+                h,
+                kappa=self.kappa,
+            )
+            if found is not None:
+                self.paths[k].append(found)
 
+    def review(self) -> None:
+        """Draw the pairs from all that was measured."""
+        self.kappa = noise_factor(self.ladders)
+        self.pairs = [self._pair(k) for k in range(len(self.bank))]
 
-def _pairs(
-    function: Map,
-    index: int,
-    kinds: Sequence[str],
-    cotangents: list[list[torch.Tensor]],
-    gradients: list[list[torch.Tensor]],
-    moves: list[torch.Tensor],
-    ladders: list[list[Step]],
-    kappa: float,
-) -> list[Pair]:
-    pairs = []
-    bits = working_bits(function, function.values[index])
-    for k, kind in enumerate(kinds):
-        found: Estimate | None = estimate(ladders[k], kappa)
-        if found is None:
-            pairs.append(Pair(kind))
-            continue
+    def conclude(self) -> InputJudgement:
+        """The verdict."""
+        if not self.finite:
+            return InputJudgement(self.index, UNSURE)
+        found = InputJudgement(self.index, AGREES, self.pairs, self.kappa)
+        if not self.empty:
+            found.verdict = self._verdict(found)
+        return found
+
+    def _verdict(self, found: InputJudgement) -> str:
+        if self.kappa * self.unit > UNRESOLVED[self.bits]:
+            return UNSURE
+        if any(pair.differs(TOLERATED[self.bits]) for pair in self.pairs):
+            return DIFFERS
+        if not found.resolution <= HONEST[self.bits] or self._hides_elements():
+            return UNSURE
+        if any(pair.h > 0.0 and pair.error > CLEARLY * pair.bar for pair in self.pairs):
+            return ROUNDED
+        return AGREES
+
+    def _hides_elements(self) -> bool:
+        usable = [pair for pair in self.pairs if pair.h > 0.0 and pair.top > 0.0]
+        return bool(usable) and all(pair.bar > ELEMENT_SHARE * pair.top for pair in usable)
+
+    def _weigh(self, k: int, probe: Probe) -> None:
+        if k in self.worth:
+            return
+        function = self.bank.function
+        gradient, move = widened(probe.gradients[self.index]), probe.moves[self.index]
+        products = gradient.abs() * move.abs()
+        top = float(products.max()) if products.numel() else 0.0
+        self.finite = self.finite and top < float("inf")  # false for NaN too
         known = function.rounding or [0.0] * len(function.outputs)
         weighed = sum(
-            norm(widened(v).abs() * torch.nan_to_num(widened(y)).abs())
-            + norm(v) * sigma / unit_roundoff(y.dtype)
-            for v, y, sigma in zip(cotangents[k], function.outputs, known, strict=True)
+            norm(widened(v) * torch.nan_to_num(widened(y)))
+            + (norm(v) * sigma / unit_roundoff(y.dtype) if sigma > 0.0 else 0.0)
+            for v, y, sigma in zip(probe.cotangents, function.outputs, known, strict=True)
         )
-        scale = max(
-            product_norm(gradients[k][index], moves[k]),
-            abs(found.slope),
-            SHARE_OF_OUTPUT[bits] * weighed,
+        outputs = sum(y.numel() for y in function.outputs)
+        floor = SHARE_OF_OUTPUT[self.bits] * weighed / math.sqrt(max(outputs, 1))
+        rounding = self.unit * math.hypot(*(norm(v) for v in probe.cotangents))
+        self.worth[k] = _Worth(norm(products), max(top, floor), weighed, rounding)
+
+    def _walked(self, k: int, sweep: Estimate | None) -> Estimate | None:
+        """The best path integral that the sweep bears out; without a sweep, two must agree."""
+        paths = self.paths[k]
+        if sweep is not None:
+            paths = [*paths, sweep]
+        elif len(paths) < 2:
+            return None
+        return best([one for one in paths if all(compatible(one, other) for other in paths)])
+
+    def _pair(self, k: int) -> Pair:
+        kind, worth = self.bank.kinds[k], self.worth[k]
+        sweep = estimate(self.ladders[k], self.kappa)
+        path = self._walked(k, sweep)
+        found, method = sweep, "sweep"
+        if path is not None and (sweep is None or path.bar < sweep.bar):
+            found, method = path, "path"
+        if found is None:
+            return Pair(kind)
+        scale = max(worth.product, abs(found.slope), SHARE_OF_OUTPUT[self.bits] * worth.weighed)
+        bar = found.bar
+        reach = max((step.h for step in self.ladders[k]), default=found.h)
+        if found.slope == 0.0 and abs(found.residual) * reach <= worth.rounding:
+            bar = max(bar, abs(found.residual))
+        return Pair(
+            kind,
+            claimed=found.slope - found.residual,
+            measured=found.slope,
+            bar=bar,
+            sigma=found.sigma,
+            scale=scale,
+            h=found.h,
+            top=worth.top,
+            method=method,
         )
-        pairs.append(
-            Pair(
-                kind,
-                claimed=found.slope - found.residual,
-                measured=found.slope,
-                bar=found.bar,
-                sigma=found.sigma,
-                scale=scale,
-                h=found.h,
-            )
-        )
-    return pairs
 
 
-def _unsettled(pairs: Sequence[Pair], bits: int) -> bool:
-    return any(
-        pair.differs(TOLERATED[bits]) or not pair.resolution <= TOLERATED[bits] for pair in pairs
-    )
+def _climb(trials: Sequence[_Trial], rungs_of: Callable[[_Trial], Sequence[int]]) -> None:
+    """Take further steps along every draw for the inputs that are still open."""
+    still = [(trial, rungs) for trial in trials if trial.open and (rungs := rungs_of(trial))]
+    if not still:
+        return
+    for k in range(len(still[0][0].bank)):
+        for trial, rungs in still:
+            trial.take(k, rungs)
+    for trial, _ in still:
+        if trial.finite:
+            trial.review()
 
 
-def _verdict(result: InputJudgement, bits: int) -> str:
-    if result.kappa * 2.0 ** (1 - bits) > UNRESOLVED[bits]:
-        return UNSURE
-    tolerated = TOLERATED[bits]
-    if any(pair.differs(tolerated) for pair in result.pairs):
-        return DIFFERS
-    if not result.resolution <= HONEST[bits]:
-        return UNSURE
-    if any(pair.h > 0.0 and pair.error > CLEARLY * pair.bar for pair in result.pairs):
-        return ROUNDED
-    return AGREES
-
-
-def along(function: Map, index: int) -> Callable[[torch.Tensor], Sequence[torch.Tensor] | None]:
-    """``function`` as a function of its input number ``index`` alone."""
-
-    def evaluate(value: torch.Tensor) -> Sequence[torch.Tensor] | None:
-        values = list(function.values)
-        values[index] = value
-        return function.evaluate(values)
-
-    return evaluate
-
-
-def working_bits(function: Map, x: torch.Tensor) -> int:
-    """The fewest significand bits among the input and the outputs."""
-    dtypes = [x.dtype] + [
-        y.dtype for y in function.outputs if y.is_floating_point() or y.is_complex()
-    ]
-    bits = min(significand_bits(dtype) for dtype in dtypes)
-    return max(known for known in LADDER if known <= max(bits, min(LADDER)))
+def _walk_paths(trials: Sequence[_Trial]) -> None:
+    """Path integrals for the inputs of low precision that differences did not settle."""
+    still = [trial for trial in trials if trial.bits < max(LADDER) and trial.open]
+    if not still:
+        return
+    for k in range(len(still[0].bank)):
+        for trial in still:
+            trial.walk(k)
+    for trial in still:
+        trial.review()

@@ -20,6 +20,8 @@ class Pair:
         sigma: one standard deviation of the measurement.
         scale: ‖g∘u‖₂, floored where the gradient is zero.
         h: step used; 0 where no step was usable.
+        top: max|gᵢuᵢ|, the worth of the largest single element.
+        method: "sweep" (differences) or "path" (path integral).
     """
 
     kind: str
@@ -29,6 +31,8 @@ class Pair:
     sigma: float = 0.0
     scale: float = 0.0
     h: float = 0.0
+    top: float = 0.0
+    method: str = "sweep"
 
     @property
     def error(self) -> float:
@@ -43,6 +47,13 @@ class Pair:
         # Nothing moves and nothing is claimed: cotangents and moves are of order one, and so the
         # error bar is what an error would be compared with.
         return max(self.bar, FINEST) if self.h > 0.0 else float("inf")
+
+    @property
+    def clarity(self) -> float:
+        """The disagreement in units of its error bar; 0 where nothing was measured."""
+        if self.h <= 0.0 or self.error == 0.0:
+            return 0.0
+        return self.error / self.bar if self.bar > 0.0 else float("inf")
 
     def differs(self, tolerated: float) -> bool:
         """Whether the disagreement is beyond the error bar and what is tolerated."""

@@ -39,7 +39,29 @@ def first_order(problem: Problem) -> Map:
         found = problem.pull(dict(zip(names, cotangents, strict=True)), values)
         return [None if grad is None else dense(grad) for grad in found]
 
-    return Map(problem.values(), outputs, evaluate, pull_at, project=projections(problem))
+    return Map(
+        problem.values(),
+        outputs,
+        evaluate,
+        pull_at,
+        project=projections(problem),
+        twin=lambda: float64_twin(problem),
+    )
+
+
+def float64_twin(problem: Problem) -> Map | None:
+    """The first-order map of the same op in float64, at exactly the values of ``problem``; None
+    where they are in float64 already, or where the op refuses it or returns something coarser."""
+    wide = problem.in_float64()
+    if wide is None:
+        return None
+    try:
+        found = first_order(wide)
+    except OpRaised:
+        return None
+    if any(unit_roundoff(y.dtype) > unit_roundoff(torch.float64) for y in found.outputs):
+        return None
+    return found
 
 
 def differentiable_names(problem: Problem) -> list[str]:

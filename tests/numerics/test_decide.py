@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._decide import NUDGE, decide, nudge
+from gradlint.numerics._decide import decide
 from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
+from gradlint.numerics._smooth import NUDGE, nudge
 
 F = torch.nn.functional
 SEEDS = range(20)

@@ -1,0 +1,100 @@
+"""The draws behind a judgement: cotangents v, claimed gradients g, directions u.
+
+Every draw has its own seed, so that it can be made again: of large tensors none is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from gradlint.numerics._directions import cotangent, direction
+from gradlint.numerics._map import Map
+
+#: Draws are kept where inputs and outputs have at most this many elements together (heuristic:
+#: 16 MiB of float64 for four draws); beyond, they are made again at the price of one VJP each.
+KEPT = 2**17
+
+
+@dataclass
+class Probe:
+    """One draw.
+
+    Args:
+        kind: kind of direction.
+        cotangents: v, one an output.
+        gradients: g, one an input; zeros where backward returned None.
+        moves: input position → direction u, float64 or complex128, for the inputs judged.
+    """
+
+    kind: str
+    cotangents: list[torch.Tensor]
+    gradients: list[torch.Tensor]
+    moves: dict[int, torch.Tensor] = field(default_factory=dict)
+
+
+class Bank:
+    """The draws of one judgement.
+
+    Args:
+        function: the map judged.
+        kinds: kinds of direction, one draw each.
+        seed: of all draws.
+        inputs: positions of the inputs that are moved.
+        masks: for each output, True where its elements count, or None.
+    """
+
+    def __init__(
+        self,
+        function: Map,
+        kinds: Sequence[str],
+        seed: int,
+        inputs: Sequence[int],
+        masks: Sequence[torch.Tensor | None] | None = None,
+    ) -> None:
+        self.function, self.kinds, self.seed = function, list(kinds), seed
+        self.inputs, self.masks = list(inputs), masks
+        self._kept: dict[int, Probe] = {}
+        self._latest: tuple[int, Probe] | None = None
+
+    def probe(self, k: int) -> Probe:
+        """The draw number ``k``."""
+        if k in self._kept:
+            return self._kept[k]
+        if self._latest is not None and self._latest[0] == k:
+            return self._latest[1]
+        self._latest = None  # before the next is made: of large tensors one draw lives at a time
+        drawn = self._draw(k)
+        if self.function.elements <= KEPT:
+            self._kept[k] = drawn
+        else:
+            self._latest = (k, drawn)
+        return drawn
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def _draw(self, k: int) -> Probe:
+        function, kind = self.function, self.kinds[k]
+        generator = torch.Generator().manual_seed(_mixed(self.seed, k, 0))
+        vs = [cotangent(output, generator) for output in function.outputs]
+        for position, mask in enumerate(self.masks or ()):
+            if mask is not None:
+                vs[position] = vs[position] * mask
+        gradients = function.gradients_at(function.values, vs)
+        moves = {}
+        for index in self.inputs:
+            generator.manual_seed(_mixed(self.seed, k, index + 1))
+            drawn = direction(kind, function.values[index], gradients[index], generator)
+            moves[index] = function.projected(index, drawn)
+        return Probe(kind, vs, gradients, moves)
+
+
+def _mixed(*parts: int) -> int:
+    """One seed from several numbers (the multiplier of Knuth's MMIX generator spreads them)."""
+    mixed = 0
+    for part in parts:
+        mixed = (mixed * 6364136223846793005 + part + 1442695040888963407) % 2**63
+    return mixed
