@@ -17,7 +17,7 @@ import torch
 from gradlint.numerics._differences import significand_bits
 from gradlint.numerics._directions import cotangent
 from gradlint.numerics._judge import TOLERATED
-from gradlint.numerics._products import unit_roundoff, widened
+from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 from gradlint.rules._evidence import plain_number
 from gradlint.rules._place import gradient_place, returned_expression
 from gradlint.rules._rule import Rule
@@ -106,7 +106,7 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
             overflowed = True
             continue
         top = max(_top(g), _top(g_far) / large)
-        allowed = _share(subject, k) * top
+        allowed = _share(subject, k) * top + _cancelled(subject, k, vs)
         if not _in_range(here[k], top, large, small):
             continue
         off = _top(g_both - g - g_far / large)
@@ -133,6 +133,7 @@ def _confirmed(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departur
         g, repeated, h = (_wide(item[k], g_v[k]) for item in (g_v, again, g_w))
         top = max(_top(g), _top(h))
         allowed = _share(subject, k) * top + ROUNDINGS * _top(g - repeated)
+        allowed += _cancelled(subject, k, vs)
         trials = [(_wide(far[k], g_v[k]), large, allowed)]
         if near is not None:
             trials.insert(0, (_wide(near[k], g_v[k]), small, allowed))
@@ -170,6 +171,16 @@ def _share(subject: Subject, position: int) -> float:
     dtypes += [item.value.dtype for item in subject.run.outputs if item.differentiable]
     bits = min(significand_bits(dtype) for dtype in dtypes)
     return TOLERATED[max(known for known in TOLERATED if known <= bits)]
+
+
+def _cancelled(subject: Subject, position: int, vs: Sequence[torch.Tensor]) -> float:
+    """Rounding that is left where a gradient cancels to nothing: some of what the outputs weigh,
+    per move of the size of the input."""
+    value = subject.problem.inputs[position].value
+    outputs = [item.value for item in subject.run.outputs if item.differentiable]
+    weighed = sum(norm(widened(v) * widened(y)) for v, y in zip(vs, outputs, strict=True))
+    eps = max(unit_roundoff(tensor.dtype) for tensor in (value, *outputs))
+    return ROUNDINGS * eps * weighed / (rms(value) or 1.0)
 
 
 def _in_range(like: torch.Tensor | None, top: float, large: float, small: float) -> bool:

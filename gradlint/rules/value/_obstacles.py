@@ -85,12 +85,20 @@ def why_unsure(subject: Subject) -> str:
     """What is known of why an input could not be judged."""
     problem = subject.problem
     if problem.changed_outputs:
-        return (
-            f"forward's outputs change with the values of the inputs ({problem.changed_outputs[0]})"
-            "; give inputs away from where they do"
-        )
+        return changed(subject)
     if problem.raised:
         return (
             f"forward raises beside the sample ({problem.raised[0]}); give inputs inside its domain"
         )
     return "too noisy or not smooth there"
+
+
+def changed(subject: Subject) -> str:
+    """How outputs changed in shape or dtype while the inputs were moved; "" where they did not."""
+    found = subject.problem.changed_outputs
+    if not found:
+        return ""
+    return (
+        f"forward's outputs change with the values of the inputs ({found[0]}); give inputs away "
+        "from where they do"
+    )

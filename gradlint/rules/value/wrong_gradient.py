@@ -131,7 +131,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         return Outcome(
             "pass" if declared else "skipped", note="" if declared else "see GL103, GL302"
         )
-    from gradlint.rules.value._obstacles import unmoved, why_unsure
+    from gradlint.rules.value._obstacles import changed, unmoved, why_unsure
 
     subject.problem.changed_outputs.clear()
     subject.problem.raised.clear()
@@ -165,6 +165,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         notes.append(f"could not tell for {', '.join(unsure)}: {why_unsure(subject)}")
     else:
         verdict = "pass"
+        notes += [changed(subject)] if changed(subject) else []
     resolutions = [
         item.resolution
         for place, item in enumerate(decision.judgement.inputs)

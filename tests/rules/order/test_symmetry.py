@@ -44,16 +44,13 @@ def product(factor: float) -> type:
     return Op
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_a_mixed_partial_that_differs_is_seen(
-    dtype: torch.dtype, subject: Callable[..., Any]
-) -> None:
-    bound = subject(product(1.1), X, Y, dtype=dtype)
+def test_a_mixed_partial_that_differs_is_seen(subject: Callable[..., Any]) -> None:
+    bound = subject(product(1.1), X, Y)
     found = asymmetry(bound, bound.twice)
     assert found is not None
     assert (found.first, found.second) == (0, 1)
     # ∂²/∂x∂y is off, ∂²/∂y∂x is right.
-    assert found.other / found.one == pytest.approx(1.1, rel=1e-2)
+    assert found.other / found.one == pytest.approx(1.1, rel=1e-9)
 
 
 @pytest.mark.parametrize(
