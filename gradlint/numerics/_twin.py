@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 import torch
 
+from gradlint.numerics._common_draws import with_common_draws
 from gradlint.numerics._differences import significand_bits
 from gradlint.numerics._directions import cotangent
 from gradlint.numerics._judge import AGREES, DIFFERS, HONEST, UNSURE
@@ -88,6 +89,11 @@ def compare(
     wanted = list(range(len(low.values)) if inputs is None else inputs)
     comparison = _Comparison(low, twin, seed)
     masks = comparison.agreeing_outputs()
+    if isinstance(masks, str):
+        redrawn = with_common_draws(twin, comparison.dtype)
+        if redrawn is not None:
+            comparison = _Comparison(low, redrawn, seed)
+            masks = comparison.agreeing_outputs()
     if isinstance(masks, str):
         return [TwinJudgement(index, reason=masks) for index in wanted]
     views = []
