@@ -91,6 +91,7 @@ class Replay:
 
 def _undefined(values: Sequence[torch.Tensor]) -> torch.Tensor:
     """A scalar connected to ``values`` whose gradient towards each of them is undefined."""
+    count = len(values)
 
     class Undefined(torch.autograd.Function):
         @staticmethod
@@ -99,7 +100,7 @@ def _undefined(values: Sequence[torch.Tensor]) -> torch.Tensor:
 
         @staticmethod
         def backward(ctx, grad_output):  # type: ignore[no-untyped-def]
-            return (None,) * len(values)
+            return (None,) * count
 
     end: torch.Tensor = Undefined.apply(*values)
     return end
