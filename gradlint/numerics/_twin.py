@@ -95,12 +95,13 @@ def compare(
             comparison = _Comparison(low, redrawn, seed)
             masks = comparison.agreeing_outputs()
     if isinstance(masks, str):
-        return [TwinJudgement(index, reason=masks) for index in wanted]
+        return [TwinJudgement(index, reason=masks, compared=False) for index in wanted]
     views = []
     for _ in range(COTANGENTS):
         view = comparison.look(masks)
         if view is None:
-            return [TwinJudgement(index, reason="backward raises in float64") for index in wanted]
+            reason = "backward raises in float64"
+            return [TwinJudgement(index, reason=reason, compared=False) for index in wanted]
         views.append(view)
     found = [comparison.worst(views, index) for index in wanted]
     if not any(item.verdict == DIFFERS for item in found):

@@ -62,6 +62,7 @@ class TwinJudgement:
             elements that are at least a tenth of the largest; inf where none was judged.
         elements: those farthest beyond what is allowed, or nearest to it; the worst first.
         reason: why nothing could be told.
+        compared: the two are the same function, so that there was something to compare.
         differing, judged, unjudged: numbers of elements, under the clearest cotangent.
         scale: factor by which the gradient as a whole is off, where that is what differs.
         views: what the verdict rests on, where it is "differs".
@@ -73,6 +74,7 @@ class TwinJudgement:
     resolution: float = math.inf
     elements: list[TwinElement] = field(default_factory=list)
     reason: str = ""
+    compared: bool = True
     differing: int = 0
     judged: int = 0
     unjudged: int = 0

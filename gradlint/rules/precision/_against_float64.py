@@ -59,7 +59,7 @@ def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudg
         function = subject.first_order_map
         twin = function.twin() if function.twin is not None else None
         if twin is None:
-            return [], "the op does not take float64: judged by GL401's measurement"
+            return [], "no float64 to compare with: the op does not take it; see GL401"
         known = {
             found.index: found for found in compare(function, twin, seed=subject.seed, inputs=left)
         }
@@ -75,6 +75,8 @@ def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudg
         if verdict in (AGREES, ROUNDED)
     }
     found = [known[index] for index in left]
+    if not any(item.compared for item in found):
+        return [], f"no float64 to compare with: {found[0].reason}; see GL401"
     return [
         TwinJudgement(item.index, reason="its gradient in float64 could not be judged")
         if item.verdict == DIFFERS and item.index not in right
