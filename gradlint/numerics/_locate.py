@@ -8,13 +8,14 @@ slope of w = 1; weights that are zero outside of a set tell whether anything is 
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from gradlint.numerics._differences import CRITICAL, LADDER, estimate
+from gradlint.numerics._differences import CRITICAL, LADDER, LADDER_MORE, Step, estimate
 from gradlint.numerics._directions import move_scale, signs
 from gradlint.numerics._elements import Residuals
 from gradlint.numerics._pattern import (
@@ -45,6 +46,13 @@ DRAWS = 3
 #: A slope counts as an error beyond this many times its error bar where its size is used.
 CLEAR = 8.0
 
+#: Truncation of a part of the elements, or along other signs, in units of that of the whole
+#: (heuristic: either is a sum of random signs).
+BENT = 2.0
+
+#: Bars are those of one draw of signs; along another one slopes may be this much farther off.
+OTHER_DRAW = 3.0
+
 #: Share of the distance between two codes by which a ratio may miss one.
 NEAR = 0.2
 
@@ -53,6 +61,10 @@ TINY = 1e-10
 
 #: Elements of a regular set that are measured one by one, to see that it is wrong throughout.
 SAMPLED = 6
+
+#: Truncation of a single element's slope, as a share of it (heuristic: 2^-8 squared is 2e-5, and
+#: functions bend fifty times as much as they should at most).
+CURVED = 1e-3
 
 #: Where all of this many are wrong, no pattern of wrong ones is looked for: most elements are.
 DENSE = 8
@@ -117,37 +129,55 @@ class _Search:
     def start(self) -> bool:
         """Draw signs along which the error shows, and choose the step; False if it never does."""
         best = 0.0
+        ladder = LADDER[self.residuals.bits]
+        finer = [e for e in LADDER_MORE[self.residuals.bits] if e > ladder[-1]]
         for _ in range(DRAWS):
             drawn = self._draw()
-            began = time.perf_counter()
-            steps = [
-                found
-                for e in LADDER[self.residuals.bits]
-                if (found := self.residuals.step(drawn, 2.0**-e))
-            ]
-            each = (time.perf_counter() - began) / max(1, 2 * len(steps))
+            began, before = time.perf_counter(), self.residuals.calls
+            steps: list[list[Step]] = []
+            for exponents in (ladder, finer):
+                taken = [self.residuals.step(drawn, 2.0**-e) for e in exponents]
+                steps += [step for step in taken if step is not None]
+                best = self._settle(drawn, steps, best)
+                if best > CLEAR**2:
+                    break
+            each = (time.perf_counter() - began) / (self.residuals.calls - before)
             allowed = max(FEWEST_CALLS, int(MOST_SECONDS / max(each, 1e-9)))
             self.limit = min(self.limit, self.residuals.calls + allowed)
-            for place, taken in enumerate(steps):
-                totals, bars = [], []
-                for k, step in enumerate(taken):
-                    fitted = estimate([each_step[k] for each_step in steps], self.residuals.kappa)
-                    if fitted is None:
-                        break
-                    noise = CRITICAL * self.residuals.kappa * step.noise
-                    totals.append(step.residual)
-                    bars.append(2.0 * abs(step.residual - fitted.residual) + noise + fitted.bar)
-                if len(totals) < len(self.residuals):
-                    continue
-                clarity = max(
-                    abs(t) / b if b > 0.0 else 1e18 for t, b in zip(totals, bars, strict=True)
-                )
-                if clarity > best:
-                    best, self.base, self.h = clarity, drawn, steps[place][0].h
-                    self.total, self.bars = totals, bars
             if best > CLEAR**2:
                 break
         return best > 1.0
+
+    def _settle(self, drawn: torch.Tensor, steps: list[list[Step]], best: float) -> float:
+        """Take the step at which the error stands out most, if by more than ``best``; returns by
+        how much."""
+        sets = range(len(self.residuals))
+        fitted = [estimate([step[k] for step in steps], self.residuals.kappa) for k in sets]
+        for coarse, fine in itertools.pairwise(steps):
+            totals, bars = [], []
+            for k, found in enumerate(fitted):
+                if found is None:
+                    continue
+                # A sum may come out right by chance; the coarser one does not at the same time.
+                ratio = (fine[k].h / coarse[k].h) ** 2
+                bent = max(
+                    abs(fine[k].residual - found.residual),
+                    ratio * abs(coarse[k].residual - found.residual),
+                )
+                totals.append(fine[k].residual)
+                bars.append(
+                    found.bar + BENT * bent + CRITICAL * self.residuals.kappa * fine[k].noise
+                )
+            if len(totals) < len(fitted):
+                continue
+            clarity = max(
+                abs(total) / bar if bar > 0.0 else float("inf")
+                for total, bar in zip(totals, bars, strict=True)
+            )
+            if clarity > best:
+                best, self.base, self.h = clarity, drawn, fine[0].h
+                self.total, self.bars = totals, bars
+        return best
 
     def _draw(self) -> torch.Tensor:
         x = self.residuals.value
@@ -168,16 +198,34 @@ class _Search:
             raise _Spent
         return [step.residual for step in found]
 
-    def nil(self, slopes: Sequence[float]) -> bool:
+    def wrong_alone(self, element: int) -> bool:
+        """Whether one element is wrong. Its own slope is what truncation is a share of: the bars
+        of the whole tensor would hide it."""
+        if self.residuals.calls >= self.limit:
+            raise _Spent
+        weight = torch.zeros(self.shape, dtype=torch.float64, device=self.base.device)
+        weight.view(-1)[element] = 1.0
+        u = self.residuals.function.projected(self.residuals.index, self.base * weight)
+        found = self.residuals.step(u, self.h)
+        if found is None:
+            raise _Spent
+        return any(
+            abs(step.residual)
+            > CRITICAL * self.residuals.kappa * step.noise
+            + CURVED * max(abs(step.slope), abs(step.slope - step.residual))
+            for step in found
+        )
+
+    def nil(self, slopes: Sequence[float], slack: float = 1.0) -> bool:
         """Whether nothing is wrong as far as these slopes tell."""
-        return all(abs(s) <= bar for s, bar in zip(slopes, self.bars, strict=True))
+        return all(abs(s) <= slack * bar for s, bar in zip(slopes, self.bars, strict=True))
 
     def all_right_outside(self, mask: torch.Tensor) -> bool:
         """Whether nothing outside of ``mask`` is wrong, under two draws of signs."""
         outside = ~mask
         if not self.nil(self.slopes(outside)):
             return False
-        return self.nil(self.slopes(outside, self._draw()))
+        return self.nil(self.slopes(outside, self._draw()), OTHER_DRAW)
 
     # -- the search ----------------------------------------------------------------------------
 
@@ -274,7 +322,7 @@ class _Search:
             if digit is None:
                 continue
             others = along_axis(classes != digit, axis, rank) & inside
-            if self.nil(self.slopes(others)) and self.nil(self.slopes(others, self._draw())):
+            if self.all_right_outside(~others):
                 best = range(digit, size, period)
         return best
 
@@ -329,18 +377,19 @@ class _Search:
 
     def _dense(self, inside: torch.Tensor, found: Located) -> bool:
         """Whether a sample of the elements ``inside`` is wrong throughout."""
-        wrong, right, _ = self._sample(inside, DENSE, found)
-        return right == 0 and wrong == DENSE
+        wrong, right, blank = self._sample(inside, DENSE, found)
+        return right == 0 and wrong > blank
 
     def _sample(self, mask: torch.Tensor, size: int, found: Located) -> tuple[int, int, int]:
         """How many of ``size`` random elements of ``mask`` are wrong, right, or zero throughout
         and so right anyway."""
         positions = torch.nonzero(mask.flatten()).flatten()
-        order = torch.randperm(len(positions), generator=self.generator)[:size]
+        drawn = torch.randint(0, len(positions), (size,), generator=self.generator).tolist()
+        # The two ends are in: what is wrong from somewhere on, or up to somewhere, shows.
+        order = sorted({0, len(positions) - 1, *drawn[: size - 2]})
         wrong, right, blank = [], [], 0
         for element in positions[order].tolist():
-            slopes = self.slopes(self._single(element))
-            if not self.nil(slopes):
+            if self.wrong_alone(element):
                 wrong.append(element)
             elif all(float(g.reshape(-1)[element].abs()) == 0.0 for g in self.residuals.claimed):
                 blank += 1  # nothing is claimed and nothing is wrong: a zero of the derivative
@@ -349,11 +398,6 @@ class _Search:
         found.elements = sorted({*found.elements, *wrong})
         found.right = sorted({*found.right, *right})
         return len(wrong), len(right), blank
-
-    def _single(self, element: int) -> torch.Tensor:
-        weight = torch.zeros(self.shape, dtype=torch.float64)
-        weight.view(-1)[element] = 1.0
-        return weight
 
     def _scattered(self, region: torch.Tensor, found: Located) -> None:
         """Single wrong elements in ``region``, by bisection; one half is measured, the other is

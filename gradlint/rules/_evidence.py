@@ -38,7 +38,7 @@ MOST_SECONDS = 3.0
 CHECKED = 8
 
 #: Wrong and right elements measured where the wrong ones were searched for.
-MEASURED_WRONG, MEASURED_RIGHT = 6, 4
+MEASURED_WRONG, MEASURED_RIGHT = 4, 2
 
 #: Draws of small tensors that serve as evidence, and of large ones, of which each holds memory.
 DRAWS, DRAWS_LARGE = 8, 3
@@ -75,7 +75,12 @@ def mismatch(
     judged = decision.judgement.inputs[place]
     source, position = decision.behind(place)
     item = source.judgement.inputs[position]
-    case = _Case(source.function, source, item, names, seed)
+    right = [
+        other.index
+        for verdict, other in zip(decision.verdicts, decision.judgement.inputs, strict=True)
+        if verdict == AGREES
+    ]
+    case = _Case(source.function, source, item, names, seed, right)
     worst = judged.worst
     numbers: dict[str, Any] = {
         "directions": len(judged.pairs),
@@ -99,14 +104,11 @@ class _Case:
         item: InputJudgement,
         names: list[str],
         seed: int,
+        right: Sequence[int],
     ) -> None:
         self.function, self.item, self.names, self.seed = function, item, names, seed
         self.value = function.values[item.index]
-        self.right = [
-            other.index
-            for verdict, other in zip(decision.verdicts, decision.judgement.inputs, strict=True)
-            if verdict == AGREES
-        ]
+        self.right = right
         self.evidence = [
             self._evidence(probe, pair) for probe, pair in _draws(function, decision, item)
         ]
@@ -142,7 +144,8 @@ class _Case:
             else:
                 found = locate(self.residuals, seed=self.seed)
                 wrong = found.elements[:MEASURED_WRONG]
-                right = found.right[:MEASURED_RIGHT] or self._sample(MEASURED_RIGHT)
+                others = 1 if found.complete else MEASURED_RIGHT
+                right = found.right[:others] or self._sample(others)
                 self._measure(sorted({*wrong, *right}))
         cause = diagnose(self.evidence, response=answered, pattern=found.pattern, right=self.right)
         if cause is None:
