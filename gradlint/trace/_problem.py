@@ -102,6 +102,7 @@ class Problem:
         self.mode_changes: list[str] = []
         self.preserve_state = False
         self._copy_leaves = False
+        self._origins: list[torch.Tensor] = []
         self._slots: dict[int, int] = {}
         self.inputs: list[Input] = []
         self._parameters: list[str] = []
@@ -299,10 +300,17 @@ class Problem:
         requires_grad: Sequence[bool] | None = None,
     ) -> list[torch.Tensor]:
         flags = requires_grad or [grad] * len(values)
+        self._origins = list(values)
         return [
             self._as_passed(k, value.detach().clone()).requires_grad_(flag)
             for k, (value, flag) in enumerate(zip(values, flags, strict=True))
         ]
+
+    def _put_back(self, leaves: list[torch.Tensor]) -> None:
+        """Undo what an in-place op did to ``leaves`` before PyTorch refused them."""
+        for leaf, origin in zip(leaves, self._origins, strict=False):
+            if leaf.layout == torch.strided and leaf.shape == origin.shape:
+                leaf.data.copy_(origin)
 
     def _as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:
         """What the op gets for input ``position`` at ``value``."""
@@ -322,6 +330,7 @@ class Problem:
                         raise
                     # An in-place op refuses leaves; it takes copies that are no leaves.
                     self._copy_leaves = True
+                    self._put_back(leaves)
                     returned = self._invoke(leaves)
             except Exception as error:
                 if len(self.raised) < MOST_TOLD:
