@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -63,9 +64,7 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
                 f"the gradient of `{name}` is right if nothing comes back from `{output}`, whose "
                 "grad_output is ignored: it agrees",
                 f"add the share of the grad_output of `{output}` to the gradient of `{name}`",
-                lambda vs, p=place: [
-                    torch.zeros_like(v) if k == p else v for k, v in enumerate(vs)
-                ],
+                partial(_without, place),
             )
         if len(shapes) > 2:
             for place, output in enumerate(outputs):
@@ -73,9 +72,7 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
                     "ignores-one-grad-output",
                     f"the gradient of `{name}` uses the grad_output of `{output}` alone: it agrees",
                     f"add the shares of the other grad_outputs to the gradient of `{name}`",
-                    lambda vs, p=place: [
-                        v if k == p else torch.zeros_like(v) for k, v in enumerate(vs)
-                    ],
+                    partial(_alone, place),
                 )
         return
     shape = shapes[0]
@@ -89,14 +86,14 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
                     f"the gradient of `{name}` is not summed over axis {axis} of the output: it is "
                     f"that of the {words} slice and agrees",
                     f"sum over axis {axis} of grad_output: return (…).sum({axis}) for `{name}`",
-                    lambda vs, a=axis, n=number: [_slice_alone(vs[0], a, n)],
+                    partial(_slice_alone, axis, number),
                 )
         yield _Altered(
             "flipped-axis",
             f"grad_output is read from last to first along axis {axis}: so read, the gradient of "
             f"`{name}` agrees",
             f"do not flip grad_output along axis {axis}",
-            lambda vs, a=axis: [vs[0].flip(a)],
+            partial(_flip, axis),
         )
         for shift in (1, -1) if size > 2 else ():
             yield _Altered(
@@ -104,7 +101,7 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
                 f"grad_output is read rolled by {shift} along axis {axis}: so read, the gradient "
                 f"of `{name}` agrees",
                 f"do not shift grad_output along axis {axis}",
-                lambda vs, a=axis, s=shift: [vs[0].roll(s, a)],
+                partial(_roll, shift, axis),
             )
     for a, b in itertools.combinations(range(len(shape)), 2):
         if shape[a] == shape[b] > 1:
@@ -113,7 +110,7 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
                 f"grad_output is read with its axes {a} and {b} exchanged: so read, the gradient "
                 f"of `{name}` agrees",
                 f"use grad_output as it is, not transposed, for `{name}`",
-                lambda vs, i=a, j=b: [vs[0].transpose(i, j)],
+                partial(_exchange, a, b),
             )
 
 
@@ -222,10 +219,30 @@ def _reduced_fit(
     return Fit(worst, count) if count > 1 else None
 
 
-def _slice_alone(v: torch.Tensor, axis: int, number: int) -> torch.Tensor:
-    kept = torch.zeros_like(v)
-    kept.select(axis, number).copy_(v.select(axis, number))
-    return kept
+def _without(place: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [torch.zeros_like(v) if k == place else v for k, v in enumerate(vs)]
+
+
+def _alone(place: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [v if k == place else torch.zeros_like(v) for k, v in enumerate(vs)]
+
+
+def _slice_alone(axis: int, number: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    kept = torch.zeros_like(vs[0])
+    kept.select(axis, number).copy_(vs[0].select(axis, number))
+    return [kept]
+
+
+def _flip(axis: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [vs[0].flip(axis)]
+
+
+def _roll(shift: int, axis: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [vs[0].roll(shift, axis)]
+
+
+def _exchange(a: int, b: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [vs[0].transpose(a, b)]
 
 
 def _axes(axes: Sequence[int]) -> str:

@@ -54,7 +54,9 @@ def worded(pattern: Pattern, name: str, count: int | None = None) -> Cause | Non
     shape, picks = pattern.shape, pattern.picks
     if pattern.kind == PRODUCT and all(pick is None for pick in picks):
         return None
-    single = all(size == 1 or _index(pick) is not None for pick, size in zip(picks, shape))
+    single = all(
+        size == 1 or _index(pick) is not None for pick, size in zip(picks, shape, strict=True)
+    )
     if (single and pattern.kind == PRODUCT) or count == 1:
         where = [_index(pick) or 0 for pick in picks]
         return Cause(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 
@@ -82,14 +84,14 @@ def reordered_axes(shape: Sequence[int], name: str) -> Iterator[Hypothesis]:
     else:
         orders = [_exchanged(rank, a, b) for a, b in itertools.combinations(range(rank), 2)]
     orders.sort(key=lambda order: (_moved(order), order != _exchanged(rank, rank - 2, rank - 1)))
-    probe = torch.arange(_numel(shape)).reshape(tuple(shape))
+    probe = torch.arange(math.prod(shape)).reshape(tuple(shape))
     known = [probe]
     for order in orders:
         inverse = tuple(sorted(range(rank), key=lambda place: order[place]))
         sizes = tuple(shape[axis] for axis in order)
         for read in (
-            lambda g, s=sizes, i=inverse: g.reshape(s).permute(i),
-            lambda g, o=order: g.permute(o).reshape(tuple(shape)),
+            partial(_reread, sizes, inverse),
+            partial(_rewritten, order, tuple(shape)),
         ):
             tried = read(probe)
             if tried.shape != probe.shape or any(torch.equal(tried, other) for other in known):
@@ -98,7 +100,9 @@ def reordered_axes(shape: Sequence[int], name: str) -> Iterator[Hypothesis]:
             yield _reordered(order, read, name)
 
 
-def _reordered(order: tuple[int, ...], read: object, name: str) -> Hypothesis:
+def _reordered(
+    order: tuple[int, ...], read: Callable[[torch.Tensor], torch.Tensor], name: str
+) -> Hypothesis:
     rank = len(order)
     moved = [axis for axis in range(rank) if order[axis] != axis]
     if len(moved) == 2:
@@ -108,14 +112,14 @@ def _reordered(order: tuple[int, ...], read: object, name: str) -> Hypothesis:
             "transposed",
             f"taken as {how} it agrees",
             f"return ({{expression}}){how} for `{name}`",
-            lambda item: read(item.own),  # type: ignore[operator]
+            lambda item: read(item.own),
         )
     axes = ", ".join(str(axis) for axis in order)
     return Hypothesis(
         "permuted-axis",
         f"with its axes in the order ({axes}) it agrees",
         f"return ({{expression}}).permute({axes}) for `{name}`",
-        lambda item: read(item.own),  # type: ignore[operator]
+        lambda item: read(item.own),
     )
 
 
@@ -134,7 +138,7 @@ def flipped(shape: Sequence[int], name: str) -> Iterator[Hypothesis]:
             "flipped-axis",
             f"read from last to first along {words} it agrees",
             f"return ({{expression}}).flip({inside}) for `{name}`",
-            lambda item, dims=chosen: item.own.flip(dims),
+            partial(_flip, chosen),
         )
 
 
@@ -163,7 +167,7 @@ def rolled(first: Evidence, name: str) -> Iterator[Hypothesis]:
                 "permuted-axis",
                 f"rolled by {shown} along axis {axis} it agrees",
                 f"return ({{expression}}).roll({shown}, {axis}) for `{name}`",
-                lambda item, by=shift, dim=axis: item.own.roll(by, dim),
+                partial(_roll, shift, axis),
             )
 
 
@@ -188,7 +192,7 @@ def rearranged(first: Evidence, name: str) -> Iterator[Hypothesis]:
             f"with the slices of axis {axis} in another order ({_brief(listed)}) it agrees",
             f"put the gradient of `{name}` back into the order of axis {axis}: index it with the "
             "inverse of the permutation that forward applies",
-            lambda item, o=order, dim=axis: item.own.index_select(dim, o.to(item.own.device)),
+            partial(_select, order, axis),
         )
 
 
@@ -215,8 +219,8 @@ def _factor_conjugated(item: Evidence) -> torch.Tensor | None:
                 return found
     if item.pull is None or not any(v.is_complex() for v in item.cotangents):
         return None
-    found = item.pull([v.conj().resolve_conj() for v in item.cotangents])
-    return None if found is None else found.conj()
+    pulled = item.pull([v.conj().resolve_conj() for v in item.cotangents])
+    return None if pulled is None else pulled.conj()
 
 
 def swapped(first: Evidence, name: str) -> Iterator[Hypothesis]:
@@ -229,8 +233,32 @@ def swapped(first: Evidence, name: str) -> Iterator[Hypothesis]:
             f"what is returned for `{other_name}` is the gradient of `{name}`",
             f"return the gradients in the order of forward's arguments: exchange those of "
             f"`{name}` and `{other_name}`",
-            lambda item, o=other: item.claimed[o],
+            partial(_claimed, other),
         )
+
+
+def _flip(axes: tuple[int, ...], item: Evidence) -> torch.Tensor:
+    return item.own.flip(axes)
+
+
+def _roll(shift: int, axis: int, item: Evidence) -> torch.Tensor:
+    return item.own.roll(shift, axis)
+
+
+def _select(order: torch.Tensor, axis: int, item: Evidence) -> torch.Tensor:
+    return item.own.index_select(axis, order.to(item.own.device))
+
+
+def _claimed(other: int, item: Evidence) -> torch.Tensor:
+    return item.claimed[other]
+
+
+def _reread(sizes: tuple[int, ...], order: tuple[int, ...], g: torch.Tensor) -> torch.Tensor:
+    return g.reshape(sizes).permute(order)
+
+
+def _rewritten(order: tuple[int, ...], shape: tuple[int, ...], g: torch.Tensor) -> torch.Tensor:
+    return g.permute(order).reshape(shape)
 
 
 def _exchanged(rank: int, a: int, b: int) -> tuple[int, ...]:
@@ -241,13 +269,6 @@ def _exchanged(rank: int, a: int, b: int) -> tuple[int, ...]:
 
 def _moved(order: tuple[int, ...]) -> int:
     return sum(place != axis for place, axis in enumerate(order))
-
-
-def _numel(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def _is_cyclic(order: Sequence[int]) -> bool:

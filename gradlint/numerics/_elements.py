@@ -164,8 +164,8 @@ def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elemen
             u = torch.zeros(x.shape, dtype=wide, device=x.device)
             u.view(-1)[element] = torch.tensor(unit * size, dtype=wide)
             u = residuals.function.projected(residuals.index, u)
-            steps = [found for e in exponents if (found := residuals.step(u, 2.0**-e))]
-            moved = [_realised(x, u, element, found[0].h) for found in steps]
+            steps = [taken for e in exponents if (taken := residuals.step(u, 2.0**-e))]
+            moved = [_realised(x, u, element, taken[0].h) for taken in steps]
             for k in range(len(residuals)):
                 found = estimate(
                     [_alone(each[k], share) for each, share in zip(steps, moved, strict=True)],

@@ -130,9 +130,9 @@ def faults(operator: Operator, inputs: Sequence[torch.Tensor], seed: int) -> Ite
     if len(shape) > 1:
         yield Fault("transposed", ".mT", own(lambda g: g.mT.reshape(g.shape)))
     others = [k for k, x in enumerate(inputs) if k != at and x.shape == inputs[at].shape]
-    for other in others[:1]:
-        yield Fault("swapped", "both", lambda right, vs: right(vs)[other], other)
-        yield Fault("swapped", "one", lambda right, vs: right(vs)[other])
+    if others:
+        yield Fault("swapped", "both", lambda right, vs: right(vs)[others[0]], others[0])
+        yield Fault("swapped", "one", lambda right, vs: right(vs)[others[0]])
     long = [axis for axis, size in enumerate(shape) if size > 2]
     axis = long[draw(len(long))] if long else 0
     if long:
