@@ -9,19 +9,21 @@ copies, so an op that writes to its inputs can't spoil a later measurement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradlint.diagnosis._engine_errors import error_line
+from gradlint.diagnosis._engine_errors import error_line, error_text
 from gradlint.inputs import map_tensors
-from gradlint.numerics._products import dense
+from gradlint.trace._binding import Binding
 from gradlint.trace._phase import phase
 from gradlint.trace._random import OwnGenerators, common_random_numbers, generator_states
-from gradlint.trace._sparse import Pattern, is_sparse
+from gradlint.trace._terms import Input as Input
+from gradlint.trace._terms import OpRaised as OpRaised
+from gradlint.trace._terms import Output as Output
+from gradlint.trace._terms import outputs_in
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
@@ -33,41 +35,6 @@ _LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 
 #: Exceptions and changes of outputs that a problem keeps to tell of.
 MOST_TOLD = 4
-
-
-class OpRaised(Exception):
-    """The op raised. ``phase`` is "forward" or "backward", ``error`` what it raised."""
-
-    def __init__(self, phase: str, error: BaseException) -> None:
-        super().__init__(f"{phase} raised {type(error).__name__}")
-        self.phase = phase
-        self.error = error
-
-
-@dataclass(frozen=True)
-class Input:
-    """A differentiable input. ``position``: index into forward's positional arguments, or None
-    for module parameters, keyword arguments and tensors inside containers. ``value``: of a sparse
-    tensor, its stored values, in the order in which it stores them."""
-
-    name: str
-    value: torch.Tensor
-    position: int | None = None
-
-
-@dataclass(frozen=True)
-class Output:
-    """A tensor that forward returned: ``output``, ``output[1]`` or ``output['loss']``."""
-
-    name: str
-    value: torch.Tensor
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether it is floating or complex and connected to the graph."""
-        return self.value.requires_grad and (
-            self.value.is_floating_point() or self.value.is_complex()
-        )
 
 
 class Problem:
@@ -103,12 +70,7 @@ class Problem:
         self.preserve_state = False
         self._copy_leaves = False
         self._origins: list[torch.Tensor] = []
-        self._slots: dict[int, int] = {}
-        self.inputs: list[Input] = []
-        self._parameters: list[str] = []
-        self._buffers: dict[str, torch.Tensor] = {}
-        self._patterns: dict[int, Pattern] = {}
-        self._collect_inputs()
+        self._binding = Binding(op, sample)
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
         )
@@ -123,21 +85,20 @@ class Problem:
         found = Problem(self.op, self.sample.converted(torch.float64, device), seed=self.seed)
         found.preserve_state = self.preserve_state
         # Values of a module's own were rounded to the low dtype; the twin starts from those.
-        found.inputs = [
-            replace(twin, value=item.value.to(twin.value.dtype))
-            for twin, item in zip(found.inputs, self.inputs, strict=True)
-        ]
-        found._buffers = {
-            name: value.to(found._buffers[name].dtype) for name, value in self._buffers.items()
-        }
+        found._binding.take_values(self._binding)
         return found
 
     # -- the op as a function of its differentiable inputs ------------------------------------
 
     @property
+    def inputs(self) -> list[Input]:
+        """The differentiable inputs: tensors of the sample, then parameters of a module."""
+        return self._binding.inputs
+
+    @property
     def parameters(self) -> list[Input]:
         """The differentiable inputs that are parameters of a module."""
-        return self.inputs[len(self.inputs) - len(self._parameters) :]
+        return self.inputs[len(self.inputs) - len(self._binding.parameters) :]
 
     def values(self) -> list[torch.Tensor]:
         """The sample's own values of the differentiable inputs, detached."""
@@ -165,7 +126,7 @@ class Problem:
     def connect(self, leaves: Sequence[torch.Tensor]) -> list[Output]:
         """Outputs connected to the caller's own ``leaves`` by a graph."""
         with torch.enable_grad():
-            return self._call([self._as_passed(k, leaf) for k, leaf in enumerate(leaves)])
+            return self._call([self._binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)])
 
     def pull(
         self,
@@ -208,11 +169,7 @@ class Problem:
                 )
             except Exception as error:
                 raise OpRaised("backward", error) from error
-        # Gradients of cotangents may follow those of the inputs.
-        return [
-            self._patterns[k].picked(grad) if grad is not None and k in self._patterns else grad
-            for k, grad in enumerate(found)
-        ]
+        return [self._binding.picked(k, grad) for k, grad in enumerate(found)]
 
     def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
         """``torch.autograd.backward`` with ones: every node of the graph runs.
@@ -222,7 +179,7 @@ class Problem:
         Raises:
             OpRaised: when one of them raises.
         """
-        if not all(pattern.accumulates for pattern in self._patterns.values()):
+        if not all(pattern.accumulates for pattern in self._binding.patterns.values()):
             return
         self.backward_calls += 1
         with phase("backward"):
@@ -243,14 +200,14 @@ class Problem:
         )
         with torch.no_grad(), common_random_numbers(self.seed):
             try:
-                return list(self._outputs("output", function(*args, **kwargs)))
+                return list(outputs_in("output", function(*args, **kwargs), []))
             except Exception as error:
                 raise OpRaised("reference", error) from error
 
     @property
     def has_sparse_inputs(self) -> bool:
         """Whether a differentiable input is sparse: ``values`` hold what it stores."""
-        return bool(self._patterns)
+        return bool(self._binding.patterns)
 
     # -- inner workings ------------------------------------------------------------------------
 
@@ -261,38 +218,6 @@ class Problem:
 
         return preserved_state()
 
-    def _collect_inputs(self) -> None:
-        positions = {
-            id(value): index
-            for index, value in enumerate(self.sample.args)
-            if isinstance(value, torch.Tensor)
-        }
-        for name, tensor in self.sample.named_tensors(self.op.signature):
-            if id(tensor) in self._slots or not tensor.requires_grad:
-                continue
-            value = tensor.detach()
-            if is_sparse(value):
-                pattern = self._patterns[len(self.inputs)] = Pattern(value)
-                value = pattern.values
-            self._slots[id(tensor)] = len(self.inputs)
-            self.inputs.append(Input(name, value, positions.get(id(tensor))))
-        module = self.op.module
-        if module is None:
-            return
-        like = next(
-            (t for _, t in self.sample.named_tensors(self.op.signature) if t.is_floating_point()),
-            None,
-        )
-        for name, parameter in module.named_parameters():
-            value = _like(parameter.detach(), like)
-            if parameter.requires_grad:
-                self._parameters.append(name)
-                self.inputs.append(Input(name, value))
-            else:
-                self._buffers[name] = value
-        for name, buffer in module.named_buffers():
-            self._buffers[name] = _like(buffer.detach(), like)
-
     def _leaves(
         self,
         values: Sequence[torch.Tensor],
@@ -302,7 +227,7 @@ class Problem:
         flags = requires_grad or [grad] * len(values)
         self._origins = list(values)
         return [
-            self._as_passed(k, value.detach().clone()).requires_grad_(flag)
+            self._binding.as_passed(k, value.detach().clone()).requires_grad_(flag)
             for k, (value, flag) in enumerate(zip(values, flags, strict=True))
         ]
 
@@ -312,87 +237,44 @@ class Problem:
             if leaf.layout == torch.strided and leaf.shape == origin.shape:
                 leaf.data.copy_(origin)
 
-    def _as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:
-        """What the op gets for input ``position`` at ``value``."""
-        pattern = self._patterns.get(position)
-        return value if pattern is None else pattern.filled(value)
-
     def _call(self, leaves: list[torch.Tensor]) -> list[Output]:
         self.forward_calls += 1
-        self.own_generators.reset()
-        with phase("forward"), self._around(), common_random_numbers(self.seed):
-            try:
-                try:
-                    returned = self._invoke(leaves)
-                except RuntimeError as error:
-                    text = str(error)
-                    if self._copy_leaves or not all(part in text for part in _LEAF_IN_PLACE):
-                        raise
-                    # An in-place op refuses leaves; it takes copies that are no leaves.
-                    self._copy_leaves = True
-                    self._put_back(leaves)
-                    returned = self._invoke(leaves)
-            except Exception as error:
+        try:
+            returned = self._invoke(leaves)
+        except OpRaised as raised:
+            text = error_text(raised.error) if isinstance(raised.error, RuntimeError) else ""
+            if self._copy_leaves or not all(part in text for part in _LEAF_IN_PLACE):
                 if len(self.raised) < MOST_TOLD:
-                    self.raised.append(error_line(error))
-                raise OpRaised("forward", error) from error
+                    self.raised.append(error_line(raised.error))
+                raise
+            # An in-place op refuses leaves; it takes copies that are no leaves.
+            self._copy_leaves = True
+            self._put_back(leaves)
+            returned = self._invoke(leaves)
         self.non_tensor_outputs = []
-        outputs = list(self._outputs("output", returned))
+        outputs = list(outputs_in("output", returned, self.non_tensor_outputs))
         self._compare_kinds(outputs)
         return outputs
 
     def _compare_kinds(self, outputs: list[Output]) -> None:
-        kinds = [
-            (item.name, f"{str(item.value.dtype).removeprefix('torch.')}{list(item.value.shape)}")
-            for item in outputs
-            if not item.value.is_nested
-        ]
+        kinds = [(item.name, item.kind) for item in outputs]
         self._kinds = self._kinds or kinds
         for (name, before), (_, now) in zip(self._kinds, kinds, strict=False):
             if before != now and len(self.changed_outputs) < MOST_TOLD:
                 self.changed_outputs.append(f"{name}: {before} and {now}")
 
     def _invoke(self, leaves: list[torch.Tensor]) -> Any:
-        passed = [leaf.clone() for leaf in leaves] if self._copy_leaves else leaves
-
-        def place(tensor: torch.Tensor) -> torch.Tensor:
-            slot = self._slots.get(id(tensor))
-            return tensor.detach().clone() if slot is None else passed[slot]
-
-        args, kwargs = map_tensors((self.sample.args, self.sample.kwargs), place)
-        mode = torch.is_grad_enabled()
-        try:
-            return self._invoke_on(args, kwargs, passed)
-        finally:
-            if torch.is_grad_enabled() != mode and not self.mode_changes:
-                self.mode_changes.append(f"grad mode: {mode} → {not mode}")
-
-    def _invoke_on(self, args: Any, kwargs: Any, passed: list[torch.Tensor]) -> Any:
-        if self.op.module is None:
-            return self.op.call(*args, **kwargs)
-        count = len(self._parameters)
-        state = dict(zip(self._parameters, passed[len(passed) - count :], strict=True))
-        state.update({name: value.clone() for name, value in self._buffers.items()})
-        return torch.func.functional_call(self.op.module, state, args, kwargs)
-
-    def _outputs(self, name: str, value: Any) -> Iterator[Output]:
-        if isinstance(value, torch.Tensor):
-            yield Output(name, dense(value))
-        elif isinstance(value, (list, tuple)):
-            for index, part in enumerate(value):
-                yield from self._outputs(f"{name}[{index}]", part)
-        elif isinstance(value, dict):
-            for key, part in value.items():
-                yield from self._outputs(f"{name}[{key!r}]", part)
-        elif value is not None:
-            self.non_tensor_outputs.append(f"{name}: {type(value).__name__}")
-
-
-def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
-    if like is None:
-        return tensor
-    wanted = like.dtype if tensor.is_floating_point() else tensor.dtype
-    return tensor.to(device=like.device, dtype=wanted)
+        self.own_generators.reset()
+        with phase("forward"), self._around(), common_random_numbers(self.seed):
+            passed = [leaf.clone() for leaf in leaves] if self._copy_leaves else leaves
+            mode = torch.is_grad_enabled()
+            try:
+                return self._binding.call(passed)
+            except Exception as error:
+                raise OpRaised("forward", error) from error
+            finally:
+                if torch.is_grad_enabled() != mode and not self.mode_changes:
+                    self.mode_changes.append(f"grad mode: {mode} → {not mode}")
 
 
 def draws_random_numbers(problem: Problem) -> bool:

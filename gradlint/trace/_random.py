@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -101,14 +102,15 @@ def _reachable(roots: Iterable[Any]) -> Iterator[Any]:
             continue
         seen.add(id(item))
         yield item
-        waiting += _parts(item)
+        with suppress(Exception):  # objects of the user's may refuse to be looked into
+            waiting += _parts(item)
 
 
 def _parts(item: Any) -> list[Any]:
     if isinstance(item, (list, tuple, set, frozenset)):
-        return list(item)
+        return list(islice(item, MOST_LOOKED_THROUGH))
     if isinstance(item, dict):
-        return list(item.values())
+        return list(islice(item.values(), MOST_LOOKED_THROUGH))
     if isinstance(item, FunctionType):
         return _parts_of_function(item)
     if isinstance(item, MethodType):
