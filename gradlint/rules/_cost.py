@@ -25,7 +25,7 @@ BESIDE, BESIDE_INPUT = 6, 4
 
 #: Kinks at the sample are judged again beside them: this many judgements in all, and this many
 #: evaluations of an input to find them, at most (``_decide``, ``_smooth``).
-JUDGEMENTS, LOOKS = 4, 120
+JUDGEMENTS, LOOKS = 3, 48
 
 #: Calls of the rules that only look at the run itself, and at most of the others an output.
 FIXED, MOST_EACH_OUTPUT = 6, 24

@@ -232,7 +232,9 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
             pairs=judged[0] if judged else None,
             pairs_usual=judged[1] if judged else None,
             inputs=input_powers(subject, rule.code),
-            help=next_step(subject, rule.code) if outcome.verdict == "inconclusive" else "",
+            help=next_step(subject, rule.code, outcome.note)
+            if outcome.verdict == "inconclusive"
+            else "",
         ),
     )
     for finding in outcome.findings:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import torch
-
 from gradlint.numerics._directions import KINDS
-from gradlint.numerics._judge import DIFFERS, UNSURE
-from gradlint.numerics._map import Map
 from gradlint.report import Prediction
 from gradlint.rules._cost import (
     Calls,
@@ -22,22 +18,25 @@ from gradlint.rules._cost import (
     second_order_calls,
     torch_calls,
 )
-from gradlint.trace._problem import OpRaised, Problem
+from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
-    from gradlint.numerics._decide import Decision
     from gradlint.rules._rule import Rule
     from gradlint.rules._subject import Subject
 
 #: Kinds of direction of second order: without "gaussian", a call there costs twice as much.
 SECOND_KINDS = KINDS[:3]
 
+#: The one kind where there is one: "aligned" would not move an element whose gradient is wrongly
+#: zero.
+LONE = ("signs",)
+
 #: First calls include start-up; from this many seconds on they are timed again.
 SLOW_S = 5e-3
 
-#: A check may take this share of ``--timeout``, where fewer pairs can bring it there (heuristic: a
-#: disagreement costs as much again to confirm, and then to locate).
-SHARE_OF_TIMEOUT = 1.0 / 3.0
+#: A check that passes may take this share of ``--timeout``, where fewer pairs can bring it there
+#: (heuristic: a disagreement costs as much again to confirm, and then to locate).
+SHARE_OF_TIMEOUT = 0.25
 
 _CallsOf = Callable[..., Calls]
 
@@ -51,6 +50,7 @@ class Plan:
             where not even one is affordable.
         torch: whether torch's own verdicts are affordable.
         budget: ``--max-calls``, or None.
+        timeout: ``--timeout``, in seconds, or None.
         reserved: calls of the budget that first order leaves to second order.
         reason: why there are fewer pairs than usual; empty where there are not.
         predictions: what the rules will take, by family.
@@ -60,6 +60,7 @@ class Plan:
     second: tuple[str, ...] = SECOND_KINDS
     torch: bool = True
     budget: int | None = None
+    timeout: float | None = None
     reserved: int = 0
     reason: str = ""
     predictions: list[Prediction] = field(default_factory=list)
@@ -92,7 +93,7 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         rules: those selected.
     """
     settings = subject.settings
-    plan = Plan(budget=settings.max_calls)
+    plan = Plan(budget=settings.max_calls, timeout=settings.timeout)
     run = subject.run
     if run.error is not None or run.gradients is None:
         return plan
@@ -104,12 +105,9 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         return calls.forward * forward_s + calls.backward * backward_s
 
     longest = settings.timeout * SHARE_OF_TIMEOUT
-    plan.first = (
-        _most(KINDS, first_order_calls, shape, lambda c: seconds(c) <= longest) or KINDS[:1]
-    )
+    plan.first = _most(KINDS, first_order_calls, shape, lambda c: seconds(c) <= longest) or LONE
     plan.second = (
-        _most(SECOND_KINDS, second_order_calls, shape, lambda c: seconds(c) <= longest)
-        or SECOND_KINDS[:1]
+        _most(SECOND_KINDS, second_order_calls, shape, lambda c: seconds(c) <= longest) or LONE
     )
     if (plan.first, plan.second) != (KINDS, SECOND_KINDS):
         plan.reason = (
@@ -148,11 +146,11 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
 def _most(
     kinds: tuple[str, ...], calls_of: _CallsOf, shape: Shape, fits: Callable[[Calls], bool]
 ) -> tuple[str, ...]:
-    """As many of ``kinds`` as fit, the most telling first."""
-    for count in range(len(kinds), 0, -1):
+    """As many of ``kinds`` as fit, the most telling first; one alone is :data:`LONE`."""
+    for count in range(len(kinds), 1, -1):
         if fits(calls_of(count, shape, most=False)):
             return kinds[:count]
-    return ()
+    return LONE if kinds and fits(calls_of(1, shape, most=False)) else ()
 
 
 def _fit(plan: Plan, budget: int, shape: Shape, second: bool) -> None:
@@ -184,76 +182,7 @@ def _timed(subject: Subject) -> tuple[float, float]:
         forward_s = time.perf_counter() - started
         chosen = [item for item in outputs if item.differentiable]
         if chosen:
-            problem.backward(chosen, leaves, [torch.ones_like(item.value) for item in chosen])
+            problem.backward(chosen, leaves, [item.value.detach() for item in chosen])
     except OpRaised:
         return half, half
     return forward_s, time.perf_counter() - started - forward_s
-
-
-class Allowance:
-    """Refuses evaluations of a function beyond a number of calls.
-
-    Args:
-        problem: counts the calls; those of a float64 twin are counted here.
-        most: calls, forward and backward together.
-    """
-
-    def __init__(self, problem: Problem, most: int) -> None:
-        self.problem, self.most = problem, most
-        self.refused = False
-        self.active = True
-        self._twins = 0
-
-    def over(self, function: Map) -> Map:
-        """``function``, whose evaluations are refused (as if it raised) beyond the budget."""
-
-        def twin() -> Map | None:
-            found = function.twin() if function.twin is not None else None
-            return None if found is None else self._counted(found)
-
-        bounded = self._bounded(function)
-        return bounded if function.twin is None else replace(bounded, twin=twin)
-
-    def _bounded(self, function: Map) -> Map:
-        def evaluate(values: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
-            spent = self.problem.forward_calls + self.problem.backward_calls + self._twins
-            if self.active and spent >= self.most:
-                self.refused = True
-                return None
-            return function.evaluate(values)
-
-        return replace(function, evaluate=evaluate)
-
-    def _counted(self, function: Map) -> Map:
-        def evaluate(values: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
-            self._twins += 1
-            return function.evaluate(values)
-
-        return self._bounded(replace(function, evaluate=evaluate))
-
-
-def decide_within(
-    plan: Plan, problem: Problem, function: Map, reserved: int, decide: Callable[[Map], Decision]
-) -> Decision:
-    """``decide`` on ``function`` within the budget of ``plan``.
-
-    Further steps, paths and comparisons are refused beyond it; a disagreement is followed up
-    whatever it costs: confirmed, told from kinks, and located.
-
-    Args:
-        reserved: calls of the budget that are left to others.
-        decide: judges the map that it is given.
-    """
-    if plan.budget is None:
-        return decide(function)
-    allowance = Allowance(problem, plan.budget - reserved)
-    decision = decide(allowance.over(function))
-    allowance.active = False
-    if not allowance.refused:
-        return decision
-    if any(item.verdict == DIFFERS for item in decision.judgement.inputs):
-        return decide(function)
-    for place, item in enumerate(decision.judgement.inputs):
-        if decision.verdicts[place] == UNSURE:
-            decision.notes[item.index] = f"measured no further: --max-calls {plan.budget}"
-    return decision

@@ -41,12 +41,14 @@ def _of(decision: Decision, names: list[str]) -> list[InputPower]:
     ]
 
 
-def next_step(subject: Subject, code: str) -> str:
-    """What to do about an inconclusive check."""
+def next_step(subject: Subject, code: str, note: str) -> str:
+    """What to do about an inconclusive check with this ``note``."""
     plan = subject.plan
     target = shlex.quote(subject.op.target)
-    if plan.budget is not None and plan.reason.startswith("--max-calls"):
+    if "--max-calls" in plan.reason or "--max-calls" in note:
         return "raise --max-calls, or leave it out"
+    if "--timeout" in note:
+        return "raise --timeout, or give the op smaller inputs (--inputs)"
     if code.startswith(("GL4", "GL5")) and subject.problem.inputs:
         return (
             f"`gradlint sweep {target} --seed {subject.seed}` shows what limits the measurement; "

@@ -87,7 +87,7 @@ class Subject:
     def first_order(self) -> Decision:
         """The confirmed judgement of the gradients of the inputs :attr:`judged`."""
         from gradlint.numerics._decide import decide
-        from gradlint.rules._plan import decide_within
+        from gradlint.rules._allowance import decide_within
 
         kinds, judged = self.plan.first, self.judged
         return decide_within(

@@ -51,8 +51,8 @@ def differentiate_twice(subject: Subject) -> Twice:
     """Build and judge the second-order map of ``subject``, once for all three rules."""
     from gradlint.numerics._decide import decide
     from gradlint.numerics._products import all_finite
+    from gradlint.rules._allowance import decide_within
     from gradlint.rules._maps import second_order
-    from gradlint.rules._plan import decide_within
     from gradlint.rules.value._obstacles import obstacle
     from gradlint.trace._problem import OpRaised
 
