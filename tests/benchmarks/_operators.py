@@ -30,6 +30,7 @@ class Case:
     call: Callable[..., Any]
     sample: Sample
     wrapped: Callable[..., Any]
+    dtype: str = "float64"
 
     def problem(self, seed: int = 0) -> Problem:
         """The case as gradlint sees any operator."""
@@ -125,6 +126,7 @@ def cases(dtype: torch.dtype, part: str = "", names: set[str] | None = None) -> 
                 call,
                 Sample("s", "op_db", (sample.input, *sample.args), dict(sample.kwargs)),
                 partial(info.gradcheck_wrapper, call),
+                str(dtype).removeprefix("torch."),
             )
 
 

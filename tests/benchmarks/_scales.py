@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from _faults import FACTOR, Faulty, sizeable_place
 
 from gradlint.inputs import Sample
+from gradlint.numerics._directions import move_scale
 from gradlint.targets._op import Op
 from gradlint.trace._problem import Problem
 
@@ -117,7 +118,7 @@ def problem_of(
     name: str, size: int, dtype: torch.dtype, seed: int, fault: str | None
 ) -> tuple[Problem, float]:
     """Operator ``name`` at ``size`` elements, and the share ‖e∘u‖ / ‖g∘u‖ that its fault makes
-    of the gradient along a direction that moves every element alike.
+    of the gradient along a direction that moves every element as far as gradlint does.
 
     Args:
         name: of :data:`SCALES`, or :data:`TRIPLE`.
@@ -156,4 +157,5 @@ def _place(
     (gradient,) = torch.autograd.grad(output, args[0], v.to(output.dtype))
     place = sizeable_place(gradient, generator)
     assert place is not None
-    return place, float(gradient.flatten()[place].abs() / gradient.norm())
+    worth = (gradient.abs() * move_scale(args[0])).flatten()
+    return place, float(worth[place] / worth.norm())

@@ -20,6 +20,7 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 
 import torch
 from _faults import FAULTS, faulty, sizeable_place
@@ -70,6 +71,13 @@ class Tally:
     seconds: Counter[str] = field(default_factory=Counter)
     lines: list[Line] = field(default_factory=list)
     slowest: list[tuple[float, str]] = field(default_factory=list)
+    chatty: bool = False
+
+    def add(self, line: Line) -> None:
+        """Keep ``line``, and show it at once where that is wanted."""
+        self.lines.append(line)
+        if self.chatty:
+            print(line, flush=True)
 
     def note(
         self,
@@ -83,7 +91,7 @@ class Tally:
         """Keep a line about input ``name`` of ``case``, with how well it was resolved."""
         power = f"resolution {item.resolution:.1e} of {_scale(item):.1e}"
         note = decision.notes.get(item.index, "")
-        self.lines.append(Line(what, case.name, case.number, name, f"{detail}; {power} {note}"))
+        self.add(Line(what, case.name, case.number, name, f"{detail}; {power} {note}"))
 
 
 def measure(case: Case, tally: Tally, *, plant: bool, rival: bool) -> None:
@@ -96,10 +104,10 @@ def measure(case: Case, tally: Tally, *, plant: bool, rival: bool) -> None:
     try:
         decision = judged(case.problem(), seed=SEED)
     except OpRaised as raised:
-        if known(case.name, case.number):
+        if known(case.name, case.number, case.dtype):
             return
         tally.verdicts["raised"] += 1
-        tally.lines.append(Line("raised", case.name, case.number, "", repr(raised.error)[:90]))
+        tally.add(Line("raised", case.name, case.number, "", repr(raised.error)[:90]))
         return
     seconds = time.perf_counter() - started
     if decision is None:
@@ -131,7 +139,7 @@ def _rival(case: Case) -> tuple[bool, float]:
 def _clean(case: Case, decision: Decision, tally: Tally) -> list[int]:
     """Count the verdicts of the clean operator; the inputs worth planting faults in."""
     names = [item.name for item in case.problem().inputs]
-    if known(case.name, case.number):
+    if known(case.name, case.number, case.dtype):
         tally.known.update(decision.verdicts)
         return []
     tally.verdicts.update(decision.verdicts)
@@ -156,7 +164,9 @@ def _plant(case: Case, inputs: list[int], tally: Tally) -> None:
     vs = [cotangent(item.value.detach(), generator) for item in chosen]
     pairs = list(zip(vs, chosen, strict=True))
     gradients = problem.pull({y.name: v for v, y in pairs})
-    whole = math.hypot(*(norm(widened(v) * torch.nan_to_num(widened(y.value))) for v, y in pairs))
+    whole = math.hypot(
+        *(norm(widened(v) * torch.nan_to_num(widened(y.value), 0.0, 0.0, 0.0)) for v, y in pairs)
+    )
     tensors = case.differentiable()
     for index in inputs:
         gradient = gradients[index]
@@ -251,12 +261,14 @@ def run(
     names: set[str] | None = None,
     plant: bool = True,
     rival: bool = True,
+    every: int = 1,
+    chatty: bool = False,
 ) -> Tally:
-    """One pass over the database."""
-    tally = Tally()
+    """One pass over the database, or over one sample of ``every`` so many."""
+    tally = Tally(chatty=chatty)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for case in cases(getattr(torch, dtype), part, names):
+        for case in islice(cases(getattr(torch, dtype), part, names), 0, None, every):
             measure(case, tally, plant=plant, rival=rival)
     return tally
 
@@ -265,6 +277,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="gradlint on PyTorch's operator database")
     parser.add_argument("--dtype", choices=sorted(GOAL_MISSED), default="float64")
     parser.add_argument("--part", default="", help="operators with this in their name")
+    parser.add_argument("--every", type=int, default=1, help="one sample of so many")
     parser.add_argument("--no-faults", action="store_true", help="the clean pass only")
     parser.add_argument("--no-rival", action="store_true", help="without gradcheck")
     parser.add_argument("--json", action="store_true", help="everything as one JSON object")
@@ -272,15 +285,18 @@ def main(arguments: list[str]) -> None:
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
     tally = run(
-        chosen.dtype, part=chosen.part, plant=not chosen.no_faults, rival=not chosen.no_rival
+        chosen.dtype,
+        part=chosen.part,
+        plant=not chosen.no_faults,
+        rival=not chosen.no_rival,
+        every=chosen.every,
+        chatty=not chosen.json,
     )
     found = rows(tally, chosen.dtype)
     if chosen.json:
         lines = [asdict(line) for line in tally.lines]
         print(json.dumps({"table": found, "lines": lines, "slowest": slowest(tally)}, indent=1))
         return
-    for line in tally.lines:
-        print(line)
     print("slowest:", ", ".join(f"{name} {seconds:.2f} s" for seconds, name in slowest(tally)))
     print()
     print(heading("Operator database, first three samples of every differentiable operator"))
