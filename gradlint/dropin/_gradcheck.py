@@ -140,7 +140,8 @@ def verify(
         if options.check_forward_ad:
             from gradlint.dropin._forward import check_forward
 
-            failures += check_forward(function, options, trusted=not failures)
+            trusted = options.check_backward_ad and not failures
+            failures += check_forward(function, options, trusted=trusted)
         if options.check_batched_forward_grad:
             from gradlint.dropin._batched import check_batched_forward
 

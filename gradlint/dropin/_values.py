@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.dropin._alone import unequal_shares
 from gradlint.dropin._as_map import as_map
-from gradlint.dropin._compare import close
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
 from gradlint.numerics._decide import Decision, decide
-from gradlint.numerics._directions import cotangent
 from gradlint.numerics._judge import DIFFERS, UNSURE
 from gradlint.numerics._map import Map
-from gradlint.numerics._products import all_finite, dense
+from gradlint.numerics._products import all_finite
 
 #: Torch's words where a function without a graph depends on its inputs.
 EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
@@ -30,48 +29,38 @@ def check_alone(function: Function, options: Options) -> list[Failure]:
     """Each output's gradient by itself, where several were right together.
 
     The engine calls backward with undefined gradients for outputs that a loss does not use, and
-    backward may take another way then. What it returns for each output alone must add up to what
-    it returns for all; where it does not, each is judged.
+    backward may take another way then.
     """
-    outputs = function.outputs
-    if len(outputs) < 2:
+    inputs = unequal_shares(function, options.seed)
+    if not inputs:
         return []
-    generator = torch.Generator().manual_seed(options.seed + 7)
-    vs = [cotangent(y.detach(), generator) for y in outputs]
-    together = function.backward(outputs, vs)
-    parts = [function.backward([y], [v]) for y, v in zip(outputs, vs, strict=True)]
-    for whole, *shares in zip(together, *parts, strict=True):
-        found = [dense(share) for share in shares if share is not None]
-        if whole is None and not found:
-            continue
-        total = torch.stack(found).sum(dim=0) if found else torch.zeros_like(dense(whole))
-        top = max((float(share.abs().max()) for share in found if share.numel()), default=0.0)
-        expected = torch.zeros_like(total) if whole is None else dense(whole)
-        if not close(total, expected, top):
-            return [
-                failure
-                for k in range(len(outputs))
-                for failure in _judged(
-                    function, as_map(function, [function.differentiable[k]]), options, k
-                )
-            ]
-    return []
+    alone = [as_map(function, [place]) for place in function.differentiable]
+    return [
+        failure
+        for k, judged in enumerate(alone)
+        for failure in _judged(function, judged, options, inputs, k)
+    ]
 
 
 def _judged(
-    function: Function, judged: Map, options: Options, output: int | None = None
+    function: Function,
+    judged: Map,
+    options: Options,
+    inputs: list[int] | None = None,
+    alone: int | None = None,
 ) -> list[Failure]:
     """Judge ``judged``, tolerances and torch's slow path included.
 
     Args:
-        output: number of its only output, where it is not the map of all.
+        inputs: positions of those to judge; default all.
+        alone: number of the only output of ``judged``, where that is not the map of all.
     """
-    decision = decide(judged, seed=options.seed)
+    decision = decide(judged, seed=options.seed, inputs=inputs)
     if _suspects(decision, DIFFERS, UNSURE):
         symmetric = _symmetric_inputs(function, judged)
         if symmetric is not None:
             judged = symmetric
-            decision = decide(judged, seed=options.seed)
+            decision = decide(judged, seed=options.seed, inputs=inputs)
     wrong = _suspects(decision, DIFFERS)
     if wrong and options.widened:
         from gradlint.dropin._tolerance import torch_accepts, within
@@ -83,9 +72,9 @@ def _judged(
     if wrong:
         from gradlint.dropin._mismatch import describe
 
-        failures = describe(function, judged, decision, wrong, options, output)
+        failures = describe(function, judged, decision, wrong, options, alone)
     unsure = _suspects(decision, UNSURE)
-    if unsure and not failures:
+    if unsure and not failures and alone is None:
         failures = _undecided(function, judged, decision, unsure, options)
     return failures
 

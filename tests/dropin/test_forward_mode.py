@@ -1,0 +1,127 @@
+"""check_forward_ad and check_batched_forward_grad."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd.gradcheck import GradcheckError
+
+import gradlint
+from tests.dropin.conftest import leaf, square
+
+
+def _op(backward_factor, jvp_factor):
+    class Op(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward_factor * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return jvp_factor * ctx.saved_tensors[0] * t
+
+    return Op.apply
+
+
+FORWARD = {"check_forward_ad": True}
+ONLY = {"check_forward_ad": True, "check_backward_ad": False}
+ALL = {**FORWARD, "check_batched_grad": True, "check_batched_forward_grad": True}
+
+
+@pytest.mark.usefixtures("conclusive")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("options", [FORWARD, ONLY, ALL], ids=["forward", "only", "all"])
+def test_a_right_jvp_passes(dtype, options):
+    assert gradlint.gradcheck(_op(2, 2), (leaf(40, dtype=dtype),), **options)
+    assert gradlint.gradcheck(
+        lambda a, b: a @ b, (leaf(3, 4, dtype=dtype), leaf(4, 2, dtype=dtype)), **options
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("options", [FORWARD, ONLY], ids=["forward", "only"])
+def test_a_wrong_jvp_fails(dtype, options):
+    with pytest.raises(
+        GradcheckError,
+        match=r"^Jacobian computed with forward mode mismatch for output 0 with respect to input 0,",
+    ) as caught:
+        gradlint.gradcheck(_op(2, 3), (leaf(4, dtype=dtype),), **options)
+    assert caught.match("worst at index")
+
+
+def test_only_forward_mode_does_not_look_at_backward():
+    assert gradlint.gradcheck(_op(3, 2), (leaf(4),), **ONLY)
+    assert not gradlint.gradcheck(_op(3, 2), (leaf(4),), **FORWARD, raise_exception=False)
+
+
+def test_one_wrong_element_of_many_is_seen():
+    def spoiled(x):
+        class Op(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.saved_tensors[0] * g
+
+            @staticmethod
+            def jvp(ctx, t):
+                pushed = 2 * ctx.saved_tensors[0] * t
+                pushed[1234] = 0.0
+                return pushed
+
+        return Op.apply(x)
+
+    with pytest.raises(GradcheckError, match=r"worst at index \[1234\]"):
+        gradlint.gradcheck(spoiled, (leaf(5000),), **FORWARD)
+
+
+def test_complex_inputs_name_the_part():
+    z = leaf(4, dtype=torch.complex128)
+    assert gradlint.gradcheck(lambda z: z * z, (z,), **ALL)
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_forward(z)
+            return z * z
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * ctx.saved_tensors[0] * t.conj()
+
+    with pytest.raises(
+        GradcheckError, match=r"^While considering the imaginary part of complex inputs only, Jac"
+    ):
+        gradlint.gradcheck(Op.apply, (z,), **ONLY)
+
+
+def test_no_jvp_raises_as_in_torch():
+    for check in (gradlint.gradcheck, torch.autograd.gradcheck):
+        with pytest.raises(NotImplementedError, match="You must implement the jvp"):
+            check(square, (leaf(4),), check_forward_ad=True)
+
+
+def test_options_that_exclude_each_other():
+    for options in (
+        {"check_backward_ad": False},
+        {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True},
+        {"check_batched_forward_grad": True},
+    ):
+        for check in (gradlint.gradcheck, torch.autograd.gradcheck):
+            with pytest.raises(AssertionError):
+                check(torch.sin, (leaf(3),), **options)

@@ -1,0 +1,88 @@
+"""Sparse inputs: only what is specified, or every element, as ``masked`` says."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd.gradcheck import GradcheckError
+
+import gradlint
+from gradlint.dropin._sparse import SparseInput, specified
+from tests.dropin.conftest import function, thrice
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
+
+
+def _dense(*shape, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(shape, generator=generator, dtype=torch.float64)
+    return torch.where(drawn.abs() < 0.7, torch.zeros_like(drawn), drawn)
+
+
+def _rows(*shape):
+    """Whole rows of zeros, for layouts with dense axes."""
+    return _dense(*shape) * (torch.arange(shape[1]) % 2).reshape(1, -1, 1)
+
+
+LAYOUTS = {
+    "coo": lambda: _dense(4, 6).to_sparse(),
+    "coo, one sparse axis": lambda: _rows(4, 6, 3).to_sparse(1),
+    "coo, dense axis": lambda: _rows(4, 6, 3).to_sparse(2),
+    "csr": lambda: _dense(4, 6).to_sparse_csr(),
+    "csc": lambda: _dense(4, 6).to_sparse_csc(),
+    "bsr": lambda: _dense(4, 6).to_sparse_bsr((2, 3)),
+    "bsc": lambda: _dense(4, 6).to_sparse_bsc((2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_sparse_tensor_and_its_dense_form(name, masked):
+    made = LAYOUTS[name]()
+    given = SparseInput(made, masked)
+    assert torch.equal(given.value, made.to_dense())
+    again = given.tensor(given.value)
+    assert again.layout == made.layout
+    assert torch.equal(again.to_dense(), made.to_dense())
+    count = specified(made).numel() if masked else made.to_dense().numel()
+    assert specified(again).numel() == count
+    moved = torch.arange(1.0, 1 + given.value.numel(), dtype=torch.float64)
+    moved = moved.reshape(given.value.shape)
+    kept = moved if given.pattern is None else moved * given.pattern
+    assert torch.equal(given.tensor(moved).to_dense(), kept)
+
+
+@pytest.mark.usefixtures("conclusive")
+@pytest.mark.parametrize("name", ["coo", "csr", "csc"])
+@pytest.mark.parametrize("masked", [True, False])
+def test_right_and_wrong(name, masked):
+    def leaf():
+        return LAYOUTS[name]().requires_grad_()
+
+    def right(x):
+        return x.to_dense(masked_grad=masked) ** 2
+
+    def wrong(x):
+        return thrice(x.to_dense(masked_grad=masked))
+
+    assert gradlint.gradcheck(right, (leaf(),), masked=masked)
+    assert torch.autograd.gradcheck(right, (leaf(),), masked=masked)
+    with pytest.raises(GradcheckError, match=r"^Jacobian mismatch for output 0"):
+        gradlint.gradcheck(wrong, (leaf(),), masked=masked)
+
+
+def test_masked_gradients_are_wrong_where_every_element_counts():
+    def fn(x):
+        return torch.sparse.mm(x, torch.ones(6, 2, dtype=torch.float64), "sum")
+
+    leaf = LAYOUTS["csr"]().requires_grad_()
+    for check in (gradlint.gradcheck, torch.autograd.gradcheck):
+        assert check(fn, (leaf,), masked=True)
+        with pytest.raises(GradcheckError, match=r"^Jacobian mismatch for output 0"):
+            check(fn, (leaf,))
+
+
+def test_a_gradient_of_another_layout_is_told():
+    dense_grad = function(lambda x: x.to_dense() * 2, lambda s, g: 2 * g)
+    leaf = LAYOUTS["coo"]().requires_grad_()
+    assert gradlint.gradcheck(dense_grad, (leaf,))
