@@ -98,7 +98,8 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     if run.error is not None or run.gradients is None:
         return plan
     shape = Shape.of(subject)
-    forward_s, backward_s = _timed(subject)
+    families = {rule.code[:3] for rule in rules}
+    forward_s, backward_s = _timed(subject) if families & {"GL4", "GL5"} else (subject.run_s,) * 2
     second = any(rule.order == 2 for rule in rules)
 
     def seconds(calls: Calls) -> float:
@@ -115,7 +116,6 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         )
     if settings.max_calls is not None:
         _fit(plan, settings.max_calls, shape, second)
-    families = {rule.code[:3] for rule in rules}
     for family, calls_of in (
         ("GL0 to GL3", None),
         ("GL4", lambda most: first_order_calls(len(plan.first), shape, most=most)),

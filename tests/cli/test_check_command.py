@@ -194,3 +194,67 @@ def test_a_full_disk_and_a_closed_output(folder: Path) -> None:
             text=True,
         )
         assert (done.returncode, done.stderr) == (code, told)
+
+
+def test_a_budget_of_calls_lowers_the_pairs_and_says_so(folder: Path) -> None:
+    done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", "--max-calls", "60")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "(GL501, GL502, GL503): left out: beyond --max-calls 60" in text
+    done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", GRADLINT_MAX_CALLS="40")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "resolving power" in text
+    assert "with 1 of 4 pairs (GL401)" in text
+    done = gradlint(folder, "check", "ops.py:Wrong", "--seed", "7", "--max-calls", "40")
+    assert done.returncode == 1
+    assert "scaled" in done.stdout
+
+
+def test_inconclusive_is_shown_everywhere_and_fails_only_if_told_to(folder: Path) -> None:
+    words = ("check", "ops.py:Right", "--seed", "7", "--max-calls", "1")
+    done = gradlint(folder, *words, "--report", "json=all.json", "--report", "concise=all.txt")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert text.startswith("inconclusive ops.py:Right")
+    assert "not one pair could be measured: --max-calls 1 is too small" in text
+    assert "next: raise --max-calls, or leave it out" in text
+    assert "The operator is inconclusive." in text
+    assert "--fail-on inconclusive fails them." in text
+    (line,) = (folder / "all.txt").read_text().splitlines()
+    assert "GL401 could not tell, which is no pass" in line
+    assert line.endswith("(inconclusive); next: raise --max-calls, or leave it out")
+    report = json.loads((folder / "all.json").read_text())
+    assert report["summary"]["inconclusive"] == 1
+    assert report["targets"][0]["verdict"] == "inconclusive"
+    (entry,) = [c for c in report["targets"][0]["checks"] if c["verdict"] == "inconclusive"]
+    assert (entry["pairs"], entry["pairs_usual"], entry["resolution"]) == (0, 4, None)
+    strict = gradlint(folder, *words, "--fail-on", "inconclusive")
+    assert strict.returncode == 1
+    assert "1 inconclusive operator fails the run" in strict.stdout
+    quiet = gradlint(folder, *words, "--fail-on", "inconclusive", "-q")
+    assert quiet.returncode == 1
+    assert "GL401" in quiet.stdout
+
+
+def test_verbose_shows_the_predicted_cost_and_the_power_by_input(folder: Path) -> None:
+    for width in ("40", "80", "120"):
+        done = gradlint(
+            folder, "check", "ops.py:Right", "-v", "--seed", "7",
+            COLUMNS=width, PYTHONIOENCODING="ascii", NO_COLOR="1",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "predicted before the checks ran" in done.stdout
+        assert "GL0 to GL3" in done.stdout
+        assert "resolving power" in done.stdout
+        assert done.stdout.isascii()
+        long = [line for line in done.stdout.splitlines() if len(line) > int(width)]
+        assert long == []
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "many"])
+def test_a_budget_is_a_whole_number_from_one_on(folder: Path, value: str) -> None:
+    done = gradlint(folder, "check", "ops.py:Right", f"--max-calls={value}")
+    assert done.returncode == 2
+    assert "--max-calls" in done.stderr
+    assert "Traceback" not in done.stderr
