@@ -62,6 +62,11 @@ class Binding:
         pattern = self.patterns.get(position)
         return gradient if pattern is None or gradient is None else pattern.picked(gradient)
 
+    def index_of(self, position: int, index: Sequence[int]) -> list[int]:
+        """Where in what the op gets the element ``index`` of input ``position`` is."""
+        pattern = self.patterns.get(position)
+        return list(index) if pattern is None else pattern.index_of(index)
+
     def take_values(self, other: Binding) -> None:
         """Go to the values of ``other``, a binding of the same op, in the dtypes here."""
         self.inputs = [

@@ -209,6 +209,11 @@ class Problem:
         """Whether a differentiable input is sparse: ``values`` hold what it stores."""
         return bool(self._binding.patterns)
 
+    def index_of(self, position: int, index: Sequence[int]) -> list[int]:
+        """Where in the tensor that the op gets the element ``index`` of an input's value is:
+        another place only where that one is sparse."""
+        return self._binding.index_of(position, index)
+
     # -- inner workings ------------------------------------------------------------------------
 
     def _around(self) -> AbstractContextManager[Any]:

@@ -7,6 +7,7 @@ tensor of its stored values; the op gets the sparse tensor that they stand for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -78,6 +79,18 @@ class Pattern:
             return full[self._indices]
         flat = full.reshape(-1).index_select(0, self._positions.reshape(-1))
         return flat.reshape(self.values.shape)
+
+    def index_of(self, stored: Sequence[int]) -> list[int]:
+        """Where in the sparse tensor the element of :attr:`values` at index ``stored`` is."""
+        if self.template.layout == torch.sparse_coo:
+            first, *rest = stored
+            return [*self.template._indices()[:, first].tolist(), *rest]
+        flat = int(self._positions[tuple(stored)])
+        index = []
+        for size in reversed(self.template.shape):
+            index.append(flat % size)
+            flat //= size
+        return index[::-1]
 
     @cached_property
     def _indices(self) -> Any:

@@ -35,6 +35,14 @@ def test_values_fill_the_tensor_and_gradients_are_picked_in_their_order(layout: 
     assert torch.equal(pattern.picked(LAYOUTS["coo"](A)), pattern.values)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_stored_value_is_found_in_the_tensor(layout: str) -> None:
+    pattern = Pattern(LAYOUTS[layout](A))
+    for at in (pattern.values == 5.0).nonzero().tolist():
+        assert pattern.index_of(at) == [2, 3]
+
+
 def test_each_of_two_values_stored_in_one_place_has_its_gradient() -> None:
     twice = torch.sparse_coo_tensor([[0, 0, 2], [1, 1, 3]], [1.0, 2.0, 3.0], (3, 4))
     pattern = Pattern(twice)
@@ -83,6 +91,9 @@ def test_dense_and_masked_gradients_of_a_sparse_matrix_pass_and_wrong_ones_fail(
     report = gradlint.check(SparseMatmul, inputs, seed=1, order=1)
     assert report.to_dict()["targets"][0]["verdict"] == verdict
     assert {finding.input for finding in report.findings} == ({"s"} if verdict == "fail" else set())
+    for finding in report.findings:
+        assert finding.index in A.nonzero().tolist()
+        assert all(row["index"] in A.nonzero().tolist() for row in finding.evidence["elements"])
 
 
 D = torch.arange(8.0, dtype=torch.float64).reshape(4, 2).cos()

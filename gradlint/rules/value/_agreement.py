@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
+    from gradlint.report import Finding
     from gradlint.rules._subject import Subject
 
 #: Elements shown of those that differ.
@@ -78,3 +79,15 @@ def difference(
             if bool(wrong.reshape(-1)[k])
         ],
     }
+
+
+def placed(subject: Subject, position: int, finding: Finding) -> Finding:
+    """``finding`` with its indices into what the op got: of a sparse input, its stored values were
+    judged."""
+    if not subject.problem.has_sparse_inputs:
+        return finding
+    if finding.index is not None:
+        finding.index = subject.problem.index_of(position, finding.index)
+    for row in finding.evidence.get("elements", ()):
+        row["index"] = subject.problem.index_of(position, row["index"])
+    return finding

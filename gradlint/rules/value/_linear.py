@@ -21,7 +21,7 @@ from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 from gradlint.rules._evidence import plain_number
 from gradlint.rules._place import gradient_place, returned_expression
 from gradlint.rules._rule import Rule
-from gradlint.rules.value._agreement import wrong_already
+from gradlint.rules.value._agreement import placed, wrong_already
 from gradlint.rules.value._replay import Replay
 from gradlint.trace._problem import OpRaised
 
@@ -248,7 +248,7 @@ def _departure(text: str, got: torch.Tensor, expected: torch.Tensor) -> _Departu
 def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> Finding:
     item = subject.problem.inputs[position]
     span = gradient_place(subject, item)
-    return subject.finding(
+    finding = subject.finding(
         rule,
         f"gradient for `{item.name}` is not linear in grad_output",
         cause=found.slug,
@@ -260,7 +260,7 @@ def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> 
             "relative_error": found.relative,
             "elements": [
                 {
-                    "index": found.index,
+                    "index": list(found.index),
                     "returned": found.returned,
                     "measured": found.expected,
                     "error": found.error,
@@ -271,3 +271,4 @@ def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> 
         "constants out of backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
         f"declare `{returned_expression(span) or '…'}` as a surrogate",
     )
+    return placed(subject, position, finding)

@@ -86,7 +86,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradlint.rules._rule import Outcome, Rule
-from gradlint.rules.value._agreement import difference, wrong_already
+from gradlint.rules.value._agreement import difference, placed, wrong_already
 
 if TYPE_CHECKING:
     from gradlint.report import Finding
@@ -212,7 +212,7 @@ def _value(
     item = subject.problem.inputs[position]
     count = numbers["not_finite"]
     kind = f"not finite in {count} of {numbers['numel']} elements" if count else "wrong"
-    return subject.finding(
+    finding = subject.finding(
         RULE,
         f"gradient for `{item.name}` is {kind} where {text}",
         cause=slug,
@@ -226,6 +226,7 @@ def _value(
         evidence=numbers,
         help=_HELP[slug],
     )
+    return placed(subject, position, finding)
 
 
 def _raised(

@@ -178,6 +178,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     from gradlint.numerics._decide import Decision
     from gradlint.rules._evidence import mismatch
     from gradlint.rules._place import gradient_place, returned_expression
+    from gradlint.rules.value._agreement import placed
 
     assert isinstance(decision, Decision)
     problem = subject.problem
@@ -203,7 +204,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     severity = "error"
     if cause is not None and cause.slug == "straight-through" and "piecewise" in cause.text:
         severity = "warning"
-    return subject.finding(
+    finding = subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`",
         severity=severity,
@@ -216,6 +217,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         evidence=found.numbers,
         help=help_text.replace("{expression}", returned_expression(span) or "…"),
     )
+    return placed(subject, index, finding)
 
 
 def _rounded(subject: Subject, place: int, decision: object) -> Finding:
