@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gradlint.diagnosis import _whole
+from gradlint.diagnosis import _order, _whole
 from gradlint.diagnosis._altered import altered_causes
 from gradlint.diagnosis._cause import Cause, together
 from gradlint.diagnosis._evidence import (
@@ -28,7 +28,6 @@ from gradlint.diagnosis._evidence import (
 from gradlint.diagnosis._factors import recognised
 from gradlint.diagnosis._hypothesis import Hypothesis, surviving
 from gradlint.diagnosis._patterns import pattern_cause, worded
-from gradlint.diagnosis._precision import low_precision
 from gradlint.diagnosis._response import (
     CONSTANT,
     LINEAR,
@@ -100,19 +99,23 @@ def diagnose(
             "on the class, or `surrogate:` in a spec",
         )
     if response.kind != LINEAR:
-        rounded = None if response.stale else low_precision(usable, name)
-        return rounded or response_cause(usable, response, name)
+        return response_cause(usable, response, name)
     causes = whole(usable, name)
     if causes:
         return together([hypothesis.cause(fit) for hypothesis, fit in causes])
-    cause = _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name)
-    if cause is not None:
-        return cause
-    cause = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
-    if cause is not None:
-        return cause
-    altered = together(altered_causes(usable, reactions, name, outputs))
-    return altered or low_precision(usable, name) or added(usable, name)
+    regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
+    found = [
+        _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
+        regular,
+    ]
+    if not any(found):
+        found = [*altered_causes(usable, reactions, name, outputs)]
+    if not any(found) and reactions:
+        mirrored = surviving(_order.mirrored(usable[0], name), usable)
+        found = [hypothesis.cause(fit) for hypothesis, fit in mirrored]
+    if not any(found):
+        found = [added(usable, name)]
+    return together([cause for cause in found if cause is not None])
 
 
 def whole(evidence: Sequence[Evidence], name: str) -> list[tuple[Hypothesis, Fit]]:
@@ -130,13 +133,13 @@ def _hypotheses(first: Evidence, evidence: Sequence[Evidence], name: str) -> Ite
     factor = _whole.scaled(evidence, name)
     if factor is not None:
         yield factor
-    yield from _whole.reordered_axes(shape, name)
+    yield from _order.reordered_axes(shape, name)
     if first.own.is_complex():
         yield from _whole.conjugate(name)
     yield from _whole.swapped(first, name)
-    yield from _whole.flipped(shape, name)
-    yield from _whole.rolled(first, name)
-    yield from _whole.rearranged(first, name)
+    yield from _order.flipped(shape, name)
+    yield from _order.rolled(first, name)
+    yield from _order.rearranged(first, name)
 
 
 def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:

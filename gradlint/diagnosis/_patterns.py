@@ -18,8 +18,9 @@ from gradlint.numerics._pattern import (
     pattern_of,
 )
 
-#: Where more than this share of the elements is wrong, a pattern of them explains nothing.
-MOST_WRONG = 0.75
+#: Where more than this share of the elements is wrong, a pattern of them explains nothing
+#: (heuristic: of a wrong formula, a slice at the edge is often right).
+MOST_WRONG = 0.7
 
 #: Names of the first two axes of a matrix.
 ROWS = ("row", "column")
@@ -52,7 +53,8 @@ def worded(pattern: Pattern, name: str, count: int | None = None) -> Cause | Non
         count: wrong elements, where all are known.
     """
     shape, picks = pattern.shape, pattern.picks
-    if pattern.kind == PRODUCT and all(pick is None for pick in picks):
+    share = float(pattern.mask().double().mean())
+    if share > MOST_WRONG:
         return None
     single = all(
         size == 1 or _index(pick) is not None for pick, size in zip(picks, shape, strict=True)

@@ -9,6 +9,7 @@ import torch
 
 from gradlint.diagnosis._cause import Cause
 from gradlint.diagnosis._evidence import Evidence, fit_of
+from gradlint.diagnosis._precision import low_precision
 
 #: How backward responds to its cotangents.
 LINEAR, CONSTANT, NOT_LINEAR = "linear", "constant", "not linear"
@@ -30,7 +31,8 @@ class Response:
 
 
 def response_cause(evidence: Sequence[Evidence], response: Response, name: str) -> Cause | None:
-    """What a backward that is not linear in its cotangents does; None where it is linear."""
+    """What a backward that is not linear in its cotangents does; None where it is linear. (Rounding
+    in a coarse dtype is not linear either.)"""
     if response.stale:
         return _stale(name, response.stale)
     offset = response.offset
@@ -47,6 +49,9 @@ def response_cause(evidence: Sequence[Evidence], response: Response, name: str) 
             )
     if response.kind == CONSTANT:
         return ignores(evidence, name)
+    rounded = low_precision(evidence, name)
+    if rounded is not None:
+        return rounded
     return _not_linear(name) if response.kind == NOT_LINEAR else None
 
 
