@@ -32,9 +32,10 @@ class Case:
     wrapped: Callable[..., Any]
     dtype: str = "float64"
 
-    def problem(self, seed: int = 0) -> Problem:
-        """The case as gradlint sees any operator."""
-        return Problem(Op(self.name, self.name, "callable", self.call), self.sample, seed=seed)
+    def problem(self, dtype: torch.dtype | None = None) -> Problem:
+        """The case as gradlint sees any operator; in ``dtype`` where one is given."""
+        sample = self.sample if dtype is None else self.sample.converted(dtype, "cpu")
+        return Problem(Op(self.name, self.name, "callable", self.call), sample, seed=0)
 
     def faulty(self, tensor: torch.Tensor, fault: str, place: int) -> Case:
         """The case with ``fault`` planted in the gradient of ``tensor``, one of its inputs.

@@ -19,6 +19,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 
@@ -32,15 +33,15 @@ from gradlint.numerics._decide import Decision
 from gradlint.numerics._directions import cotangent, move_scale
 from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE, InputJudgement
 from gradlint.numerics._products import norm, unit_roundoff, widened
-from gradlint.trace._problem import OpRaised
+from gradlint.trace._problem import OpRaised, Problem
 
 GOAL_MISSED = {"float64": 0.003, "float32": 0.01}
 GOAL_TIME = 3.0
 CAUGHT, DECLARED, SILENT = "caught", "declared", "silent"
 SEED = 5
 
-#: A gradient whose effect is below this many roundings of the outputs is taken for rounding alone:
-#: corrcoef of two observations is 1 and its gradient 1e-16.
+#: A gradient whose effect is below this many roundings of the outputs is zero but for rounding, and
+#: no fault is planted there: corrcoef of two observations is 1 and its gradient 1e-16.
 ROUNDING = 8.0
 
 
@@ -157,16 +158,13 @@ def _clean(case: Case, decision: Decision, tally: Tally) -> list[int]:
 
 def _plant(case: Case, inputs: list[int], tally: Tally) -> None:
     """Judge ``case`` with every fault in every one of ``inputs``."""
-    problem = case.problem()
-    generator = torch.Generator().manual_seed(SEED)
-    _, outputs = problem.linearize()
-    chosen = [item for item in outputs if item.differentiable]
-    vs = [cotangent(item.value.detach(), generator) for item in chosen]
-    pairs = list(zip(vs, chosen, strict=True))
-    gradients = problem.pull({y.name: v for v, y in pairs})
-    whole = math.hypot(
-        *(norm(widened(v) * torch.nan_to_num(widened(y.value), 0.0, 0.0, 0.0)) for v, y in pairs)
-    )
+    try:
+        # Below float64 a gradient may be rounding alone: float64 tells what it should be.
+        problem = case.problem(torch.float64)
+        gradients, whole, generator = _gradients(problem)
+    except OpRaised:
+        problem = case.problem()
+        gradients, whole, generator = _gradients(problem)
     tensors = case.differentiable()
     for index in inputs:
         gradient = gradients[index]
@@ -175,8 +173,7 @@ def _plant(case: Case, inputs: list[int], tally: Tally) -> None:
             continue
         place = sizeable_place(gradient, generator)
         effect = norm(widened(gradient) * move)
-        # What stands there may be rounding alone, where the derivative is zero.
-        if place is None or effect < ROUNDING * unit_roundoff(gradient.dtype) * whole:
+        if place is None or effect < ROUNDING * unit_roundoff(tensors[index].dtype) * whole:
             continue
         for fault in FAULTS:
             decision = judged(
@@ -193,6 +190,19 @@ def _plant(case: Case, inputs: list[int], tally: Tally) -> None:
                 )
                 item, name = decision.judgement.inputs[0], problem.inputs[index].name
                 tally.note(f"{outcome} miss", case, name, detail, decision, item)
+
+
+def _gradients(
+    problem: Problem,
+) -> tuple[Sequence[torch.Tensor | None], float, torch.Generator]:
+    """The gradients of ``problem`` under a random cotangent v, ‖v∘y‖, and the generator."""
+    generator = torch.Generator().manual_seed(SEED)
+    _, outputs = problem.linearize()
+    chosen = [item for item in outputs if item.differentiable]
+    vs = {item.name: cotangent(item.value.detach(), generator) for item in chosen}
+    finite = [torch.nan_to_num(widened(item.value), 0.0, 0.0, 0.0) for item in chosen]
+    whole = math.hypot(*(norm(widened(v) * y) for v, y in zip(vs.values(), finite, strict=True)))
+    return problem.pull(vs), whole, generator
 
 
 def _outcome(decision: Decision, error: float) -> str:

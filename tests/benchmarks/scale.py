@@ -38,7 +38,7 @@ SEEDS = 20
 FEWER = {100_000: 6, 1_000_000: 2}
 
 CAUGHT, DECLARED, MISSED = "caught", "declared", "missed"
-CLEAN, ALARM, BLAME = "clean", "false alarm", "false blame"
+CLEAN = "clean"
 
 
 @dataclass(frozen=True)
