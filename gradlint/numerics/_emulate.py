@@ -102,7 +102,10 @@ class Rounding(TorchDispatchMode):
         tags = getattr(func, "tags", ())
         if foreign or _is_view(func) or torch.Tag.nondeterministic_seeded in tags:
             return None
-        if "empty" in func.name() or _lifts(func):
+        if _lifts(func):  # of numbers in Python, or of what numpy has computed
+            tree_map(self._narrowed, args)
+            return None
+        if "empty" in func.name():
             return None
         try:
             return func(*tree_map(self._narrowed, args), **tree_map(self._narrowed, kwargs))
@@ -117,7 +120,7 @@ class Rounding(TorchDispatchMode):
         if value.dtype not in self.grids:
             return value.clone() if value.layout == torch.strided else value
         small = value.to(self.grids[value.dtype])
-        if value.ndim and not self.unseen and value.layout == torch.strided:
+        if value.numel() > 1 and not self.unseen and value.layout == torch.strided:
             off = (small.to(value.dtype) - value).abs()
             spacing = torch.finfo(small.dtype).eps * value.abs()
             self.unseen = bool((off > OFF_GRID * spacing).any())

@@ -14,6 +14,14 @@ from gradlint.numerics._products import unit_roundoff
 
 _T = TypeVar("_T")
 
+#: Operations emulated in repeated runs, at most (heuristic: some 3 s); runs of very many operations
+#: are repeated less often, but this often at least.
+OPERATIONS = 30000
+FEWEST_RUNS = 4
+
+#: The function must show moves of this share of the low dtype's ε: else it computes in that too.
+FINE_MOVE = 1.0 / 8.0
+
 
 class RoundedRuns:
     """Runs of ``function`` (in float64) with the rounding of ``dtype`` emulated.
@@ -27,6 +35,7 @@ class RoundedRuns:
 
     Attributes:
         unseen: part of the computation is out of sight.
+        operations: of the longest run so far.
     """
 
     def __init__(self, function: Map, dtype: torch.dtype, generator: torch.Generator) -> None:
@@ -34,6 +43,7 @@ class RoundedRuns:
         self.dtype = dtype
         self.generator = generator
         self.unseen = False
+        self.operations = 0
         self._watched = True
 
     def gradients(
@@ -51,6 +61,21 @@ class RoundedRuns:
         """The outputs, with fresh rounding; None where the function can't be evaluated."""
         return self._run(lambda: self.function.evaluate(self._values()))
 
+    def affordable(self, runs: int) -> int:
+        """``runs``, or fewer where each is long."""
+        return max(FEWEST_RUNS, min(runs, OPERATIONS // max(1, self.operations)))
+
+    def compute_finer(self) -> bool:
+        """Whether moves far below the resolution of the low dtype show in the outputs at all."""
+        nudged = []
+        for x in self.function.values:
+            signs = 2 * torch.randint(0, 2, tuple(x.shape), generator=self.generator) - 1
+            nudged.append(x * (1.0 + FINE_MOVE * unit_roundoff(self.dtype) * signs.to(x)))
+        outputs = self.function.evaluate(nudged)
+        return outputs is None or any(
+            not torch.equal(a, b) for a, b in zip(outputs, self.function.outputs, strict=True)
+        )
+
     def _run(self, action: Callable[[], _T], noise: float = 1.0) -> _T:
         if self._watched:
             try:
@@ -65,6 +90,7 @@ class RoundedRuns:
         with Rounding(torch.float64, self.dtype, self.generator, noise) as mode:
             yield
         self.unseen |= mode.unseen
+        self.operations = max(self.operations, mode.calls)
 
     def _values(self) -> list[torch.Tensor]:
         values = self.function.values

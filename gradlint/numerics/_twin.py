@@ -22,9 +22,9 @@ import torch
 from gradlint.numerics._common_draws import with_common_draws
 from gradlint.numerics._differences import significand_bits
 from gradlint.numerics._directions import cotangent
-from gradlint.numerics._judge import AGREES, DIFFERS, HONEST, UNSURE
+from gradlint.numerics._judge import AGREES, DIFFERS, HONEST, SHARE_OF_OUTPUT, UNSURE
 from gradlint.numerics._map import Map
-from gradlint.numerics._products import rms, unit_roundoff, widened
+from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 from gradlint.numerics._rounded_runs import RoundedRuns
 from gradlint.numerics._twin_judgement import (
     TwinElement,
@@ -54,8 +54,10 @@ DEVIATIONS = 6.0
 FLIPPING_NOISE = 4.0
 FLIPPING_DRAWS = 24
 
-#: An element that some emulated run moves by this share of the disagreement is not judged.
+#: An element that some louder run moves by this share of the disagreement is not judged, unless
+#: the noise of that element alone, with this many deviations, would move it so far.
 REPRODUCED = 0.5
+LOUDEST = 4.0
 
 #: C, and the allowance for the scale, in units of ε, by significand bits. One rounding is ε/2.
 #: Float32 has room to spare and kernels that add up thousands of terms one by one; in 16 bits sums
@@ -70,9 +72,6 @@ UNSEEN = {24: 16.0, 11: 2.0, 8: 2.0}
 #: Beyond this share of outputs that disagree, the op computes something else in float64 (other
 #: random numbers, another branch); below, those outputs are left out.
 OTHER_FUNCTION = 0.05
-
-#: The twin must see moves of this share of the low dtype's ε: else it computes in that dtype too.
-FINE_MOVE = 1.0 / 8.0
 
 
 def compare(
@@ -128,7 +127,7 @@ class _Comparison:
         low, twin = self.low, self.twin
         if [y.shape for y in low.outputs] != [y.shape for y in twin.outputs]:
             return "it returns other outputs in float64"
-        if not self._computes():
+        if not self.runs.compute_finer():
             return "it computes in lower precision in float64 too"
         spreads = [torch.zeros_like(widened(y).abs()) for y in twin.outputs]
         masks = self._close(spreads)
@@ -150,17 +149,6 @@ class _Comparison:
             allowed = self._floor(widened(other)) + self._deviations * spread
             masks.append(moved(y, other) <= allowed)
         return masks
-
-    def _computes(self) -> bool:
-        """Whether moves far below the resolution of the low dtype show in the twin at all."""
-        nudged = []
-        for x in self.twin.values:
-            signs = 2 * torch.randint(0, 2, tuple(x.shape), generator=self.generator) - 1
-            nudged.append(x * (1.0 + FINE_MOVE * unit_roundoff(self.dtype) * signs.to(x)))
-        outputs = self.twin.evaluate(nudged)
-        return outputs is None or any(
-            not torch.equal(a, b) for a, b in zip(outputs, self.twin.outputs, strict=True)
-        )
 
     # -- one cotangent -------------------------------------------------------------------------
 
@@ -192,16 +180,20 @@ class _Comparison:
             view.draws += 1
 
     def _flipped(self, view: TwinView, index: int) -> torch.Tensor:
-        """True where louder rounding moves an element about as far as the disagreement."""
+        """True where louder rounding moves an element about as far as the disagreement, and
+        farther than noise that grows with its loudness."""
         if not view.farthest:
             view.farthest = [torch.zeros_like(square) for square in view.squares]
-            for _ in range(FLIPPING_DRAWS):
+            for _ in range(self.runs.affordable(FLIPPING_DRAWS)):
                 found = self.runs.gradients(view.cotangents, FLIPPING_NOISE)
                 view.farthest = [
                     torch.maximum(far, moved(g, base))
                     for far, g, base in zip(view.farthest, found, view.wide, strict=True)
                 ]
-        return view.farthest[index] >= REPRODUCED * moved(view.low[index], view.wide[index])
+        spread = (view.squares[index] / view.draws).sqrt()
+        far = view.farthest[index]
+        reproduced = far >= REPRODUCED * moved(view.low[index], view.wide[index])
+        return reproduced & (far > LOUDEST * FLIPPING_NOISE * spread)
 
     # -- one input -----------------------------------------------------------------------------
 
@@ -219,7 +211,7 @@ class _Comparison:
         for place, view in enumerate(views):
             judged = self._weigh(view, index)
             if judged.verdict == DIFFERS and view.draws == DRAWS:
-                self._draw(view, MORE_DRAWS)
+                self._draw(view, self.runs.affordable(MORE_DRAWS))
                 judged = self._weigh(view, index)
             if judged.verdict == DIFFERS:
                 judged = self._weigh(view, index, self._flipped(view, index))
@@ -277,11 +269,21 @@ class _Comparison:
             result.verdict = DIFFERS
         elif abs(off) > noise + ULPS_OF_SCALE[self.bits] * unit_roundoff(self.dtype):
             result.verdict, result.scale = DIFFERS, 1.0 + off
-        elif not result.resolution <= HONEST[self.bits] and bool((wide != 0).any()):
+        elif result.judged < result.unjudged or not self._resolved(view, result, allowed[judged]):
             result.reason = "rounding in this dtype leaves too little of the gradient"
         else:
             result.verdict = AGREES
         return result
+
+    def _resolved(self, view: TwinView, result: TwinJudgement, allowed: torch.Tensor) -> bool:
+        """Whether enough would have been seen; where the gradient vanishes, of what the outputs
+        would change by if they were homogeneous in the input: ‖v∘f‖/‖x‖."""
+        if result.resolution <= HONEST[self.bits]:
+            return True
+        size = sum(norm(v * y) for v, y in zip(view.cotangents, self.twin.outputs, strict=True))
+        usual = size / (norm(self.twin.values[result.index]) or 1.0)
+        result.resolution = float(allowed.median()) / usual if usual > 0.0 else math.inf
+        return result.resolution <= SHARE_OF_OUTPUT[self.bits]
 
 
 _RANK = {AGREES: 0, UNSURE: 1, DIFFERS: 2}

@@ -59,7 +59,7 @@ class TwinJudgement:
         index: position of the input.
         verdict: "agrees", "differs" or "unsure".
         resolution: smallest relative error that would have been seen in every second one of the
-            elements that are at least a tenth of the largest; inf where none was judged.
+            judged elements that are at least a tenth of the largest of them; inf without any.
         elements: those farthest beyond what is allowed, or nearest to it; the worst first.
         reason: why nothing could be told.
         compared: the two are the same function, so that there was something to compare.
@@ -117,10 +117,12 @@ def worst_elements(
 
 
 def resolving_power(wide: torch.Tensor, allowed: torch.Tensor, judged: torch.Tensor) -> float:
-    """Median of allowed/|wide| over the elements that are not small; inf for those not judged."""
-    magnitude = wide.abs().where(torch.isfinite(wide.abs()), 0.0)
+    """Median of allowed/|wide| over the judged elements that are not small; inf without any."""
+    magnitude, allowed = wide.abs()[judged], allowed[judged]
+    if not magnitude.numel():
+        return math.inf
     top = float(magnitude.max())
     if top == 0.0:
         return float(allowed.max())
     large = magnitude >= SMALL * top
-    return float((allowed / magnitude).where(judged, math.inf)[large].median())
+    return float((allowed / magnitude)[large].median())
