@@ -17,7 +17,8 @@ def unequal_shares(function: Function, seed: int) -> list[int]:
     if len(outputs) < 2:
         return []
     generator = torch.Generator().manual_seed(seed + 7)
-    vs = [cotangent(y.detach(), generator) for y in outputs]
+    # Of order one, not scaled to the outputs: where those underflow, so would what is compared.
+    vs = [cotangent(torch.ones_like(y.detach()), generator) for y in outputs]
     totals = [None if g is None else dense(g) for g in function.backward(outputs, vs)]
     tops = [0.0] * len(totals)
     left = list(totals)

@@ -48,6 +48,12 @@ def is_dense(tensor: torch.Tensor) -> bool:
     return tensor.layout == torch.strided and not tensor.is_nested
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether elements lie in a strided storage that can be pointed at (those of a tensor that
+    autograd knows to be zero do not)."""
+    return is_dense(tensor) and not tensor._is_zerotensor()
+
+
 def check_layouts(outputs: Sequence[torch.Tensor]) -> None:
     """Refuse outputs of layouts that torch refuses.
 
@@ -73,7 +79,7 @@ def equal(tensor: torch.Tensor, value: torch.Tensor) -> bool:
 def unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """``args`` with copies of those tensors that share memory with another: moving one of them
     must not move the other."""
-    tensors = [t for t in dict.fromkeys(tensors_in(args)) if is_dense(t) and t.numel()]
+    tensors = [t for t in dict.fromkeys(tensors_in(args)) if has_memory(t) and t.numel()]
     owners: dict[int, int] = {}
     for tensor in tensors:
         storage = tensor.untyped_storage().data_ptr()
@@ -82,7 +88,7 @@ def unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args
 
     def separate(tensor: torch.Tensor) -> torch.Tensor:
-        if not is_dense(tensor) or owners.get(tensor.untyped_storage().data_ptr(), 0) < 2:
+        if not has_memory(tensor) or owners.get(tensor.untyped_storage().data_ptr(), 0) < 2:
             return tensor
         return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 

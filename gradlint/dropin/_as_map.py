@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from gradlint.dropin._arguments import is_dense
+from gradlint.dropin._arguments import has_memory
 from gradlint.dropin._function import Function
 from gradlint.numerics._map import Map, Projection
 from gradlint.numerics._products import dense
@@ -62,7 +62,8 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
             return [None if grad is None else dense(grad) for grad in grads]
         return function.pull_beside(values, [wanted[k] for k in attached], chosen_vs)
 
-    known = function.rounding() if function.rounding else None
+    rounding = function.knowledge.rounding
+    known = rounding() if rounding else None
     return Map(
         point,
         outputs,
@@ -92,9 +93,11 @@ def _projections(function: Function) -> list[Projection | None] | None:
 
 def _own(output: torch.Tensor, function: Function) -> torch.Tensor:
     """``output``, copied if it is a view of what is moved or returned again."""
+    if output._is_zerotensor():  # has no memory
+        return output
     storage = output.untyped_storage().data_ptr()
     shared = (*function.inputs, *function.returned)
-    if any(is_dense(t) and t.untyped_storage().data_ptr() == storage for t in shared):
+    if any(has_memory(t) and t.untyped_storage().data_ptr() == storage for t in shared):
         return output.clone()
     return output
 

@@ -9,9 +9,10 @@ import torch
 
 from gradlint.dropin._arguments import outputs_of, tensors_in
 from gradlint.dropin._as_map import as_map
-from gradlint.dropin._function import Function
-from gradlint.numerics._decide import decide
+from gradlint.dropin._decided import decided, suspects
+from gradlint.dropin._function import Function, Knowledge
 from gradlint.numerics._judge import DIFFERS
+from gradlint.numerics._map import Projection
 from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 
 #: One kind of direction shows whether backward itself is wrong; gradcheck looks closer.
@@ -79,7 +80,20 @@ class Backward:
         finally:
             function.restore()
 
-    def rounding(self) -> list[float]:
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is known of this function."""
+        return Knowledge(self._rounding, self._domain)
+
+    def _domain(self) -> list[Projection | None]:
+        moving = [v for v in self.cotangents if isinstance(v, torch.Tensor) and v.requires_grad]
+        first = Function(self.func, self.args, masked=True)
+        try:
+            return [*first.domain(), *[None] * len(moving)]
+        finally:
+            first.restore()
+
+    def _rounding(self) -> list[float]:
         """Standard deviation of the rounding of an element of each gradient: a sum over outputs,
         where terms of the size of ‖v∘y‖ may cancel, per unit of the input."""
         weighed = sum(
@@ -100,14 +114,11 @@ class Backward:
             function.start()
             if not function.differentiable:
                 return ""
-            decision = decide(as_map(function), seed=self.seed, kinds=GLANCE)
+            _, decision = decided(function, as_map(function), self.seed, kinds=GLANCE)
         finally:
             function.restore()
-        wrong = [
-            str(item.index)
-            for item, verdict in zip(decision.judgement.inputs, decision.verdicts, strict=True)
-            if verdict == DIFFERS
-        ]
+        inputs = decision.judgement.inputs
+        wrong = [str(inputs[place].index) for place in suspects(decision, DIFFERS)]
         if not wrong:
             return ""
         return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,10 +25,25 @@ from gradlint.dropin._arguments import (
 from gradlint.dropin._random_state import RandomState
 from gradlint.dropin._sparse import SparseInput, is_sparse
 from gradlint.inputs._sample import map_tensors
+from gradlint.numerics._map import Projection
 from gradlint.numerics._products import dense
 
 if TYPE_CHECKING:
     from gradlint.trace._problem import Problem
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of a function; both are asked after its first call.
+
+    Args:
+        rounding: standard deviation of the rounding of an element of each output, where it is
+            larger than one rounding.
+        domain: what keeps the direction of each input inside its domain.
+    """
+
+    rounding: Callable[[], Sequence[float]] | None = None
+    domain: Callable[[], Sequence[Projection | None]] | None = None
 
 
 class Function:
@@ -38,8 +54,7 @@ class Function:
         args: its arguments; tensors that require grad are the differentiable inputs. They may sit
             in nested lists, tuples and dicts.
         masked: whether only the specified elements of sparse inputs are inputs.
-        rounding: standard deviation of the rounding of an element of each output, where it is
-            known to be larger than one rounding; asked after the first call.
+        knowledge: what is known of it beforehand.
 
     Attributes:
         inputs: the differentiable inputs, each once, in the order of the arguments.
@@ -60,10 +75,10 @@ class Function:
         args: tuple[Any, ...],
         *,
         masked: bool,
-        rounding: Callable[[], Sequence[float]] | None = None,
+        knowledge: Knowledge | None = None,
     ) -> None:
         self.call = call
-        self.rounding = rounding
+        self.knowledge = knowledge or Knowledge()
         self.args = unshared(args)
         self.inputs: list[torch.Tensor] = []
         self.positions: list[int] = []
@@ -203,6 +218,19 @@ class Function:
             self.raised = error
             return nothing
         return [None if grad is None else dense(grad) for grad in grads]
+
+    def domain(self) -> Sequence[Projection | None]:
+        """What keeps the direction of each input inside its domain: symmetric matrices, of which
+        the function reads one triangle."""
+        if self.knowledge.domain is not None:
+            return self.knowledge.domain()
+        from gradlint.rules._domain import projections
+        from gradlint.trace._problem import OpRaised
+
+        try:
+            return projections(self.problem())
+        except OpRaised:
+            return [None] * len(self.inputs)
 
     def problem(self) -> Problem:
         """The function on copies of its arguments, as the rules see it."""

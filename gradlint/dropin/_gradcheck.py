@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from torch.autograd.gradcheck import GradcheckError
@@ -11,7 +11,7 @@ from torch.autograd.gradcheck import GradcheckError
 from gradlint.dropin._arguments import as_tuple
 from gradlint.dropin._exact import check_again, check_undefined, check_zero
 from gradlint.dropin._failure import Failure, raise_failures
-from gradlint.dropin._function import Function
+from gradlint.dropin._function import Function, Knowledge
 from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch
@@ -106,13 +106,12 @@ def verify(
     args: tuple[Any, ...],
     options: Options,
     *,
-    rounding: Callable[[], Sequence[float]] | None = None,
+    knowledge: Knowledge | None = None,
 ) -> None:
     """Run every check that ``options`` ask for.
 
     Args:
-        rounding: standard deviation of the rounding of an element of each output, where it is
-            known to be larger than one rounding; asked after the first call.
+        knowledge: what is known of the function beforehand.
 
     Raises:
         GradcheckError: a check failed.
@@ -122,7 +121,7 @@ def verify(
         _delegate(func, args, options, reason)
         return
     check_inputs(args)
-    function = Function(func, args, masked=bool(options.masked), rounding=rounding)
+    function = Function(func, args, masked=bool(options.masked), knowledge=knowledge)
     failures: list[Failure] = []
     try:
         function.start()

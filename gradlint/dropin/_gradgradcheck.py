@@ -100,7 +100,7 @@ def gradgradcheck(
         backward.cotangents = as_tuple(grad_outputs)
     args = (*backward.args, *backward.cotangents)
     try:
-        verify(backward, args, options, rounding=backward.rounding)
+        verify(backward, args, options, knowledge=backward.knowledge)
     except GradcheckError as error:
         if not raise_exception:
             return False

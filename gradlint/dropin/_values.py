@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from gradlint.dropin._alone import unequal_shares
 from gradlint.dropin._as_map import as_map
+from gradlint.dropin._decided import decided, suspects
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
-from gradlint.numerics._decide import Decision, decide
+from gradlint.numerics._decide import Decision
 from gradlint.numerics._judge import DIFFERS, UNSURE
 from gradlint.numerics._map import Map
 from gradlint.numerics._products import all_finite
@@ -55,13 +54,8 @@ def _judged(
         inputs: positions of those to judge; default all.
         alone: number of the only output of ``judged``, where that is not the map of all.
     """
-    decision = decide(judged, seed=options.seed, inputs=inputs)
-    if _suspects(decision, DIFFERS, UNSURE):
-        symmetric = _symmetric_inputs(function, judged)
-        if symmetric is not None:
-            judged = symmetric
-            decision = decide(judged, seed=options.seed, inputs=inputs)
-    wrong = _suspects(decision, DIFFERS)
+    judged, decision = decided(function, judged, options.seed, inputs=inputs)
+    wrong = suspects(decision, DIFFERS)
     if wrong and options.widened:
         from gradlint.dropin._tolerance import torch_accepts, within
 
@@ -73,7 +67,7 @@ def _judged(
         from gradlint.dropin._mismatch import describe
 
         failures = describe(function, judged, decision, wrong, options, alone)
-    unsure = _suspects(decision, UNSURE)
+    unsure = suspects(decision, UNSURE)
     if unsure and not failures and alone is None:
         failures = _undecided(function, judged, decision, unsure, options)
     return failures
@@ -95,8 +89,8 @@ def check_disconnected(function: Function, options: Options) -> None:
             "there is no gradient to check"
         )
         return
-    decision = decide(as_map(function, floating), seed=options.seed)
-    wrong = _suspects(decision, DIFFERS)
+    _, decision = decided(function, as_map(function, floating), options.seed)
+    wrong = suspects(decision, DIFFERS)
     if wrong:
         item = decision.judgement.inputs[wrong[0]]
         raise_failures(
@@ -114,10 +108,6 @@ def check_disconnected(function: Function, options: Options) -> None:
         )
 
 
-def _suspects(decision: Decision, *verdicts: str) -> list[int]:
-    return [place for place, verdict in enumerate(decision.verdicts) if verdict in verdicts]
-
-
 def _undecided(
     function: Function, judged: Map, decision: Decision, unsure: list[int], options: Options
 ) -> list[Failure]:
@@ -126,7 +116,7 @@ def _undecided(
     from gradlint.dropin._torch import ask_torch, unaffordable
 
     told = [_doubt(function, judged, decision, place) for place in unsure]
-    broken = [text for text, failed in told if failed]
+    broken = list(dict.fromkeys(text for text, failed in told if failed))
     reasons = "; ".join(text for text, _ in told)
     if broken:
         index = decision.judgement.inputs[unsure[0]].index
@@ -189,25 +179,3 @@ def _doubt(function: Function, judged: Map, decision: Decision, place: int) -> t
     elif not note and function.raised is not None:
         note = f"the function raised {type(function.raised).__name__} when the inputs moved"
     return f"{name}: {note or 'too noisy or not smooth there'}", False
-
-
-def _symmetric_inputs(function: Function, judged: Map) -> Map | None:
-    """``judged`` with symmetric directions for square inputs of which the function reads one
-    triangle (as Cholesky factors and eigenvalues do); None where there are none."""
-    square = [
-        place
-        for place, value in enumerate(judged.values)
-        if value.dim() >= 2 and value.shape[-1] == value.shape[-2] >= 2
-    ]
-    if not square or judged.project is not None:
-        return None
-    from gradlint.rules._domain import projections
-    from gradlint.trace._problem import OpRaised
-
-    try:
-        found = projections(function.problem())
-    except OpRaised:
-        return None
-    if len(found) != len(judged.values) or all(one is None for one in found):
-        return None
-    return replace(judged, project=found)

@@ -54,7 +54,7 @@ def test_a_right_jvp_passes(dtype, options):
 def test_a_wrong_jvp_fails(dtype, options):
     with pytest.raises(
         GradcheckError,
-        match=r"^Jacobian computed with forward mode mismatch for output 0 with respect to input 0,",
+        match=r"^Jacobian computed with forward mode mismatch for output 0 with respect to",
     ) as caught:
         gradlint.gradcheck(_op(2, 3), (leaf(4, dtype=dtype),), **options)
     assert caught.match("worst at index")

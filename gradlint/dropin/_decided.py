@@ -1,0 +1,56 @@
+"""The decision on a function, with directions inside the domains of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradlint.dropin._function import Function
+from gradlint.numerics._decide import Decision, decide
+from gradlint.numerics._directions import KINDS
+from gradlint.numerics._judge import DIFFERS, UNSURE
+from gradlint.numerics._map import Map
+
+
+def decided(
+    function: Function,
+    judged: Map,
+    seed: int,
+    *,
+    kinds: Sequence[str] = KINDS,
+    inputs: Sequence[int] | None = None,
+) -> tuple[Map, Decision]:
+    """The map that was judged in the end, and the decision on it.
+
+    Only where something is wrong is it asked whether the function reads one triangle of a square
+    input: nearly all functions don't, and asking takes calls.
+
+    Args:
+        kinds: kinds of direction.
+        inputs: positions of those to judge; default all.
+    """
+    decision = decide(judged, seed=seed, kinds=kinds, inputs=inputs)
+    if suspects(decision, DIFFERS, UNSURE):
+        symmetric = _symmetric(function, judged)
+        if symmetric is not None:
+            return symmetric, decide(symmetric, seed=seed, kinds=kinds, inputs=inputs)
+    return judged, decision
+
+
+def suspects(decision: Decision, *verdicts: str) -> list[int]:
+    """Places in the judgement of the inputs with one of ``verdicts``."""
+    return [place for place, verdict in enumerate(decision.verdicts) if verdict in verdicts]
+
+
+def _symmetric(function: Function, judged: Map) -> Map | None:
+    """``judged`` with symmetric directions for square inputs of which the function reads one
+    triangle (as Cholesky factors and eigenvalues do); None where there are none."""
+    square = any(
+        value.dim() >= 2 and value.shape[-1] == value.shape[-2] >= 2 for value in judged.values
+    )
+    if not square or judged.project is not None:
+        return None
+    found = function.domain()
+    if len(found) != len(judged.values) or all(one is None for one in found):
+        return None
+    return replace(judged, project=list(found))
