@@ -12,6 +12,7 @@ import torch
 
 from gradlint.diagnosis._causes import Cause, diagnose, whole
 from gradlint.diagnosis._evidence import Evidence, unravel, wrong_elements
+from gradlint.diagnosis._response import NOT_LINEAR, Response
 from gradlint.numerics._bank import KEPT, Probe
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
@@ -22,7 +23,7 @@ from gradlint.numerics._map import Map
 from gradlint.numerics._pair import Pair
 from gradlint.numerics._products import widened
 from gradlint.numerics._reaction import Reaction, react
-from gradlint.rules._response import response
+from gradlint.rules._response import response, uses_earlier_inputs
 
 #: Worst elements shown in a finding.
 SHOWN = 3
@@ -163,6 +164,8 @@ class _Case:
         ):
             self._measure(range(count))
             cause = diagnose(self.evidence, response=answered)
+        if cause is None and uses_earlier_inputs(self.function, self.evidence, self.seed):
+            cause = diagnose(self.evidence, response=Response(NOT_LINEAR, stale="inputs"))
         return cause
 
     def _evidence(self, probe: Probe, pair: Pair) -> Evidence:

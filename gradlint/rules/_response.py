@@ -10,6 +10,7 @@ from gradlint.diagnosis._evidence import EXPLAINED, Evidence, largest
 from gradlint.diagnosis._response import CONSTANT, NOT_LINEAR, Response
 from gradlint.numerics._map import Map
 from gradlint.numerics._products import unit_roundoff, widened
+from gradlint.numerics._smooth import nudge
 from gradlint.trace._problem import OpRaised
 
 #: Units of the dtype's epsilon by which rounding may keep backward from being exactly linear
@@ -69,3 +70,23 @@ def _asked(function: Map, evidence: Sequence[Evidence]) -> Response:
     if bool((offset.abs() > allowed).any()) and same(got - offset, g - offset - 3.0 * (h - offset)):
         return Response(NOT_LINEAR, offset=offset)
     return Response(NOT_LINEAR)
+
+
+def uses_earlier_inputs(function: Map, evidence: Sequence[Evidence], seed: int) -> bool:
+    """Whether backward, called at another point and then here, answers for the other point."""
+    beside = nudge(function, seed)
+    if beside is None or not evidence:
+        return False
+    index, vs = evidence[0].index, evidence[0].cotangents
+    try:
+        beside.gradients_at(beside.values, vs)
+        there = widened(beside.gradients_at(beside.values, vs)[index])
+        first = widened(function.gradients_at(function.values, vs)[index])
+        again = widened(function.gradients_at(function.values, vs)[index])
+    except OpRaised:
+        return False
+    if there.shape != first.shape:
+        return False
+    allowed = EXPLAINED * float(there.abs().max()) if there.numel() else 0.0
+    near = bool(((first - there).abs() <= allowed).all())
+    return near and bool(((again - there).abs() > allowed).any())
