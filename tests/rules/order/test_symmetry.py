@@ -98,3 +98,31 @@ def test_nothing_is_claimed_where_the_first_order_is_wrong(
         "double backward is the derivative of backward, but the first-order gradient is wrong: "
         "see GL401"
     )
+
+
+class OfNoFunction(torch.autograd.Function):
+    """A field that is the gradient of no function, differentiated rightly."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y**2
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y**2, g * 3 * x * y
+
+
+def test_what_no_function_has_as_its_gradient_is_found(subject: Callable[..., Any]) -> None:
+    bound = subject(OfNoFunction, X, Y)
+    # As if the first order could not be told, which is where symmetry has something to add.
+    bound.first_order.verdicts = ["unsure", "unsure"]
+    assert RULE.probe is not None
+    outcome = RULE.probe(bound)
+    assert outcome.verdict == "fail"
+    (finding,) = outcome.findings
+    assert finding.cause == "asymmetric"
+    assert finding.message == "second derivatives with respect to `x` and `y` are not symmetric"
+    one, other = finding.evidence["slopes"]
+    assert other / one == pytest.approx(1.5, rel=1e-9)

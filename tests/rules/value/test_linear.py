@@ -96,3 +96,20 @@ def test_ill_conditioned_and_long_sums_pass(op: Any, probed: Callable[..., Outco
     else:
         outcome = probed(RULE, lambda a: op(a, 0), 30 * torch.randn(500, generator=generator))
     assert [item for item in outcome.findings if item.cause == "not-linear"] == []
+
+
+class DeclaredClip(torch.autograd.Function):
+    surrogate = {"x": "grad_output.clamp(-10, 10)"}
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.clamp(-10, 10)
+
+
+def test_what_is_declared_need_not_be_linear(probed: Callable[..., Outcome]) -> None:
+    outcome = probed(RULE, DeclaredClip, X)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
