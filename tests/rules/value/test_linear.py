@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -99,7 +99,7 @@ def test_ill_conditioned_and_long_sums_pass(op: Any, probed: Callable[..., Outco
 
 
 class DeclaredClip(torch.autograd.Function):
-    surrogate = {"x": "grad_output.clamp(-10, 10)"}
+    surrogate: ClassVar[dict[str, str]] = {"x": "grad_output.clamp(-10, 10)"}
 
     @staticmethod
     def forward(ctx, x):
