@@ -51,6 +51,8 @@ def sweep_one(op: Op, problem: Problem, function: Map, index: int, steps: int | 
         reason = found.note or ("no steps" if usable < 3 else "noise")
     elif found.verdict == ROUNDED:
         reason = "rounded"
+    elif found.settled:
+        reason = f"by {found.settled}"
     known = pair.h > 0.0
     slope = max(abs(pair.claimed), abs(pair.measured))
     return InputSweep(
@@ -95,13 +97,16 @@ def _measurements(found: Sweep, function: Map, x: torch.Tensor) -> list[Measurem
         method: str, residual: float, bar: float, steps: int, smallest: float, largest: float
     ) -> None:
         scale = pair.scale or found.measures.product
+        agrees: bool | None = abs(residual) <= bar + TOLERATED[bits] * scale
+        if not agrees and method == "path integral" and found.verdict != DIFFERS:
+            agrees = None
         measured.append(
             Measurement(
                 method,
                 residual,
                 bar,
                 max(bar / scale, FINEST) if scale > 0.0 else bar,
-                abs(residual) <= bar + TOLERATED[bits] * scale,
+                agrees,
                 steps,
                 smallest,
                 largest,

@@ -85,6 +85,7 @@ jobs = 4
 fail_on = "inconclusive"
 import = ["a.b", "c"]
 memory_mb = 512
+max-calls = 90
 debug = true
 """
     assert resolve(toml=toml, folder=tmp_path) == Settings(
@@ -101,6 +102,7 @@ debug = true
         fail_on="inconclusive",
         imports=("a.b", "c"),
         memory_mb=512,
+        max_calls=90,
         debug=True,
     )
 
@@ -114,6 +116,7 @@ def test_every_setting_from_the_environment(tmp_path: Path) -> None:
         "GRADLINT_DEBUG": "1",
         "GRADLINT_REQUIRE_DEVICE": "off",
         "GRADLINT_SEED": "9",
+        "GRADLINT_MAX_CALLS": "40",
     }
     assert resolve(environ=environ, folder=tmp_path) == Settings(
         devices=("cuda", "cpu"),
@@ -122,6 +125,7 @@ def test_every_setting_from_the_environment(tmp_path: Path) -> None:
         jobs=2,
         debug=True,
         seed=9,
+        max_calls=40,
     )
 
 

@@ -7,13 +7,13 @@ that can be seen at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from gradlint.numerics._differences import Estimate, Step, difference
 from gradlint.numerics._directions import product_norm
+from gradlint.numerics._draw import Draw
 from gradlint.numerics._map import Map, along
 from gradlint.numerics._noise import SPACING_BITS, Noise, measure_noise
 from gradlint.numerics._pair import FINEST
@@ -28,21 +28,6 @@ ALLOWED_S = 6.0
 #: Evaluations of a window fit, of the noise table, and of one path integral with its VJPs counted
 #: as two: what is compared with :data:`ALLOWED_S`.
 WINDOW_CALLS, NOISE_CALLS, PATH_CALLS = 40, 24, 2 + 2 * len(NODES)
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One pair (v, u) for one input.
-
-    Args:
-        x: the input; u: direction in float64 or complex128.
-        vs: cotangents, one an output; g: claimed gradient.
-    """
-
-    x: torch.Tensor
-    u: torch.Tensor
-    vs: Sequence[torch.Tensor]
-    g: torch.Tensor
 
 
 @dataclass(frozen=True)

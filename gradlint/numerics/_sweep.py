@@ -18,7 +18,8 @@ from gradlint.numerics._differences import (
     Step,
     estimate,
 )
-from gradlint.numerics._directions import cotangent, move_scale, product_norm, signs
+from gradlint.numerics._directions import product_norm
+from gradlint.numerics._draw import Draw, drawn
 from gradlint.numerics._judge import (
     AGREES,
     CLEARLY,
@@ -35,7 +36,6 @@ from gradlint.numerics._map import Map, along, working_bits
 from gradlint.numerics._measures import (
     ALLOWED_S,
     NOISE_CALLS,
-    Draw,
     Elements,
     Measures,
     measure,
@@ -102,6 +102,8 @@ class Sweep:
         unit: spacing at 1 of the coarsest dtype among input and outputs.
         kinked: output elements left out because they have a kink at the point.
         call_s: seconds of one evaluation.
+        settled: "window fit" or "path integral" where that agrees and tells more than two steps of
+            the ladder can; else empty.
         note: :data:`KINKS`, :data:`UNCONFIRMED`, :data:`CLAIM_NOT_FINITE`, or empty.
     """
 
@@ -120,6 +122,7 @@ class Sweep:
     kinked: int = 0
     note: str = ""
     call_s: float = 0.0
+    settled: str = ""
 
 
 def sweep_input(function: Map, index: int, *, seed: int, steps: int | None = None) -> Sweep:
@@ -181,7 +184,7 @@ def _sweep_once(
     count: int | None,
     masks: Sequence[torch.Tensor] | None,
 ) -> tuple[Sweep, Draw | None]:
-    draw = _drawn(function, index, seed, masks)
+    draw = drawn(function, index, seed, masks)
     bits = working_bits(function, draw.x)
     sweep = Sweep(index, unit=2.0 ** (1 - bits))
     if not bool(torch.isfinite(widened(draw.g)).all()):
@@ -215,6 +218,8 @@ def _sweep_once(
             scale=max(product_norm(draw.g, draw.u), SHARE_OF_OUTPUT[bits] * weighed)
             or abs(found.slope),
             h=found.h,
+            worth=max(product_norm(draw.g, draw.u), abs(found.slope)),
+            tolerated=TOLERATED[bits],
         )
         sweep.curvature, sweep.branch = truncation_of(usable, found, sweep.kappa)
     sweep.verdict = _verdict(sweep.pair, sweep.kappa, bits)
@@ -240,38 +245,33 @@ def _measure_more(function: Map, sweep: Sweep, draw: Draw) -> None:
         call_s=sweep.call_s,
     )
     if pair.h > 0.0:
+        if sweep.verdict == UNSURE and not sweep.note:
+            _settle(sweep, bits)
         threshold = pair.bar + TOLERATED[bits] * pair.scale
         sweep.elements = visible_elements(draw.g, draw.u, threshold)
 
 
-def _drawn(function: Map, index: int, seed: int, masks: Sequence[torch.Tensor] | None) -> Draw:
-    generator = torch.Generator().manual_seed(seed)
-    x = function.values[index]
-    vs = [cotangent(output, generator) for output in function.outputs]
-    if masks is not None:
-        vs = [v * mask for v, mask in zip(vs, masks, strict=True)]
-    claimed = function.pull(vs)[index]
-    g = torch.zeros_like(x) if claimed is None else claimed
-    return Draw(x, function.projected(index, _direction(x, g, generator)), vs, g)
-
-
-def _direction(x: torch.Tensor, g: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Signs that follow the claimed gradient, random where it is zero: the slope never cancels, so
-    an error in it can be stated relative to it. Every element moves by half its size or more, so
-    that one wrong element shows; the shares differ, so that no two equal errors cancel."""
-    scale = move_scale(x)
-    share = torch.rand(tuple(x.shape), generator=generator, dtype=torch.float64)
-    phase = torch.sgn(widened(g))
-    phase = torch.where(phase.abs() > 0.0, phase, signs(x, generator))
-    return phase * scale * (0.5 + 0.5 * share).to(x.device)
+def _settle(sweep: Sweep, bits: int) -> None:
+    """Let the window fit or a path integral agree where two steps of the ladder can't tell."""
+    if sweep.kappa * sweep.unit > UNRESOLVED[bits]:
+        return
+    found = [("path integral", path.residual, path.bar) for path in sweep.measures.paths]
+    window, scale = sweep.measures.window, sweep.pair.scale
+    if window is not None:
+        bar = window.bar(bits, sweep.measures.product)
+        found.append(("window fit", window.residual, bar))
+    known = all(abs(r) <= bar + TOLERATED[bits] * scale for _, r, bar in found)
+    method, _, bar = min(found, key=lambda one: one[2], default=("", 0.0, math.inf))
+    if known and bar <= HONEST[bits] * scale:
+        sweep.verdict, sweep.settled = AGREES, method
 
 
 def _verdict(pair: Pair, kappa: float, bits: int) -> str:
     if kappa * 2.0 ** (1 - bits) > UNRESOLVED[bits]:
         return UNSURE
-    if pair.differs(TOLERATED[bits]):
+    if pair.differs:
         return DIFFERS
-    if not pair.resolution <= HONEST[bits]:
+    if not pair.sharpness <= HONEST[bits]:
         return UNSURE
     return ROUNDED if pair.error > CLEARLY * pair.bar else AGREES
 

@@ -103,7 +103,7 @@ def _measurements(page: Page, item: InputSweep) -> None:
             wording.small(one.bar),
             wording.power(one.resolution),
             words.steps_of(one),
-            "yes" if one.agrees else "no",
+            {True: "yes", False: "no", None: "unclear"}[one.agrees],
         ]
         for one in item.measurements
     ]

@@ -48,7 +48,9 @@ class Measurement:
         residual: measured minus claimed slope.
         bar: its error bar.
         resolution: smallest relative error of the gradient that it would have seen.
-        agrees: whether the residual is within its error bar and what is tolerated.
+        agrees: whether the residual is within its error bar and what is tolerated; None for a path
+            integral that is not, where the verdict is that the gradient agrees or can't be told: a
+            kink or an oscillation on the path proves nothing about the sample.
         steps: number of steps used.
         smallest, largest: steps used; half the length of the path for a path integral.
     """
@@ -57,7 +59,7 @@ class Measurement:
     residual: float
     bar: float
     resolution: float
-    agrees: bool
+    agrees: bool | None
     steps: int
     smallest: float
     largest: float
@@ -71,7 +73,8 @@ class InputSweep:
         name, shape, dtype: of the input.
         verdict: "agrees", "differs", "cannot tell", "surrogate" (differs as declared) or "empty".
         reason: why it can't be told, if so: "kinks", "not confirmed", "claim not finite",
-            "no steps", "noise".
+            "no steps", "noise". Of one that agrees: "rounded" (to few digits only), or "by window
+            fit" and "by path integral" where two steps of the ladder could not tell.
         claimed, measured: slopes along the direction.
         error: |measured − claimed| after extrapolation.
         bar: error bar of ``error``.

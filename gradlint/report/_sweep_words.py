@@ -19,7 +19,8 @@ LEGEND = (
     "the square of the step, roundoff grows with its inverse. The chosen step is extrapolated with "
     "the one before it, so the error bar may lie below the error in its row. The window fit takes "
     "eight steps of ratio 1.4 at once; the path integral compares the change over a long path with "
-    "the integral of the claimed gradient, and has no truncation. In plots both axes are "
+    "the integral of the claimed gradient, and has no truncation, but tells nothing where a kink "
+    "or several oscillations lie on the path. In plots both axes are "
     "logarithmic, and an error of 0 stands at the lower edge."
 )
 
@@ -48,6 +49,12 @@ def verdict(item: InputSweep) -> str:
                 f"but to {wording.power(item.relative_error or 0.0)} only{told}: a constant "
                 "written with few digits, an epsilon left out of backward, or rounding inside "
                 "backward would look like this"
+            )
+        if item.reason.startswith("by "):
+            best = wording.power(item.best or 0.0)
+            return (
+                f"the {item.reason.removeprefix('by ')} agrees, an error of {best} would have been "
+                "seen; two steps of the ladder alone are too noisy to tell"
             )
         return f"the error falls to {share} of the slope{told}"
     if item.verdict == "surrogate":

@@ -329,3 +329,29 @@ def test_mistakes_of_the_caller():
         _sweep.sweep(Cube, values(), sample="other")
     with pytest.raises(TypeError, match="must be text"):
         _sweep.sweep("ops.py:Exp", values())
+
+
+def test_a_path_that_crosses_a_kink_is_no_disagreement(monkeypatch):
+    from gradlint.numerics import _measures
+    from gradlint.numerics._differences import Estimate
+
+    monkeypatch.setattr(
+        _measures, "path_integral", lambda *_, **__: Estimate(1.0, 1e-3, 2.0, 1e-4, 0.5)
+    )
+    (entry,) = _sweep.sweep(Cube, values(), seed=1).inputs
+    assert entry.verdict == "agrees"
+    assert [one.agrees for one in entry.measurements] == [True, True, None, None]
+    assert "unclear" in str(_sweep.sweep(Cube, values(), seed=1))
+    monkeypatch.setattr(Cube, "factor", 2.0)
+    (entry,) = _sweep.sweep(Cube, values(), seed=1).inputs
+    assert [one.agrees for one in entry.measurements] == [False] * 4
+
+
+def test_where_two_steps_are_too_noisy_other_measurements_may_settle_it():
+    x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).abs()
+    reasons = []
+    for seed in range(6):
+        (entry,) = _sweep.sweep(torch.log, (x,), seed=seed, dtypes=["bfloat16"]).inputs
+        assert entry.verdict in ("agrees", "cannot tell")
+        reasons.append(entry.reason)
+    assert {"by path integral", "by window fit"} & set(reasons)

@@ -168,6 +168,10 @@ def test_colour_only_when_asked_for():
         ),
         ({"verdict": "surrogate", "error": 0.5}, "a surrogate is declared for `x`"),
         ({"reason": "rounded", "relative_error": 3e-8}, "but to 3e-8 only"),
+        (
+            {"reason": "by window fit"},
+            "the window fit agrees, an error of 1e-12 would have been seen",
+        ),
         ({"kinked": 3}, "3 of 12 output elements have a kink at this sample and are left out"),
         ({"kinked": 1}, "1 of 12 output elements has a kink at this sample and is left out"),
         (
