@@ -33,6 +33,11 @@ CHANGED = {1.0: 0.3, 0.125: 0.1}
 #: Inputs tried at each size.
 TRIALS = 4
 
+#: Elements it takes to say that all of them are numbers of float32, and the share of them that
+#: must need more than so many of its 24 bits: integers and halves are numbers of every dtype
+#: (heuristic; of numbers rounded to float32, fifteen in sixteen need more than 20).
+FEWEST, FULL, BITS_NEEDED = 6, 0.5, 20
+
 
 def accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
     """``sample`` in the first dtype that the op takes, and a note where that is not float64.
@@ -121,6 +126,35 @@ def _casts(
     if share < 1.0 and any(value.dtype == torch.float32 for value in values):
         return min(changes)  # float32 has staircases of its own, hardly finer than float16's
     return sum(changes) / TRIALS
+
+
+def rounded_to_float32(tensor: torch.Tensor) -> bool:
+    """Whether every element of a float64 tensor was rounded to float32."""
+    found = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+    if found.dtype != torch.float64 or found.layout != torch.strided:
+        return False
+    found = found[torch.isfinite(found) & (found != 0)]
+    significand, _ = torch.frexp(found)
+    short = [torch.frac(significand * 2.0**bits) == 0 for bits in (24, BITS_NEEDED)]
+    return (
+        found.numel() >= FEWEST
+        and bool(short[0].all())
+        and int((~short[1]).sum()) >= (FULL * found.numel())
+    )
+
+
+def outputs_in_float32(problem: Problem) -> list[str]:
+    """Names of the float64 outputs that are numbers of float32 at inputs that are not."""
+    generator = torch.Generator().manual_seed(problem.seed)
+    moved = []
+    for value in problem.values():
+        drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64)
+        moved.append(value * (1.0 + MOVE * drawn).to(value))
+    try:
+        outputs = problem.forward(moved)
+    except OpRaised:
+        return []
+    return [item.name for item in outputs if rounded_to_float32(item.value)]
 
 
 def _runs(op: Op, sample: Sample, settings: Settings) -> bool:

@@ -8,7 +8,7 @@ import torch
 from gradlint.config import Settings
 from gradlint.inputs import Sample
 from gradlint.rules._examine import examine
-from gradlint.rules._precision import accepted, computes_in
+from gradlint.rules._precision import accepted, computes_in, outputs_in_float32
 from gradlint.rules._subject import Subject
 from gradlint.targets import from_object
 
@@ -103,3 +103,29 @@ def test_right_gradients_pass_and_wrong_ones_fail_in_the_dtype_inside(dtype):
         settings = Settings(seed=1, order=1, select=("GL401",))
         examine(from_object(Op), [sample(5, 6)], settings, emit)
         assert {check.verdict for check in checks} <= verdicts
+
+
+@pytest.mark.parametrize(
+    ("op", "names"),
+    [
+        (lambda x: x.float().exp().to(x.dtype), ["output"]),
+        (lambda x: (x.exp(), x.float().exp().double()), ["output[1]"]),
+        (lambda x: (x.float() * 3).sum(0).double(), ["output"]),
+        (torch.exp, []),
+        (torch.relu, []),
+        (torch.sign, []),
+        (lambda x: (9000 * x).round(), []),
+        (lambda x: x.half().double(), []),
+        (lambda x: x.float().exp(), []),
+        (lambda x: x.sum().float().double(), []),
+    ],
+)
+def test_outputs_that_are_numbers_of_float32(op, names):
+    problem = Subject(from_object(op), sample(5, 7), Settings(seed=3)).problem
+    assert outputs_in_float32(problem) == names
+
+
+def test_inputs_that_are_numbers_of_float32_prove_nothing():
+    given = Sample("s", "given", (torch.ones(5, 7).double().requires_grad_(),))
+    problem = Subject(from_object(torch.relu), given, Settings()).problem
+    assert outputs_in_float32(problem) == []

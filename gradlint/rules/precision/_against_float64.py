@@ -12,14 +12,17 @@ from gradlint.diagnosis._causes import diagnose
 from gradlint.diagnosis._evidence import BARS, Evidence, unravel
 from gradlint.diagnosis._precision import low_precision
 from gradlint.numerics._decide import decide
+from gradlint.numerics._directions import cotangent
 from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED
 from gradlint.numerics._products import norm, unit_roundoff
 from gradlint.numerics._twin import TwinJudgement, compare
+from gradlint.rules._precision import rounded_to_float32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Input
 
 #: Dtypes that computations are found cast to.
 COARSER = (torch.bfloat16, torch.float16)
@@ -41,15 +44,37 @@ def in_low_precision(subject: Subject) -> list[int]:
     return [index for index in subject.judged if values[index].dtype not in wide]
 
 
-def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudgement], str]:
-    """The comparison of the inputs ``low``, without those that GL401 has found wrong already; or
-    a reason why there is none."""
+def gradients_in_float32(subject: Subject) -> list[Input]:
+    """The inputs in float64 whose gradient, for cotangents in float64, is a number of float32
+    throughout; without those that GL401 has found wrong."""
+    function = subject.first_order_map
+    generator = torch.Generator().manual_seed(subject.seed)
+    vs = [cotangent(y, generator) for y in function.outputs]
+    if any(rounded_to_float32(v) for v in vs):
+        return []
+    gradients = function.gradients_at(function.values, vs)
+    told = _found_wrong(subject)
+    return [
+        subject.problem.inputs[index]
+        for index in subject.judged
+        if index not in told and rounded_to_float32(gradients[index])
+    ]
+
+
+def _found_wrong(subject: Subject) -> set[int]:
     decision = subject.first_order
-    told = {
+    return {
         item.index
         for item, verdict in zip(decision.judgement.inputs, decision.verdicts, strict=True)
         if verdict == DIFFERS
     }
+
+
+def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudgement], str]:
+    """The comparison of the inputs ``low``, without those that GL401 has found wrong already; or
+    a reason why there is none."""
+    decision = subject.first_order
+    told = _found_wrong(subject)
     left = [index for index in low if index not in told]
     if not left:
         return [], "see GL401"

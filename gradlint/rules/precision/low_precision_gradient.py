@@ -7,6 +7,7 @@ float64 than rounding explains. The same op runs in float64 at the same values, 
 there is right; both are compared element by element. What rounding explains is found by running
 the float64 computation again with the rounding of the low dtype emulated: ill-conditioned,
 saturating and kinked functions are allowed what they need. Run with ``--dtype float32,bfloat16``.
+In float64 it is told, as information, where outputs or gradients are numbers of float32.
 
 Why it matters
 --------------
@@ -98,7 +99,9 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", note=reason)
     low = in_low_precision(subject)
     if not low:
-        return Outcome("skipped", note="in float64; lower precision needs --dtype float32,bfloat16")
+        findings = _float32_inside(subject)
+        note = "in float64; lower precision needs --dtype float32,bfloat16"
+        return Outcome("pass", findings) if findings else Outcome("skipped", note=note)
     compared, reason = against_float64(subject, low)
     if reason:
         return Outcome("skipped", note=reason)
@@ -115,6 +118,44 @@ def probe(subject: Subject) -> Outcome:
             resolutions.append(found.resolution)
     verdict = "fail" if findings else "inconclusive" if unsure else "pass"
     return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
+
+
+def _float32_inside(subject: Subject) -> list[Finding]:
+    """What an op that takes float64 rounds to float32: outputs, or gradients alone."""
+    from gradlint.rules._place import gradient_place
+    from gradlint.rules._precision import outputs_in_float32
+    from gradlint.rules.precision._against_float64 import gradients_in_float32
+
+    told = "low-precision: every value of {} is a number of float32"
+    help_text = (
+        "keep everything in the dtype of the inputs: no .float() or float32 buffer on the way"
+    )
+    outputs = outputs_in_float32(subject.problem)
+    if outputs:
+        return [
+            subject.finding(
+                RULE,
+                "float64 is taken, but float32 is computed: judged at the resolution of float32",
+                severity="info",
+                cause="low-precision",
+                cause_text=told.format(", ".join(f"`{name}`" for name in outputs)),
+                output=outputs[0],
+                help=help_text + "; or refuse float64",
+            )
+        ]
+    return [
+        subject.finding(
+            RULE,
+            f"gradient for `{item.name}` is right to the 6e-08 of float32 only",
+            severity="info",
+            cause="low-precision",
+            cause_text=told.format(f"the gradient of `{item.name}`"),
+            input=item.name,
+            place=gradient_place(subject, item),
+            help=help_text + " through backward",
+        )
+        for item in gradients_in_float32(subject)
+    ]
 
 
 def _finding(subject: Subject, found: TwinJudgement) -> Finding:
