@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch.autograd.gradcheck import GradcheckError
@@ -122,7 +122,6 @@ def verify(
         return
     check_inputs(args)
     function = Function(func, args, masked=bool(options.masked), knowledge=knowledge)
-    failures: list[Failure] = []
     try:
         function.start()
         reason = unrepresentable_outputs(function.outputs)
@@ -132,31 +131,51 @@ def verify(
         if not function.differentiable:
             check_disconnected(function, options)
             return
-        failures += changes(function)
-        if options.check_backward_ad:
-            failures += check_again(function, options)
-            failures += check_values(function, options) or check_alone(function, options)
-        if options.check_forward_ad:
-            from gradlint.dropin._forward import check_forward
-
-            trusted = options.check_backward_ad and not failures
-            failures += check_forward(function, options, trusted=trusted)
-        if options.check_batched_forward_grad:
-            from gradlint.dropin._batched import check_batched_forward
-
-            failures += check_batched_forward(function, options)
-        if options.check_backward_ad:
-            if options.check_batched_grad:
-                from gradlint.dropin._batched import check_batched
-
-                failures += check_batched(function, options)
-            failures += check_zero(function, options)
-            if options.check_undefined_grad:
-                failures += check_undefined(function)
+        failures = _run_all(function, options)
     finally:
         function.restore()
     if failures:
         raise_failures(failures, options)
+
+
+def _run_all(function: Function, options: Options) -> list[Failure]:
+    """Every check that ``options`` ask for, in torch's order. Once one has failed, what the others
+    raise is left out: a backward that is wrong may raise anything."""
+    failures = changes(function)
+    for check in _checks(options):
+        try:
+            failures += check(function, options, not failures)
+        except Exception:
+            if not failures:
+                raise
+    return failures
+
+
+def _checks(options: Options) -> Iterator[Callable[[Function, Options, bool], list[Failure]]]:
+    """Checks, each a function of the function, the options, and whether all is well so far."""
+    reverse = options.check_backward_ad
+    if reverse:
+        yield lambda function, options, _: list(check_again(function, options))
+        yield lambda function, options, _: check_values(function, options)
+        yield lambda function, options, well: check_alone(function, options) if well else []
+    if options.check_forward_ad:
+        from gradlint.dropin._forward import check_forward, check_undefined_tangents
+
+        yield lambda function, options, well: check_forward(function, options, reverse and well)
+        if options.check_undefined_grad:
+            yield lambda function, options, _: check_undefined_tangents(function, options)
+    if options.check_batched_forward_grad:
+        from gradlint.dropin._batched import check_batched_forward
+
+        yield lambda function, options, _: check_batched_forward(function, options)
+    if reverse and options.check_batched_grad:
+        from gradlint.dropin._batched import check_batched
+
+        yield lambda function, options, _: check_batched(function, options)
+    if reverse:
+        yield lambda function, options, _: list(check_zero(function, options))
+    if reverse and options.check_undefined_grad:
+        yield lambda function, options, _: list(check_undefined(function))
 
 
 def _delegate(

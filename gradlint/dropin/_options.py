@@ -64,9 +64,14 @@ class Options:
                 raise AssertionError(message)
 
     @property
-    def widened(self) -> bool:
+    def tolerant(self) -> bool:
         """Whether the caller gave a step or a tolerance."""
         return not all(isinstance(value, Default) for value in (self.eps, self.atol, self.rtol))
+
+    @property
+    def widened(self) -> bool:
+        """Whether anything the caller gave accepts more than the measured error bars do."""
+        return self.tolerant or not isinstance(self.nondet_tol, Default)
 
 
 def seed() -> int:

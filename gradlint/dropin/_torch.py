@@ -26,7 +26,7 @@ DOUBLE = (torch.float64, torch.complex128)
 
 def unaffordable(function: Function, options: Options) -> str:
     """Why torch's slow path is not asked, in words; empty if it is."""
-    if not options.widened and any(tensor.dtype not in DOUBLE for tensor in function.values):
+    if not options.tolerant and any(tensor.dtype not in DOUBLE for tensor in function.values):
         return "torch's gradcheck can't judge less than double precision with its defaults"
     n = sum(value.numel() for value in function.values)
     m = sum(output.numel() for output in function.outputs)
@@ -76,10 +76,9 @@ def ask_torch(
             "check_backward_ad",
         ):
             arguments[name] = getattr(options, name)
-    with warnings.catch_warnings():
+    if function is None:
+        torch.autograd.gradcheck(func, args, **arguments)
+        return
+    with function.lent(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Input #")
-        if function is None:
-            torch.autograd.gradcheck(func, args, **arguments)
-            return
-        with function.lent():
-            torch.autograd.gradcheck(function.replayed, args, **arguments)
+        torch.autograd.gradcheck(function.replayed, args, **arguments)

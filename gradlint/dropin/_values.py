@@ -140,7 +140,7 @@ def _undecided(
                 text[0], [*text[1:], f"gradlint can't tell ({reasons}); this is torch's slow path"]
             )
         ]
-    if not options.widened:
+    if not options.tolerant:
         warn(f"gradlint can't tell, torch's slow path passes: {reasons}")
     return []
 
