@@ -17,6 +17,7 @@ from gradlint.inputs._source import ordered
 
 _EQUAL = (ast.Eq, ast.Is)
 _DIFFERENT = (ast.NotEq, ast.IsNot)
+_WORKING = ("float64", "float32", "bfloat16", "float16")
 _KIND_WORDS = (
     ("Tensor", "tensor"),
     ("Parameter", "tensor"),
@@ -143,7 +144,7 @@ def _make_dtype(
 
     if value.is_floating_point:
         wanted = str(value).removeprefix("torch.")
-        if wanted in ("float32", "float64") and scene.plan.working != wanted:
+        if wanted in _WORKING and scene.plan.working != wanted:
             yield replace(scene.plan, working=wanted, cost=scene.plan.cost + 0.3)
         dtype = "float"
     elif value.is_complex:

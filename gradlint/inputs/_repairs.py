@@ -16,6 +16,13 @@ from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks, like_gradient, tensor_at
 
+#: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
+_LOWER = {
+    "float32": r"(?i)double|float64|dtype|scalar type|float32",
+    "bfloat16": r"(?i)bf16|bfloat16",
+    "float16": r"(?i)\bhalf\b|\bfloat16|fp16",
+}
+
 _LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
 #: Numbers that are positions, not sizes.
 _POSITIONS = re.compile(
@@ -200,10 +207,9 @@ def _special(scene: Scene) -> Iterator[Plan]:
                 if isinstance(guess, TensorGuess) and guess.domain != domain:
                     cost = 0.25 + 0.1 * step + 0.1 * position
                     yield plan.changed(name, replace(guess, domain=domain), cost)
-    if plan.working == "float64" and re.search(
-        r"(?i)double|float64|dtype|scalar type|float32", text
-    ):
-        yield replace(plan, working="float32", cost=plan.cost + 0.9)
+    for working, words in _LOWER.items():
+        if plan.working == "float64" and re.search(words, text):
+            yield replace(plan, working=working, cost=plan.cost + 0.9)
 
 
 def _suspects(scene: Scene) -> list[str]:

@@ -119,7 +119,7 @@ def _tensor(
     values = spread(guess.domain, shape, count, generator)
     if guess.dtype == "complex":
         values = torch.complex(values, spread("real", shape, count, generator))
-        dtype = torch.complex64 if plan.working == "float32" else torch.complex128
+        dtype = torch.complex128 if plan.working == "float64" else torch.complex64
     return values.to(dtype).requires_grad_(guess.grad)
 
 

@@ -360,6 +360,26 @@ def only_float32(x):
     return x * 2
 
 
+def only_bfloat16(x):
+    assert x.dtype == torch.bfloat16
+    return x * x
+
+
+def only_half(x):
+    if x.dtype != torch.float16:
+        raise TypeError("expected scalar type Half but found Double")
+    return x * x
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"), [(only_bfloat16, torch.bfloat16), (only_half, torch.float16)]
+)
+def test_16_bits_where_all_else_is_refused(op, dtype):
+    (sample,) = inferred(op)
+    assert sample.args[0].dtype == dtype
+    assert any("the op refused float64" in note for note in sample.notes)
+
+
 def test_float32_where_float64_is_refused():
     (sample,) = inferred(only_float32)
     assert sample.args[0].dtype == torch.float32
