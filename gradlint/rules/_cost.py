@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Significand bits up to which path integrals and the float64 twin are usual, not the exception.
 LOW = 11
 
+#: VJPs of the short path integral that comes first below float64 (``path_at_a_glance``).
+GLANCE_NODES = 3
+
 #: Forward and backward calls beside the pairs: the maps themselves, whether backward is linear, and
 #: the symmetry of second derivatives.
 BESIDE, BESIDE_INPUT = 6, 4
@@ -89,18 +92,16 @@ def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool
     """Evaluations (as forward) and VJPs (as backward) of one judgement of ``values`` inputs."""
     if not pairs or not values:
         return Calls()
-    rungs, passes = len(LADDER[bits]), 1
+    double, rungs, walked = bits == max(LADDER), 0, 0
     if most or bits <= LOW:
-        rungs += len(LADDER_MORE[bits]) + (len(LADDER_FINEST.get(bits, ())) if most else 0)
-        passes += 2
-    evaluations, pulls = 2 * rungs * pairs * values, pairs
-    if bits < max(LADDER) and (most or bits <= LOW):
-        walked = len(PATH_STEPS) * pairs * values
-        evaluations, pulls, passes = (
-            evaluations + 2 * walked,
-            pulls + len(NODES) * walked,
-            passes + 1,
-        )
+        rungs = len(LADDER[bits]) + len(LADDER_MORE[bits])
+        walked = 0 if double else len(PATH_STEPS)
+    if most:
+        rungs += len(LADDER_FINEST.get(bits, ()))
+    passes = 1 + (2 if rungs else 0) + (1 if walked else 0)
+    each = pairs * values
+    evaluations = 2 * each * (1 + rungs + walked)
+    pulls = pairs + each * ((0 if double else GLANCE_NODES) + len(NODES) * walked)
     if replayed:
         pulls += pairs * (passes - 1)
     return Calls(evaluations, pulls)

@@ -11,7 +11,7 @@ import torch
 
 from gradlint.inputs._sample import described
 from gradlint.report import Check, TorchVerdict
-from gradlint.rules._plan import make_plan
+from gradlint.rules._plan import beyond_budget, make_plan
 from gradlint.rules._power import input_powers, next_step
 from gradlint.rules._precision import accepted, as_computed
 from gradlint.rules._rule import Outcome, Rule
@@ -206,7 +206,8 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
             if subject.planned is None:
                 subject.planned = make_plan(subject, rules)
                 emit("predicted", subject.plan.predictions)
-            outcome = rule.probe(subject)
+            left_out = beyond_budget(subject, rule.code)
+            outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

@@ -143,6 +143,15 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     return plan
 
 
+def beyond_budget(subject: Subject, code: str) -> str:
+    """Why check ``code`` is left out, which would measure beyond ``--max-calls``; else empty."""
+    budget, problem = subject.plan.budget, subject.problem
+    if budget is None or code <= "GL401" or (code.startswith("GL5") and "twice" in vars(subject)):
+        return ""
+    spent = problem.forward_calls + problem.backward_calls
+    return f"left out: beyond --max-calls {budget}" if spent >= budget else ""
+
+
 def _most(
     kinds: tuple[str, ...], calls_of: _CallsOf, shape: Shape, fits: Callable[[Calls], bool]
 ) -> tuple[str, ...]:

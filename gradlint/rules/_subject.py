@@ -110,7 +110,8 @@ class Subject:
         a single output or where it is not one alone."""
         from gradlint.rules._maps import faulty_outputs
 
-        names = faulty_outputs(self.problem, self.first_order_map, position, seed=self.seed)
+        within = self.first_order.function  # as long as there is time
+        names = faulty_outputs(self.problem, within, position, seed=self.seed)
         return names[0] if len(names) == 1 else None
 
     def finding(
