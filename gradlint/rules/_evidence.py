@@ -12,7 +12,7 @@ import torch
 
 from gradlint.diagnosis._causes import Cause, diagnose, whole
 from gradlint.diagnosis._evidence import Evidence, unravel, wrong_elements
-from gradlint.diagnosis._response import NOT_LINEAR, Response
+from gradlint.diagnosis._response import LINEAR, NOT_LINEAR, Response
 from gradlint.numerics._bank import KEPT, Probe
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
@@ -23,6 +23,7 @@ from gradlint.numerics._map import Map
 from gradlint.numerics._pair import Pair
 from gradlint.numerics._products import widened
 from gradlint.numerics._reaction import Reaction, react
+from gradlint.numerics._slopes import FEWEST_CALLS, MOST_CALLS
 from gradlint.rules._response import response, uses_earlier_inputs
 
 #: Worst elements shown in a finding.
@@ -36,7 +37,7 @@ ALWAYS, MEASURE_ALL, MEASURE_ALL_LAST = 16, 256, 4096
 MOST_SECONDS = 3.0
 
 #: Elements of a larger tensor that are measured where a cause is known for the whole of it.
-CHECKED = 8
+CHECKED = 5
 
 #: Wrong and right elements measured where the wrong ones were searched for.
 MEASURED_WRONG, MEASURED_RIGHT = 4, 2
@@ -143,7 +144,8 @@ class _Case:
                 candidate = known[0][0].candidate(self.clearest) if known else None
                 self._measure(self._worth_showing(candidate))
             else:
-                found = locate(self.residuals, seed=self.seed)
+                calls = MOST_CALLS if answered.kind == LINEAR else FEWEST_CALLS
+                found = locate(self.residuals, seed=self.seed, most_calls=calls)
                 wrong = found.elements[:MEASURED_WRONG]
                 others = 1 if found.complete else MEASURED_RIGHT
                 right = found.right[:others] or self._sample(others)
@@ -170,11 +172,11 @@ class _Case:
 
     def _evidence(self, probe: Probe, pair: Pair) -> Evidence:
         index = self.item.index
+        nothing = torch.zeros(0, dtype=torch.float64)
         claimed = [
-            self.function.projected(i, g.detach()) if g.shape == self.value.shape else g[:0]
+            self.function.projected(i, g.detach()) if g.shape == self.value.shape else nothing
             for i, g in enumerate(probe.gradients)
         ]
-        nothing = torch.zeros(0, dtype=torch.float64)
 
         def pull(cotangents: Sequence[torch.Tensor]) -> torch.Tensor:
             return self.function.gradients_at(self.function.values, cotangents)[index]

@@ -243,6 +243,13 @@ def test_few_digits_in_a_constant_are_information():
     assert found.findings[0].evidence["relative_error"] == pytest.approx(5e-8, rel=0.5)
 
 
+def test_a_float32_cast_in_backward_is_information_with_its_cause():
+    op = exp_with(lambda ctx, g: (g * ctx.saved_tensors[1]).float().double())
+    found = outcome(op, sample((3, 4)))
+    assert [finding.cause for finding in found.findings] == ["low-precision"]
+    assert "float32" in found.findings[0].cause_text
+
+
 def test_detached_output_that_depends_on_its_input():
     found = outcome(lambda x: x.detach() * 3, sample((3, 4)))
     assert [finding.cause for finding in found.findings] == ["zero"]
@@ -302,3 +309,16 @@ def test_a_clamp_that_only_some_cotangents_reach_is_no_wrong_element():
     for seed in range(6):
         for finding in outcome(exp_with(backward), sample((4, 5)), seed=seed).findings:
             assert finding.cause == "not-linear"
+
+
+def test_a_scalar_beside_the_input_that_is_wrong():
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return scale * x * x
+
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        return scale * x * grad_output, (x * x * grad_output).sum()
+
+    found = outcome(make(forward, backward), sample((3, 4), ()))
+    assert [(item.input, item.cause) for item in found.findings] == [("x", "scaled")]
