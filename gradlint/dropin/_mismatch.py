@@ -14,9 +14,6 @@ from gradlint.numerics._decide import Decision
 from gradlint.numerics._judge import DIFFERS, judge
 from gradlint.numerics._map import Map
 
-#: Kinds of direction by which each output is judged alone.
-ALONE = ("aligned", "signs")
-
 
 def describe(
     function: Function,
@@ -72,21 +69,24 @@ def faulty_outputs(judged: Map, index: int, seed: int) -> list[int]:
             torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
             for place, y in enumerate(judged.outputs)
         ]
-        alone = judge(judged, seed=seed, kinds=ALONE, inputs=[index], masks=masks)
+        alone = judge(judged, seed=seed, inputs=[index], masks=masks)
         if alone.inputs[0].verdict == DIFFERS:
             found.append(chosen)
     return found or everything
 
 
 def _part(judged: Map, output: int, index: int, seed: int) -> str:
-    """Torch's words for the part of a complex output that disagrees; the imaginary one first."""
+    """Torch's words for the part of a complex output that disagrees; the imaginary one, which torch
+    looks at first, unless only the real one is seen to."""
     if not judged.outputs[output].is_complex():
         return ""
-    for name, unit in (("imaginary", 1j), ("real", 1.0)):
-        part = _part_of(judged, output, unit)
-        if judge(part, seed=seed, kinds=ALONE, inputs=[index]).inputs[0].verdict == DIFFERS:
-            return f"While considering the {name} part of complex outputs only, "
-    return ""
+    differs = [
+        judge(_part_of(judged, output, unit), seed=seed, inputs=[index]).inputs[0].verdict
+        == DIFFERS
+        for unit in (1j, 1.0)
+    ]
+    part = "real" if differs == [False, True] else "imaginary"
+    return f"While considering the {part} part of complex outputs only, "
 
 
 def _part_of(judged: Map, output: int, unit: complex) -> Map:
