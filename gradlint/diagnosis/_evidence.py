@@ -81,10 +81,26 @@ class Fit:
     Args:
         misfit: largest deviation, relative to the largest measurement of its kind.
         count: measurements that it explains: all there are.
+        before, after: sums of the squared errors of what was returned, and of the hypothesis.
     """
 
     misfit: float
     count: int
+    before: float = 0.0
+    after: float = 0.0
+
+    @property
+    def removes_the_error(self) -> bool:
+        """Whether next to nothing is left of the error."""
+        return self.after <= LEFT**2 * self.before
+
+    def __add__(self, other: Fit) -> Fit:
+        return Fit(
+            max(self.misfit, other.misfit),
+            self.count + other.count,
+            self.before + other.before,
+            self.after + other.after,
+        )
 
     def __str__(self) -> str:
         size = f" to {self.misfit:.0e}" if self.misfit > 0.0 else " exactly"
@@ -113,35 +129,43 @@ def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
 def fit_of(evidence: Sequence[Evidence], candidates: Sequence[torch.Tensor | None]) -> Fit | None:
     """How well the candidates (what backward should have returned, one an item) meet all that was
     measured; None where they miss any of it, or do not get rid of the error."""
+    total = Fit(0.0, 0)
+    for item, candidate in zip(evidence, candidates, strict=True):
+        found = meets(item, candidate)
+        if found is None:
+            return None
+        total += found
+    return total if total.count and total.removes_the_error else None
+
+
+def meets(item: Evidence, candidate: torch.Tensor | None) -> Fit | None:
+    """How well a candidate meets what was measured under one cotangent; None where it does not."""
     worst, count = 0.0, 0
     before = after = 0.0
-    for item, candidate in zip(evidence, candidates, strict=True):
-        if candidate is None or candidate.shape != item.own.shape:
-            return None
-        good = item.good
-        if bool(good.any()):
-            measured = item.measured[good]
-            error = (at(item, candidate)[good] - measured).abs()
-            top = largest(measured)
-            if bool((~(error <= torch.clamp(BARS * item.bars[good], min=EXPLAINED * top))).any()):
-                return None
-            count += int(good.sum())
-            worst = max(worst, float(error.max()) / top) if top > 0.0 else worst
-            before += norm(at(item, item.own)[good] - measured) ** 2
-            after += norm(error) ** 2
-        if item.move is not None and math.isfinite(item.slope_bar):
-            products = widened(candidate).conj() * item.move
-            error_of = abs(real_dot(candidate, item.move) - item.slope)
-            scale = max(norm(products), abs(item.slope))
-            if not error_of <= max(2.0 * item.slope_bar, EXPLAINED * scale):
-                return None
-            count += 1
-            worst = max(worst, error_of / scale) if scale > 0.0 else worst
-            before += (real_dot(item.own, item.move) - item.slope) ** 2
-            after += error_of**2
-    if not count or after > LEFT**2 * before:
+    if candidate is None or candidate.shape != item.own.shape:
         return None
-    return Fit(worst, count)
+    good = item.good
+    if bool(good.any()):
+        measured = item.measured[good]
+        error = (at(item, candidate)[good] - measured).abs()
+        top = largest(measured)
+        if bool((~(error <= torch.clamp(BARS * item.bars[good], min=EXPLAINED * top))).any()):
+            return None
+        count += int(good.sum())
+        worst = max(worst, float(error.max()) / top) if top > 0.0 else worst
+        before += norm(at(item, item.own)[good] - measured) ** 2
+        after += norm(error) ** 2
+    if item.move is not None and math.isfinite(item.slope_bar):
+        products = widened(candidate).conj() * item.move
+        error_of = abs(real_dot(candidate, item.move) - item.slope)
+        scale = max(norm(products), abs(item.slope))
+        if not error_of <= max(2.0 * item.slope_bar, EXPLAINED * scale):
+            return None
+        count += 1
+        worst = max(worst, error_of / scale) if scale > 0.0 else worst
+        before += (real_dot(item.own, item.move) - item.slope) ** 2
+        after += error_of**2
+    return Fit(worst, count, before, after)
 
 
 def agrees(evidence: Sequence[Evidence]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.diagnosis._cause import Cause
-from gradlint.diagnosis._evidence import Evidence, Fit, fit_of
+from gradlint.diagnosis._evidence import Evidence, Fit, meets
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,12 @@ def surviving(
 ) -> list[tuple[Hypothesis, Fit]]:
     """The hypotheses that explain all of ``evidence``. One item at a time, so that few candidates
     exist at once."""
-    alive = list(hypotheses)
-    fits: dict[int, list[Fit]] = {}
+    alive = [(hypothesis, Fit(0.0, 0)) for hypothesis in hypotheses]
     for item in evidence:
         still = []
-        for hypothesis in alive:
-            fit = fit_of([item], [hypothesis.candidate(item)])
-            if fit is not None:
-                fits.setdefault(id(hypothesis), []).append(fit)
-                still.append(hypothesis)
+        for hypothesis, total in alive:
+            found = meets(item, hypothesis.candidate(item))
+            if found is not None:
+                still.append((hypothesis, total + found))
         alive = still
-    return [
-        (
-            hypothesis,
-            Fit(
-                max(fit.misfit for fit in fits[id(hypothesis)]),
-                sum(fit.count for fit in fits[id(hypothesis)]),
-            ),
-        )
-        for hypothesis in alive
-        if id(hypothesis) in fits
-    ]
+    return [(hypothesis, fit) for hypothesis, fit in alive if fit.count and fit.removes_the_error]

@@ -65,3 +65,27 @@ def low_precision(evidence: Sequence[Evidence], name: str) -> Cause | None:
             float(errors.abs().max()),
         )
     return None
+
+
+def cast_down(gradients: Sequence[torch.Tensor], name: str) -> Cause | None:
+    """Whether every value of every gradient is one of a lower dtype: it was cast on the way.
+
+    Args:
+        gradients: returned for one input under different cotangents.
+    """
+    values = [g for g in gradients if g.is_floating_point() and bool((g != 0).any())]
+    if not values:
+        return None
+    exact = unit_roundoff(values[0].dtype)
+    for dtype in LOWER:
+        if unit_roundoff(dtype) <= 4.0 * exact:
+            continue
+        if all(torch.equal(g.to(dtype).to(g.dtype), g) for g in values):
+            shown, wide = (str(each).removeprefix("torch.") for each in (dtype, values[0].dtype))
+            return Cause(
+                "low-precision",
+                f"low-precision: every value of the gradient of `{name}` is one of {shown}, though "
+                f"it is returned in {wide}",
+                f"keep backward in {wide}: no .to({shown}), .half() or autocast on the way",
+            )
+    return None

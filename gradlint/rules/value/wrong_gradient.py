@@ -177,6 +177,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
 def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     from gradlint.numerics._decide import Decision
     from gradlint.rules._evidence import mismatch
+    from gradlint.rules._maps import differentiable_names
     from gradlint.rules._place import gradient_place, returned_expression
     from gradlint.rules.value._agreement import placed
 
@@ -190,6 +191,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         place,
         [i.name for i in problem.inputs],
         seed=subject.seed,
+        outputs=differentiable_names(problem),
     )
     span = gradient_place(subject, item)
     cause = found.cause
@@ -221,6 +223,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
 
 
 def _rounded(subject: Subject, place: int, decision: object) -> Finding:
+    from gradlint.diagnosis._precision import cast_down
     from gradlint.numerics._decide import Decision
     from gradlint.rules._place import gradient_place
 
@@ -229,14 +232,19 @@ def _rounded(subject: Subject, place: int, decision: object) -> Finding:
     item = subject.problem.inputs[judged.index]
     worst = judged.worst
     error = worst.error / worst.scale
+    cause = cast_down([decision.judgement.probe(0).gradients[judged.index]], item.name)
     return subject.finding(
         RULE,
         f"gradient for `{item.name}` is right to {error:.0e} only",
         severity="info",
+        cause=cause.slug if cause else None,
+        cause_text=cause.text if cause else "",
         input=item.name,
         place=gradient_place(subject, item),
         evidence={"relative_error": error, "resolution": worst.resolution},
-        help="a constant written with few digits, an epsilon left out of backward, or rounding "
+        help=cause.help
+        if cause
+        else "a constant written with few digits, an epsilon left out of backward, or rounding "
         "inside backward would look like this",
     )
 
