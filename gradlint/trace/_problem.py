@@ -53,6 +53,8 @@ class Problem:
         non_tensor_outputs: outputs of the last call that are no tensors, in words.
         mode_changes: modes of PyTorch that a call of the op left changed, in words.
         own_generators: random generators that the op or its arguments hold.
+        zeroed: output name → its elements that are infinite whatever the inputs (masks): they are
+            taken as zero, so that the others can be judged.
         preserve_state: put global state back after every call (slower; for ops that change it).
     """
 
@@ -64,6 +66,7 @@ class Problem:
         self.backward_calls = 0
         self.changed_outputs: list[str] = []
         self.raised: list[str] = []
+        self.zeroed: dict[str, torch.Tensor] = {}
         self.non_tensor_outputs: list[str] = []
         self._kinds: list[tuple[str, str]] = []
         self.mode_changes: list[str] = []
@@ -84,6 +87,7 @@ class Problem:
         device = str(next(item.value.device for item in self.inputs))
         found = Problem(self.op, self.sample.converted(torch.float64, device), seed=self.seed)
         found.preserve_state = self.preserve_state
+        found.zeroed = self.zeroed
         # Values of a module's own were rounded to the low dtype; the twin starts from those.
         found._binding.take_values(self._binding)
         return found
@@ -259,7 +263,13 @@ class Problem:
         self.non_tensor_outputs = []
         outputs = list(outputs_in("output", returned, self.non_tensor_outputs))
         self._compare_kinds(outputs)
-        return outputs
+        return [self._without_infinities(item) for item in outputs]
+
+    def _without_infinities(self, output: Output) -> Output:
+        mask = self.zeroed.get(output.name)
+        if mask is None or mask.shape != output.value.shape:
+            return output
+        return Output(output.name, output.value.masked_fill(mask, 0.0))
 
     def _compare_kinds(self, outputs: list[Output]) -> None:
         kinds = [(item.name, item.kind) for item in outputs]

@@ -169,6 +169,43 @@ def test_other_outputs_beside_a_tensor_are_left_alone() -> None:
     assert verdict(check(lambda x: (x.sin(), "text", None, 3), values(3))) == "pass"
 
 
+MASK = torch.tensor([True, False, False, True])
+
+
+class MaskedSquare(torch.autograd.Function):
+    """x² with −∞ where the mask is."""
+
+    factor = 2.0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).masked_fill(MASK, -torch.inf)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (MaskedSquare.factor * x * grad_output).masked_fill(MASK, 0.0)
+
+
+def test_outputs_that_are_infinite_behind_a_mask_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert verdict(check(MaskedSquare, values(3, 4))) == "pass"
+    assert verdict(check(lambda x: (x * x).masked_fill(MASK, -torch.inf), values(3, 4))) == "pass"
+    monkeypatch.setattr(MaskedSquare, "factor", 3.0)
+    report = check(MaskedSquare, values(3, 4))
+    assert verdict(report) == "fail"
+    assert [finding.code for finding in report.findings] == ["GL401"]
+
+
+def test_masked_scores_are_judged() -> None:
+    def op(x: torch.Tensor) -> torch.Tensor:
+        return torch.log_softmax((x * x).masked_fill(MASK, -torch.inf), -1)
+
+    assert verdict(check(op, values(3, 4))) == "pass"
+
+
 def test_an_exception_in_the_middle() -> None:
     calls = [0]
 

@@ -97,7 +97,9 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
     far = replay.pull([large * w for w in ws])
     both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
     near = replay.pull([small * v for v in vs]) if small < 1.0 else None
-    here = subject.run.gradients or []
+    # The run's own gradients are g(v), unless some outputs are left out since.
+    masked = bool(subject.problem.zeroed)
+    here = replay.pull(vs) if masked else subject.run.gradients or []
     suspects = []
     overflowed = False
     for k in chosen:

@@ -16,13 +16,38 @@ def obstacle(subject: Subject) -> str:
     """Why nothing can be judged on this sample although forward and backward ran; else ""."""
     run, problem = subject.run, subject.problem
     reason = blocked(subject)
-    if reason:
+    if reason and not _taken_as_zero(subject):
         return f"{_not_finite(subject) or reason}: nothing was judged"
     if problem.inputs and all(item.value.numel() == 0 for item in problem.inputs):
         return "every input is empty: nothing was judged; give inputs with elements"
     if all(item.value.numel() == 0 for item in run.outputs if item.differentiable):
         return "every output is empty: nothing was judged; give inputs with elements"
     return _irreproducible(subject)
+
+
+def _taken_as_zero(subject: Subject) -> bool:
+    """Whether all that is not finite in the outputs is infinite whatever the inputs, as behind a
+    mask: those elements are taken as zero from now on, and the others can be judged."""
+    import torch
+
+    from gradlint.rules.finite._finite import constant_infinities
+
+    problem = subject.problem
+    if problem.zeroed:
+        return True
+    masks = {}
+    for output in subject.run.outputs:
+        if not output.differentiable or output.value.is_nested:
+            continue
+        finite = torch.isfinite(output.value.detach())
+        if bool(finite.all()):
+            continue
+        constant = constant_infinities(subject, output)
+        if constant is None or not bool(finite.any()) or bool((~finite & ~constant).any()):
+            return False
+        masks[output.name] = constant
+    problem.zeroed = masks
+    return bool(masks)
 
 
 def _not_finite(subject: Subject) -> str:
@@ -60,6 +85,8 @@ def _irreproducible(subject: Subject) -> str:
             shapes = f"{tuple(item.value.shape)} and {tuple(other.shape)}"
             return f"`{item.name}` has shapes {shapes} in two calls with the same inputs"
         here, there = widened(item.value), widened(other)
+        if item.name in subject.problem.zeroed:
+            here = here.masked_fill(subject.problem.zeroed[item.name], 0.0)
         top, off = float(here.abs().max()), float((here - there).abs().max())
         bits = significand_bits(item.value.dtype)
         if off > TOLERATED[max(known for known in TOLERATED if known <= bits)] * top:
