@@ -27,11 +27,14 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
         # Where every element is specified the function may be another one (a mean over the
         # specified ones, say): differences are taken there, as in torch.
         here = function.evaluate(point) or here
-    outputs = [dense(here[k].detach()).clone() for k in wanted]
+    outputs = [_own(dense(here[k].detach()), function.inputs) for k in wanted]
     endless = None
     if not all(bool(torch.isfinite(y).all()) for y in outputs):
         endless = [torch.isinf(y) for y in outputs]
         outputs = [y.masked_fill(inf, 0.0) for y, inf in zip(outputs, endless, strict=True)]
+
+    # What a call may return views of: inputs, which are moved, and buffers it returns every time.
+    moving = (*function.inputs, *function.returned)
 
     def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         returned = function.evaluate(values)
@@ -46,7 +49,7 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
             return None
         if endless is not None:
             return _constants_out(found, endless)
-        return [_own(y, function) for y in found]
+        return [_own(y, moving) for y in found]
 
     def pull_at(
         values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
@@ -91,13 +94,12 @@ def _projections(function: Function) -> list[Projection | None] | None:
     return [None if pattern is None else partial(torch.mul, pattern) for pattern in patterns]
 
 
-def _own(output: torch.Tensor, function: Function) -> torch.Tensor:
-    """``output``, copied if it is a view of what is moved or returned again."""
+def _own(output: torch.Tensor, others: Sequence[torch.Tensor]) -> torch.Tensor:
+    """``output``, copied if it shares memory with one of ``others``."""
     if output._is_zerotensor():  # has no memory
         return output
     storage = output.untyped_storage().data_ptr()
-    shared = (*function.inputs, *function.returned)
-    if any(has_memory(t) and t.untyped_storage().data_ptr() == storage for t in shared):
+    if any(has_memory(t) and t.untyped_storage().data_ptr() == storage for t in others):
         return output.clone()
     return output
 
