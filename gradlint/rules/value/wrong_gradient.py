@@ -137,7 +137,11 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     subject.problem.raised.clear()
     decision = subject.first_order
     findings: list[Finding] = []
-    notes = []
+    notes = [
+        f"{name}: {int(mask.sum())} of {mask.numel()} elements are infinite whatever the inputs, "
+        "and were left out"
+        for name, mask in subject.problem.zeroed.items()
+    ]
     unsure = []
     for place, item in enumerate(decision.judgement.inputs):
         verdict = decision.verdicts[place]
