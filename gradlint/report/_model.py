@@ -156,12 +156,12 @@ class Prediction:
 
     Args:
         sample: its label.
-        family: codes of the rules, such as "GL4".
+        family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
         forward_calls, backward_calls: what rules that pass take at most.
         usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
             its gradient right.
         duration_s: of the usual calls, by the time that one took.
-        memory_bytes: held at a time beside the sample itself, about.
+        memory_bytes: held at the peak beside the sample itself, about.
     """
 
     sample: str

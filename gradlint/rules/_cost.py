@@ -36,9 +36,9 @@ FIXED, MOST_EACH_OUTPUT = 6, 24
 #: Elements up to which torch's slow mode is expected.
 SLOW_MODE = 256
 
-#: Tensors of inputs and outputs in float64 that one draw holds (cotangents, gradients and
-#: directions), and that are at work at a time (heuristic: seen at a million elements).
-DRAW_TENSORS, WORKING_TENSORS = 1.5, 5.0
+#: Memory at its peak, in units of all inputs and outputs in float64 (seen as resident memory on an
+#: elementwise op of 10⁵ to 4·10⁶ elements; graphs and temporary tensors included).
+PEAK = {"others": 10.0, "GL4": 34.0, "GL5": 50.0}
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,6 @@ def torch_calls(shape: Shape, order: int) -> Calls:
     return first if order == 1 else Calls(2 * first.forward, 3 * first.backward)
 
 
-def memory_bytes(shape: Shape, pairs: int) -> int:
-    """Bytes held at a time beside the sample itself."""
-    draws = 1 if shape.replayed else pairs
-    return int(shape.nbytes * (DRAW_TENSORS * draws + WORKING_TENSORS))
+def memory_bytes(shape: Shape, family: str) -> int:
+    """Bytes held at the peak beside the sample itself, about."""
+    return int(shape.nbytes * PEAK[family])

@@ -112,12 +112,12 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     )
     if (plan.first, plan.second) != (KINDS, SECOND_KINDS):
         plan.reason = (
-            f"a call takes {forward_s + backward_s:.1f} s (--timeout {settings.timeout:g})"
+            f"a call takes {forward_s + backward_s:.2g} s (--timeout {settings.timeout:g})"
         )
     if settings.max_calls is not None:
         _fit(plan, settings.max_calls, shape, second)
     for family, calls_of in (
-        ("GL0 to GL3", None),
+        ("others", None),
         ("GL4", lambda most: first_order_calls(len(plan.first), shape, most=most)),
         ("GL5", lambda most: second_order_calls(len(plan.second), shape, most=most)),
     ):
@@ -127,7 +127,6 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
             continue
         else:
             usual, most = calls_of(False), calls_of(True)
-        pairs = len(plan.second if family == "GL5" else plan.first)
         plan.predictions.append(
             Prediction(
                 subject.sample.label,
@@ -137,7 +136,7 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
                 usual.forward,
                 usual.backward,
                 seconds(usual),
-                memory_bytes(shape, pairs),
+                memory_bytes(shape, family),
             )
         )
     return plan
