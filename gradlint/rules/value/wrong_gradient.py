@@ -107,7 +107,9 @@ def probe(subject: Subject) -> Outcome:
         note = "no input requires grad: nothing was judged; give floating or complex tensors"
         return Outcome("inconclusive", note=note)
     if not any(output.differentiable for output in subject.run.outputs):
-        return _disconnected(subject)
+        from gradlint.rules.value._disconnected import disconnected
+
+        return disconnected(subject, RULE)
     reason = obstacle(subject)
     if reason:
         return Outcome("inconclusive", note=reason)
@@ -251,44 +253,6 @@ def _rounded(subject: Subject, place: int, decision: object) -> Finding:
         else "a constant written with few digits, an epsilon left out of backward, or rounding "
         "inside backward would look like this",
     )
-
-
-def _disconnected(subject: Subject) -> Outcome:
-    """No output is connected to the inputs: a finding only if the function depends on them."""
-    from gradlint.rules._detached import dependence
-
-    outputs = [
-        item
-        for item in subject.run.outputs
-        if item.value.is_floating_point() or item.value.is_complex()
-    ]
-    if not outputs:
-        others = "".join(f" ({what})" for what in subject.problem.non_tensor_outputs[:1])
-        note = f"no output is floating or complex{others}: nothing was judged"
-        return Outcome("inconclusive", note=note)
-    found = dependence(subject.problem)
-    if found is None:
-        return Outcome(
-            "inconclusive",
-            note="no output is differentiable, and none depends smoothly on an input: nothing was "
-            "judged",
-        )
-    name, output, slope = found
-    declared = subject.run.own is None and subject.op.kind == "function"
-    finding = subject.finding(
-        RULE,
-        f"no gradient reaches `{name}`: no output is connected to it",
-        severity="warning" if declared else "error",
-        cause="zero",
-        cause_text=f"zero: `{output}` depends on `{name}` (slope {slope:.3g} along one direction), "
-        "but carries no graph",
-        input=name,
-        output=output,
-        evidence={"measured_slope": slope},
-        help="remove .detach(), .data, no_grad or mark_non_differentiable from the path between "
-        "them, or pass inputs without requires_grad if this is intended",
-    )
-    return Outcome("fail", [finding])
 
 
 RULE = Rule(
