@@ -173,6 +173,8 @@ def _sample(
 ) -> Sample:
     import torch
 
+    from gradlint.inputs._memory import overlaps, same_memory
+
     if op.signature is not None:
         try:
             bound = op.signature.bind(*args, **kwargs)
@@ -203,7 +205,7 @@ def _sample(
         copy = tensor.detach().to("cpu")
         if inexact:
             copy = copy.to(torch.complex128 if tensor.is_complex() else torch.float64)
-        if copy is tensor or _same_memory(copy, tensor):
+        if copy is tensor or same_memory(copy, tensor):
             copy = copy.clone()
         return copy.requires_grad_(wanted)
 
@@ -334,27 +336,3 @@ def _where(error: BaseException) -> str:
 def _article(value: Any) -> str:
     name = type(value).__name__
     return f"an {name}" if name[:1] in "aeiou" else f"a {name}"
-
-
-def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
-    import torch
-
-    if a.layout != torch.strided or b.layout != torch.strided:
-        return a.layout == b.layout
-    return a.data_ptr() == b.data_ptr()
-
-
-def overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements of a strided tensor share memory, as after ``expand``; True also where
-    that can't be excluded from its strides."""
-    import torch
-
-    if tensor.layout != torch.strided or tensor.is_nested or not tensor.numel():
-        return False
-    reach = 0
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += stride * (size - 1)
-    return False
