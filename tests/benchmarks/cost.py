@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -202,7 +203,10 @@ def elementwise_rows(size: int, rounds: int) -> list[tuple[str, ...]]:
 def _alone(what: str, checker: str, size: int) -> str:
     """Run one measurement of this file in a process of its own."""
     command = [sys.executable, "-W", "ignore", __file__, f"--{what}", checker, "--size", str(size)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    # Otherwise glibc keeps large blocks for later use, and memory that is free counts as taken.
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(2**20)}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return done.stdout
 
 
 def layer_norm_rows(rounds: int) -> list[tuple[str, ...]]:
