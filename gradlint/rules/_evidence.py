@@ -12,7 +12,7 @@ import torch
 
 from gradlint.diagnosis._causes import Cause, diagnose, whole
 from gradlint.diagnosis._evidence import Evidence, unravel, wrong_elements
-from gradlint.diagnosis._response import LINEAR, NOT_LINEAR, Response
+from gradlint.diagnosis._response import LINEAR, NOT_LINEAR, Response, response_cause
 from gradlint.numerics._bank import KEPT, Probe
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._differences import CRITICAL
@@ -167,7 +167,8 @@ class _Case:
             self._measure(range(count))
             cause = diagnose(self.evidence, response=answered)
         if cause is None and uses_earlier_inputs(self.function, self.evidence, self.seed):
-            cause = diagnose(self.evidence, response=Response(NOT_LINEAR, stale="inputs"))
+            stale = Response(NOT_LINEAR, stale="inputs")
+            cause = response_cause(self.evidence, stale, name)
         return cause
 
     def _evidence(self, probe: Probe, pair: Pair) -> Evidence:
