@@ -30,6 +30,10 @@ BESIDE, BESIDE_INPUT = 6, 4
 #: evaluations of an input to find them, at most (``_decide``, ``_smooth``).
 JUDGEMENTS, LOOKS = 3, 48
 
+#: Evaluations that a look for kinks takes along one direction (``_smooth``: six a step, two steps),
+#: and the directions looked along.
+LOOKS_PAIR, LOOKED_PAIRS = 12, 2
+
 #: Calls of the rules that only look at the run itself, and at most of the others an output.
 FIXED, MOST_EACH_OUTPUT = 6, 24
 
@@ -132,6 +136,14 @@ def second_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
         both + BESIDE + BESIDE_INPUT * shape.inputs,
         both + found.backward + BESIDE + BESIDE_INPUT * shape.inputs,
     )
+
+
+def disagreement(pairs: int, values: int, bits: int) -> Calls:
+    """Evaluations and VJPs that it takes to see a disagreement, to confirm it, and to look for
+    kinks; not to locate it."""
+    climbed = 2 * pairs * values * (1 + len(LADDER[bits]))
+    looked = LOOKS_PAIR * min(pairs, LOOKED_PAIRS) * values
+    return Calls(2 * climbed + looked, 2 * pairs)
 
 
 def other_calls(shape: Shape, *, most: bool) -> Calls:

@@ -12,6 +12,7 @@ from gradlint.report import Prediction
 from gradlint.rules._cost import (
     Calls,
     Shape,
+    disagreement,
     first_order_calls,
     memory_bytes,
     other_calls,
@@ -34,9 +35,9 @@ LONE = ("signs",)
 #: First calls include start-up; from this many seconds on they are timed again.
 SLOW_S = 5e-3
 
-#: A check that passes may take this share of ``--timeout``, where fewer pairs can bring it there
-#: (heuristic: a disagreement costs as much again to confirm, and then to locate).
-SHARE_OF_TIMEOUT = 0.25
+#: To see and confirm a disagreement may take this share of ``--timeout``, where fewer pairs can
+#: bring it there (heuristic: then there is time left to locate it).
+SHARE_OF_TIMEOUT = 0.5
 
 _CallsOf = Callable[..., Calls]
 
@@ -106,10 +107,20 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         return calls.forward * forward_s + calls.backward * backward_s
 
     longest = settings.timeout * SHARE_OF_TIMEOUT
-    plan.first = _most(KINDS, first_order_calls, shape, lambda c: seconds(c) <= longest) or LONE
-    plan.second = (
-        _most(SECOND_KINDS, second_order_calls, shape, lambda c: seconds(c) <= longest) or LONE
-    )
+
+    def affordable(
+        kinds: tuple[str, ...], values: int, evaluation_s: float, pull_s: float
+    ) -> tuple[str, ...]:
+        for count in range(len(kinds), 1, -1):
+            calls = disagreement(count, values, shape.bits)
+            if calls.forward * evaluation_s + calls.backward * pull_s <= longest:
+                return kinds[:count]
+        return LONE
+
+    both_s = forward_s + backward_s
+    plan.first = affordable(KINDS, shape.inputs, forward_s, both_s)
+    values = shape.inputs + shape.outputs
+    plan.second = affordable(SECOND_KINDS, values, both_s, both_s + backward_s)
     if (plan.first, plan.second) != (KINDS, SECOND_KINDS):
         plan.reason = (
             f"a call takes {forward_s + backward_s:.2g} s (--timeout {settings.timeout:g})"
