@@ -18,9 +18,8 @@ import math
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import islice
 
 import torch
@@ -28,71 +27,19 @@ from _faults import FAULTS, faulty, sizeable_place
 from _known import known
 from _measure import heading, markdown, table
 from _operators import Case, cases, judged
+from _tally import CAUGHT, GOAL_MISSED, Line, Tally, outcome_of, rows, slowest
 
 from gradlint.numerics._decide import Decision
 from gradlint.numerics._directions import cotangent, move_scale
-from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE, InputJudgement
+from gradlint.numerics._judge import AGREES, DIFFERS
 from gradlint.numerics._products import norm, unit_roundoff, widened
 from gradlint.trace._problem import OpRaised, Problem
 
-GOAL_MISSED = {"float64": 0.003, "float32": 0.01}
-GOAL_TIME = 3.0
-CAUGHT, DECLARED, SILENT = "caught", "declared", "silent"
 SEED = 5
 
 #: A gradient whose effect is below this many roundings of the outputs is zero but for rounding, and
 #: no fault is planted there: corrcoef of two observations is 1 and its gradient 1e-16.
 ROUNDING = 8.0
-
-
-@dataclass
-class Line:
-    """One verdict that is not what it should be, for the list above the table."""
-
-    what: str
-    op: str
-    sample: int
-    input: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.what:18} {self.op}[{self.sample}] {self.input}  {self.detail}"
-
-
-@dataclass
-class Tally:
-    """What one pass over the database found."""
-
-    samples: int = 0
-    operators: set[str] = field(default_factory=set)
-    verdicts: Counter[str] = field(default_factory=Counter)
-    known: Counter[str] = field(default_factory=Counter)
-    faults: Counter[tuple[str, str]] = field(default_factory=Counter)
-    fast_passed: int = 0
-    seconds: Counter[str] = field(default_factory=Counter)
-    lines: list[Line] = field(default_factory=list)
-    slowest: list[tuple[float, str]] = field(default_factory=list)
-    chatty: bool = False
-
-    def add(self, line: Line) -> None:
-        """Keep ``line``, and show it at once where that is wanted."""
-        self.lines.append(line)
-        if self.chatty:
-            print(line, flush=True)
-
-    def note(
-        self,
-        what: str,
-        case: Case,
-        name: str,
-        detail: str,
-        decision: Decision,
-        item: InputJudgement,
-    ) -> None:
-        """Keep a line about input ``name`` of ``case``, with how well it was resolved."""
-        power = f"resolution {item.resolution:.1e} of {_scale(item):.1e}"
-        note = decision.notes.get(item.index, "")
-        self.add(Line(what, case.name, case.number, name, f"{detail}; {power} {note}"))
 
 
 def measure(case: Case, tally: Tally, *, plant: bool, rival: bool) -> None:
@@ -117,14 +64,9 @@ def measure(case: Case, tally: Tally, *, plant: bool, rival: bool) -> None:
         passed, fast_s = _rival(case)
     tally.samples += 1
     tally.operators.add(case.name)
-    tally.slowest.append((seconds, f"{case.name}[{case.number}]"))
-    tally.seconds["gradlint"] += seconds
-    tally.seconds["fast mode"] += fast_s
-    if passed:
-        tally.fast_passed += 1
-        tally.seconds["gradlint, where fast mode passes"] += seconds
-        tally.seconds["fast mode, where it passes"] += fast_s
     clean = _clean(case, decision, tally)
+    if not known(case.name, case.number, case.dtype):
+        tally.clock(case, seconds, fast_s, passed)
     if plant and clean:
         _plant(case, clean, tally)
 
@@ -181,7 +123,7 @@ def _plant(case: Case, inputs: list[int], tally: Tally) -> None:
             )
             assert decision is not None
             error = norm((widened(faulty(gradient, fault, place)) - widened(gradient)) * move)
-            outcome = _outcome(decision, error)
+            outcome = outcome_of(decision, error)
             tally.faults[fault, outcome] += 1
             if outcome != CAUGHT:
                 detail = (
@@ -203,65 +145,6 @@ def _gradients(
     finite = [torch.nan_to_num(widened(item.value), 0.0, 0.0, 0.0) for item in chosen]
     whole = math.hypot(*(norm(widened(v) * y) for v, y in zip(vs.values(), finite, strict=True)))
     return problem.pull(vs), whole, generator
-
-
-def _outcome(decision: Decision, error: float) -> str:
-    """What became of a fault that is worth ``error``, ‖e∘u‖ for a move u of every element."""
-    verdict, item = decision.verdicts[0], decision.judgement.inputs[0]
-    if verdict == DIFFERS:
-        return CAUGHT
-    if verdict == UNSURE or error <= item.resolution * _scale(item):
-        return DECLARED
-    return SILENT
-
-
-def _scale(item: InputJudgement) -> float:
-    """What the resolving power of ``item`` is relative to."""
-    scales = sorted(pair.scale for pair in item.pairs if pair.h > 0.0)
-    return scales[len(scales) // 2] if scales and scales[-1] > 0.0 else 1.0
-
-
-def rows(tally: Tally, dtype: str) -> list[tuple[str, str, str]]:
-    """The table: what, figure, goal."""
-    verdicts = tally.verdicts
-    alarms = verdicts[DIFFERS]
-    found = [
-        (f"{dtype}", "figure", "goal"),
-        ("operators", str(len(tally.operators)), ""),
-        ("samples", str(tally.samples), ""),
-        ("gradients judged", str(sum(verdicts.values()) - verdicts["raised"]), ""),
-        ("false alarms", str(alarms), "0"),
-        ("inconclusive", str(verdicts[UNSURE]), ""),
-        ("agree to fewer digits", str(verdicts[ROUNDED]), ""),
-        ("excluded as known", str(sum(tally.known.values())), ""),
-    ]
-    for fault in FAULTS:
-        counts = {outcome: tally.faults[fault, outcome] for outcome in (CAUGHT, DECLARED, SILENT)}
-        total = sum(counts.values())
-        if total:
-            missed = counts[DECLARED] + counts[SILENT]
-            found.append(
-                (
-                    f"{fault}: missed, of them silently",
-                    f"{missed} of {total} ({100 * missed / total:.2f} %), {counts[SILENT]}",
-                    f"{100 * GOAL_MISSED[dtype]:g} %, 0",
-                )
-            )
-    ours, fast = tally.seconds["gradlint"], tally.seconds["fast mode"]
-    found.append(("time of the clean pass", f"{ours:.1f} s", ""))
-    if fast:
-        ours_there = tally.seconds["gradlint, where fast mode passes"]
-        fast_there = tally.seconds["fast mode, where it passes"]
-        found += [
-            ("fast mode: samples failed", str(tally.samples - tally.fast_passed), ""),
-            ("time / fast mode's", f"{ours / fast:.2f}", f"{GOAL_TIME:g}"),
-            (
-                f"the same, {tally.fast_passed} samples that fast mode passes",
-                f"{ours_there / fast_there:.2f}",
-                f"{GOAL_TIME:g}",
-            ),
-        ]
-    return found
 
 
 def run(
@@ -311,11 +194,6 @@ def main(arguments: list[str]) -> None:
     print()
     print(heading("Operator database, first three samples of every differentiable operator"))
     print(markdown(found) if chosen.markdown else table(found))
-
-
-def slowest(tally: Tally, count: int = 5) -> list[tuple[float, str]]:
-    """The samples that took longest."""
-    return sorted(tally.slowest, reverse=True)[:count]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import torch
 from _faults import FACTOR, FAULTS, FLIPPED, ZEROED, faulty, sizeable_place
 from _known import KNOWN, known
 from _operators import cases, judged
-from operator_database import CAUGHT, DECLARED, SILENT, rows, run
+from _tally import CAUGHT, DECLARED, SILENT, rows
+from operator_database import run
 
 from gradlint.numerics._judge import DIFFERS
 from gradlint.trace._problem import OpRaised
