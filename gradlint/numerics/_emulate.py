@@ -140,17 +140,21 @@ class Rounding(TorchDispatchMode):
         if known and small.is_floating_point() and small.dtype != exact.dtype:
             grid = small.dtype
         nearest = exact.to(grid).to(exact.dtype)
-        spacing = _spacing(exact, grid)
-        draws = torch.rand(tuple(exact.shape), generator=self.generator, dtype=exact.dtype)
-        draws = draws.to(exact.device) - 0.5
-        width = spacing * self.noise
         kept = nearest == exact
+        if bool(kept.all()) and (not known or torch.equal(small.to(exact.dtype), exact)):
+            return exact
+        spacing = _spacing(exact, grid)
+        # Single draws suffice for the odds, and cost half.
+        draws = torch.rand(tuple(exact.shape), generator=self.generator) - 0.5
+        noise = draws.to(exact) * spacing * self.noise
         if known:
-            error = torch.nan_to_num((small.to(exact.dtype) - exact).abs(), nan=torch.inf)
-            width = torch.where(error > spacing, 2.0 * error * self.noise, width)
-            draws = torch.where(error > spacing, 0.5 * torch.sgn(draws), draws)
-            kept &= error <= spacing
-        noisy = (exact + width * draws).to(grid).to(exact.dtype)
+            error = (small.to(exact.dtype) - exact).abs()
+            error = torch.where(torch.isnan(error), torch.inf, error)
+            larger = error > spacing
+            if bool(larger.any()):
+                noise = torch.where(larger, torch.sgn(noise) * error * self.noise, noise)
+                kept &= ~larger
+        noisy = (exact + noise).to(grid).to(exact.dtype)
         return torch.where(kept | ~torch.isfinite(exact), exact, noisy)
 
 
