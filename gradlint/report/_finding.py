@@ -20,7 +20,7 @@ OUTPUT_LINES = 10
 ORIGINAL_LINES = 30
 
 _SPECIAL = (*wording.MEASUREMENT, "elements", "original", "traceback", "output_tail")
-_SIGNED = ("returned", "measured", "expected", "analytic", "numeric", "correct")
+_SIGNED = ("returned", "measured", "expected", "analytic", "numeric", "correct", "float64")
 
 
 def headline(finding: Finding, target: str, ascii: bool = False) -> list[tuple[str, str]]:
