@@ -12,9 +12,12 @@ from _faults import Faulty
 
 from gradlint.inputs import Sample, map_tensors
 from gradlint.numerics._decide import Decision, decide
-from gradlint.rules._maps import first_order
+from gradlint.rules._maps import first_order, second_order
 from gradlint.targets._op import Op
 from gradlint.trace._problem import Problem
+
+#: Directions of the second order: those of GL501.
+TWICE = ("aligned", "signs", "equalised")
 
 #: Samples of an operator, from the first.
 SAMPLES = 3
@@ -23,7 +26,8 @@ SAMPLES = 3
 @dataclass
 class Case:
     """``call(*sample.args, **sample.kwargs)``: operator ``name`` at its sample ``number``.
-    ``wrapped`` is ``call`` as PyTorch's own gradient tests want it (matrices made symmetric …)."""
+    ``wrapped`` is ``call`` as PyTorch's own gradient tests want it (matrices made symmetric …);
+    ``twice`` says whether PyTorch claims second derivatives."""
 
     name: str
     number: int
@@ -31,6 +35,7 @@ class Case:
     sample: Sample
     wrapped: Callable[..., Any]
     dtype: str = "float64"
+    twice: bool = True
 
     def problem(self, dtype: torch.dtype | None = None) -> Problem:
         """The case as gradlint sees any operator; in ``dtype`` where one is given."""
@@ -101,6 +106,15 @@ def judged(problem: Problem, *, seed: int, inputs: list[int] | None = None) -> D
     return decide(function, seed=seed, inputs=inputs) if function.outputs else None
 
 
+def judged_twice(problem: Problem, *, seed: int) -> tuple[list[str], Decision] | None:
+    """The judgement behind GL501, with the names of what it judges; None where no input has a
+    gradient."""
+    found = second_order(problem, seed=seed)
+    if found is None:
+        return None
+    return found.names, decide(found.map, seed=seed, kinds=TWICE)
+
+
 def cases(dtype: torch.dtype, part: str = "", names: set[str] | None = None) -> Iterator[Case]:
     """The first :data:`SAMPLES` samples of every operator that is differentiable in ``dtype``.
 
@@ -128,6 +142,7 @@ def cases(dtype: torch.dtype, part: str = "", names: set[str] | None = None) -> 
                 Sample("s", "op_db", (sample.input, *sample.args), dict(sample.kwargs)),
                 partial(info.gradcheck_wrapper, call),
                 str(dtype).removeprefix("torch."),
+                info.supports_gradgrad,
             )
 
 
