@@ -1,5 +1,6 @@
 """Reports: the data model, and one renderer a file."""
 
+from gradlint.report._facts import InputPower, Prediction, TensorFacts
 from gradlint.report._model import (
     SCHEMA_VERSION,
     SEVERITIES,
@@ -8,13 +9,10 @@ from gradlint.report._model import (
     Check,
     Excerpt,
     Finding,
-    InputPower,
     Location,
-    Prediction,
     Report,
     SampleReport,
     TargetReport,
-    TensorFacts,
     TorchVerdict,
     failing,
 )
