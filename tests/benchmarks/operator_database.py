@@ -168,7 +168,8 @@ def run(
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="gradlint on PyTorch's operator database")
-    parser.add_argument("--dtype", choices=sorted(GOAL_MISSED), default="float64")
+    dtypes = list(GOAL_MISSED)
+    parser.add_argument("--dtype", nargs="+", choices=dtypes, default=dtypes)
     parser.add_argument("--part", default="", help="operators with this in their name")
     parser.add_argument("--every", type=int, default=1, help="one sample of so many")
     parser.add_argument("--no-faults", action="store_true", help="the clean pass only")
@@ -177,20 +178,25 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--markdown", action="store_true", help="the table in Markdown")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    tally = run(
-        chosen.dtype,
-        part=chosen.part,
-        plant=not chosen.no_faults,
-        rival=not chosen.no_rival,
-        every=chosen.every,
-        chatty=not chosen.json,
-    )
-    found = rows(tally, chosen.dtype)
+    tallies = {
+        dtype: run(
+            dtype,
+            part=chosen.part,
+            plant=not chosen.no_faults,
+            rival=not chosen.no_rival,
+            every=chosen.every,
+            chatty=not chosen.json,
+        )
+        for dtype in chosen.dtype
+    }
+    found = rows(tallies)
     if chosen.json:
-        lines = [asdict(line) for line in tally.lines]
-        print(json.dumps({"table": found, "lines": lines, "slowest": slowest(tally)}, indent=1))
+        lines = {d: [asdict(line) for line in tally.lines] for d, tally in tallies.items()}
+        print(json.dumps({"table": found, "lines": lines}, indent=1))
         return
-    print("slowest:", ", ".join(f"{name} {seconds:.2f} s" for seconds, name in slowest(tally)))
+    for dtype, tally in tallies.items():
+        longest = ", ".join(f"{name} {seconds:.2f} s" for seconds, name in slowest(tally))
+        print(f"slowest in {dtype}: {longest}")
     print()
     print(heading("Operator database, first three samples of every differentiable operator"))
     print(markdown(found) if chosen.markdown else table(found))

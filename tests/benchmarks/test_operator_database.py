@@ -43,7 +43,9 @@ def test_some_operators(dtype):
     assert outcomes[SILENT] == 0
     assert outcomes[DECLARED] <= 0.01 * outcomes[CAUGHT]
     assert outcomes[CAUGHT] > 100
-    table = {what: figure for what, figure, _ in rows(tally, dtype)}
+    found = rows({dtype: tally})
+    assert found[0] == ("", dtype, "goal")
+    table = {what: figure for what, figure, _ in found}
     assert table["samples"] == "34"
     assert table["false alarms"] == "0"
 
