@@ -22,6 +22,7 @@ from gradlint.numerics._judge import (
     judge,
     working_bits,
 )
+from gradlint.numerics._map import finite_part
 from gradlint.numerics._smooth import (
     beside_the_kink,
     differs_closer_by,
@@ -105,6 +106,7 @@ def decide(
         kinds: kinds of direction.
         inputs: positions to judge; default all.
     """
+    function = finite_part(function)
     first = judge(function, seed=seed, kinds=kinds, inputs=inputs)
     decision = Decision(function, first, [item.verdict for item in first.inputs])
     settled = _ask_twin(decision, kinds, seed)
@@ -159,9 +161,11 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
     if twin is None:
         return set()
     positions = [first.inputs[place].index for place in asked]
-    decision.twin = decide(twin, seed=seed, kinds=kinds, inputs=positions)
     for found in compare(function, twin, seed=seed, inputs=positions):
         decision.compared[found.index] = found
+    if not any(found.compared for found in decision.compared.values()):
+        return set()  # what it computes there says nothing of what it computes here
+    decision.twin = decide(twin, seed=seed, kinds=kinds, inputs=positions)
     settled = set()
     for place, verdict in zip(asked, decision.twin.verdicts, strict=True):
         index = first.inputs[place].index
@@ -179,16 +183,16 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
 
 
 def _contradicted(decision: Decision, place: int, item: InputJudgement) -> None:
-    """A gradient that is right in float64, and not seen to stray from that, is not called wrong."""
-    if decision.twin is None or item.index not in decision.compared:
+    """A gradient not seen to be wrong in float64, nor to stray from float64's, is not called wrong
+    for what differences of few digits say."""
+    compared = decision.compared.get(item.index)
+    if decision.twin is None or compared is None or compared.verdict == DIFFERS:
         return
-    other = [i.index for i in decision.twin.judgement.inputs].index(item.index)
-    right = decision.twin.verdicts[other] in (AGREES, ROUNDED)
-    if right and decision.compared[item.index].verdict == UNSURE:
-        decision.verdicts[place] = UNSURE
-        decision.notes[item.index] = (
-            "disagrees in this dtype, agrees in float64, and is too ill-conditioned to compare"
-        )
+    decision.verdicts[place] = UNSURE
+    decision.notes[item.index] = (
+        "disagrees in this dtype and not in float64; too ill-conditioned or not smooth enough to "
+        "tell"
+    )
 
 
 def _confirm(

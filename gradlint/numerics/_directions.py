@@ -66,22 +66,20 @@ def direction(
         generator: source of the random numbers, on the CPU.
     """
     scale = move_scale(x)
-    sign = signs(x, generator)
-    weight = (widened(claimed).abs() * scale).to(torch.float64)
-    weight = torch.where(torch.isfinite(weight), weight, torch.zeros_like(weight))
-    top = float(weight.max()) if weight.numel() else 0.0
-    if kind == "aligned" and top > 0.0:
-        phase = torch.sgn(torch.nan_to_num(widened(claimed)))
-        return phase * scale * (weight / top)
-    if kind == "equalised" and top > 0.0:
-        nonzero = weight[weight > 0]
-        small = float(torch.quantile(_thinned(nonzero), 0.1))
-        return sign * scale * (small / weight.clamp_min(small)).clamp(max=1.0)
+    if kind == "aligned" or kind == "equalised":
+        gradient = torch.nan_to_num(widened(claimed), nan=0.0, posinf=0.0, neginf=0.0)
+        weight = gradient.abs() * scale
+        top = float(weight.max()) if weight.numel() else 0.0
+        if kind == "aligned" and top > 0.0:
+            return torch.sgn(gradient) * scale * (weight / top)
+        if top > 0.0:
+            small = _low_decile(weight)
+            return signs(x, generator) * scale * (small / weight.clamp_min(small))
     if kind == "gaussian":
         draws = torch.randn(tuple(x.shape), generator=generator, dtype=torch.float64).to(x.device)
         largest = draws.abs().max() if draws.numel() else 1.0
-        return sign * scale * draws.abs() / largest
-    return sign * scale
+        return signs(x, generator) * scale * draws.abs() / largest
+    return signs(x, generator) * scale
 
 
 def cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -105,7 +103,11 @@ def product_norm(claimed: torch.Tensor, u: torch.Tensor) -> float:
     return norm(widened(claimed).abs() * widened(u).abs())
 
 
-def _thinned(values: torch.Tensor, limit: int = 4096) -> torch.Tensor:
-    """At most ``limit`` of ``values`` (``torch.quantile`` refuses very large inputs)."""
-    stride = max(1, values.numel() // limit)
-    return values.flatten()[::stride]
+def _low_decile(weight: torch.Tensor, limit: int = 4096) -> float:
+    """The tenth percentile of the positive elements, of about ``limit`` of them."""
+    flat = weight.reshape(-1)
+    thinned = flat[:: max(1, flat.numel() // limit)]
+    positive = thinned[thinned > 0]
+    if not positive.numel():
+        positive = flat[flat > 0]
+    return float(positive.kthvalue(1 + positive.numel() // 10).values)

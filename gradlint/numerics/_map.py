@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from gradlint.numerics._differences import LADDER, significand_bits
+from gradlint.numerics._products import all_finite
 
 #: Keeps a direction inside the domain of its input (symmetric matrices stay symmetric).
 Projection = Callable[[torch.Tensor], torch.Tensor]
@@ -82,3 +83,34 @@ def working_bits(function: Map, x: torch.Tensor) -> int:
     ]
     bits = min(significand_bits(dtype) for dtype in dtypes)
     return max(known for known in LADDER if known <= max(bits, min(LADDER)))
+
+
+def finite_part(function: Map) -> Map:
+    """``function`` without the output elements that are not finite at its point (masked with −∞,
+    say): they count as constants."""
+    if all(all_finite(y) for y in function.outputs):
+        return function
+    masks = [torch.isfinite(y) for y in function.outputs]
+
+    def finite(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [
+            torch.where(mask, y, torch.zeros_like(y)) if y.shape == mask.shape else y
+            for mask, y in zip(masks, outputs, strict=True)
+        ]
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        found = function.evaluate(values)
+        return None if found is None else finite(found)
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> Sequence[torch.Tensor | None]:
+        return function.pull_at(values, finite(cotangents))
+
+    def twin() -> Map | None:
+        found = function.twin() if function.twin is not None else None
+        return None if found is None else finite_part(found)
+
+    return replace(
+        function, outputs=finite(function.outputs), evaluate=evaluate, pull_at=pull_at, twin=twin
+    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Disagreement reported as information must exceed the error bar this many times (heuristic).
+CLEARLY = 10.0
+
 #: No run resolves more than float64 holds, however lucky its rounding.
 FINEST = 2.0**-52
 
@@ -18,10 +21,12 @@ class Pair:
         measured: the slope measured.
         bar: error bar of the difference between the two.
         sigma: one standard deviation of the measurement.
-        scale: ‖g∘u‖₂, floored where the gradient is zero.
+        scale: ‖g∘u‖₂, floored by a share of the outputs where the gradient is next to nothing.
         h: step used; 0 where no step was usable.
         top: max|gᵢuᵢ|, the worth of the largest single element.
         method: "sweep" (differences) or "path" (path integral).
+        worth: ‖g∘u‖₂, or the measured slope where that is larger; 0 where both are.
+        tolerated: share of ``scale`` by which the claimed slope may be off and not be called wrong.
     """
 
     kind: str
@@ -33,6 +38,8 @@ class Pair:
     h: float = 0.0
     top: float = 0.0
     method: str = "sweep"
+    worth: float = 0.0
+    tolerated: float = 0.0
 
     @property
     def error(self) -> float:
@@ -40,13 +47,22 @@ class Pair:
         return abs(self.measured - self.claimed)
 
     @property
-    def resolution(self) -> float:
-        """Smallest relative error of the gradient that this pair would have seen."""
+    def sharpness(self) -> float:
+        """The error bar relative to :attr:`scale`."""
         if self.scale > 0.0:
             return max(self.bar / self.scale, FINEST)
         # Nothing moves and nothing is claimed: cotangents and moves are of order one, and so the
         # error bar is what an error would be compared with.
         return max(self.bar, FINEST) if self.h > 0.0 else float("inf")
+
+    @property
+    def resolution(self) -> float:
+        """Smallest error relative to the gradient that this pair would have reported; above 1
+        where the gradient is nothing but rounding beside the outputs."""
+        if self.worth <= 0.0 or self.h <= 0.0:
+            return self.sharpness
+        seen = min(CLEARLY * self.bar, self.bar + self.tolerated * self.scale)
+        return max(seen / self.worth, FINEST)
 
     @property
     def clarity(self) -> float:
@@ -55,6 +71,7 @@ class Pair:
             return 0.0
         return self.error / self.bar if self.bar > 0.0 else float("inf")
 
-    def differs(self, tolerated: float) -> bool:
+    @property
+    def differs(self) -> bool:
         """Whether the disagreement is beyond the error bar and what is tolerated."""
-        return self.h > 0.0 and self.error > self.bar + tolerated * self.scale
+        return self.h > 0.0 and self.error > self.bar + self.tolerated * self.scale

@@ -9,6 +9,8 @@ import torch
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """``tensor`` dense, in float64 or complex128: the precision all sums are taken in."""
+    if tensor.dtype is torch.float64 and tensor.layout is torch.strided:
+        return tensor.detach() if tensor.requires_grad else tensor
     tensor = dense(tensor)
     if tensor.is_complex():
         return tensor.detach().to(torch.complex128)
