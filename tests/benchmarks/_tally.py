@@ -73,25 +73,21 @@ class Tally:
         item: InputJudgement,
     ) -> None:
         """Keep a line about input ``name`` of ``case``, with how well it was resolved."""
-        power = f"resolution {item.resolution:.1e} of {scale_of(item):.1e}"
+        power = f"resolution {decision.resolution_of(item.index):.1e}"
         note = decision.notes.get(item.index, "")
         self.add(Line(what, case.name, case.number, name, f"{detail}; {power} {note}"))
 
 
-def outcome_of(decision: Decision, error: float) -> str:
-    """What became of a fault that is worth ``error``, ‖e∘u‖ for a move u of every element."""
+def outcome_of(decision: Decision, share: float) -> str:
+    """What became of a fault in the first input judged that changes ‖g∘u‖ by this share, u a move
+    of every element: caught, declared to be beyond what is resolved (or told as information), or
+    missed in silence."""
     verdict, item = decision.verdicts[0], decision.judgement.inputs[0]
     if verdict == DIFFERS:
         return CAUGHT
-    if verdict == UNSURE or error <= item.resolution * scale_of(item):
+    if verdict in (UNSURE, ROUNDED) or share <= decision.resolution_of(item.index):
         return DECLARED
     return SILENT
-
-
-def scale_of(item: InputJudgement) -> float:
-    """What the resolving power of ``item`` is relative to."""
-    scales = sorted(pair.scale for pair in item.pairs if pair.h > 0.0)
-    return scales[len(scales) // 2] if scales and scales[-1] > 0.0 else 1.0
 
 
 def rows(tallies: dict[str, Tally]) -> list[tuple[str, ...]]:

@@ -123,7 +123,7 @@ def _plant(case: Case, inputs: list[int], tally: Tally) -> None:
             )
             assert decision is not None
             error = norm((widened(faulty(gradient, fault, place)) - widened(gradient)) * move)
-            outcome = outcome_of(decision, error)
+            outcome = outcome_of(decision, error / effect)
             tally.faults[fault, outcome] += 1
             if outcome != CAUGHT:
                 detail = (

@@ -28,6 +28,7 @@ from _faults import FAULTS
 from _measure import heading, markdown, table
 from _operators import judged
 from _scales import SCALES, TRIPLE, problem_of
+from _tally import CAUGHT, DECLARED, SILENT, outcome_of
 
 from gradlint.numerics._judge import DIFFERS, UNSURE
 
@@ -37,7 +38,6 @@ SEEDS = 20
 #: Seeds of the short run, where 20 would take long.
 FEWER = {100_000: 6, 1_000_000: 2}
 
-CAUGHT, DECLARED, MISSED = "caught", "declared", "missed"
 CLEAN = "clean"
 
 
@@ -79,13 +79,12 @@ def attempt(trial: Trial) -> Result:
     wrong = trial.fault is not None or trial.op == TRIPLE
     outcome = CLEAN
     if wrong:
-        item, verdict = decision.judgement.inputs[0], decision.verdicts[0]
-        known = verdict == UNSURE or share <= item.resolution
-        outcome = CAUGHT if verdict == DIFFERS else DECLARED if known else MISSED
+        outcome = outcome_of(decision, share)
     rest = decision.verdicts[1:] if wrong else decision.verdicts
     detail = ""
-    if outcome in (DECLARED, MISSED) or DIFFERS in rest or UNSURE in rest:
-        powers = ", ".join(f"{item.resolution:.1e}" for item in decision.judgement.inputs)
+    if outcome in (DECLARED, SILENT) or DIFFERS in rest or UNSURE in rest:
+        judged_inputs = [item.index for item in decision.judgement.inputs]
+        powers = ", ".join(f"{decision.resolution_of(index):.1e}" for index in judged_inputs)
         detail = (
             f"{' '.join(decision.verdicts)}; worth {share:.1e}, resolving {powers}; "
             f"{'; '.join(decision.notes.values())}"
@@ -113,12 +112,12 @@ def trials(
 def cell(results: Sequence[Result]) -> str:
     """Counts of the faults among ``results``: caught, then ``?`` declared, ``!`` missed."""
     counts = Counter(result.outcome for result in results)
-    total = counts[CAUGHT] + counts[DECLARED] + counts[MISSED]
+    total = counts[CAUGHT] + counts[DECLARED] + counts[SILENT]
     if not total:
         return "–"
     text = str(counts[CAUGHT]) if counts[CAUGHT] < total else f"{total} of {total}"
     text += f" ?{counts[DECLARED]}" if counts[DECLARED] else ""
-    return text + (f" !{counts[MISSED]}" if counts[MISSED] else "")
+    return text + (f" !{counts[SILENT]}" if counts[SILENT] else "")
 
 
 def rows(results: Sequence[Result], dtype: str, sizes: Sequence[int]) -> list[tuple[str, ...]]:

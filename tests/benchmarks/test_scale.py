@@ -6,7 +6,8 @@ import pytest
 import torch
 from _faults import FACTOR, FAULTS, FLIPPED, ZEROED
 from _scales import SCALES, TRIPLE, problem_of
-from scale import CAUGHT, CLEAN, DECLARED, MISSED, Result, Trial, attempt, cell, rows, trials
+from _tally import CAUGHT, DECLARED, SILENT
+from scale import CLEAN, Result, Trial, attempt, cell, rows, trials
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -63,7 +64,7 @@ def test_table():
 
     results = [result(CAUGHT, ZEROED)] * 3
     assert cell(results) == "3 of 3"
-    assert cell([*results, result(DECLARED, FLIPPED), result(MISSED, FACTOR)]) == "3 ?1 !1"
+    assert cell([*results, result(DECLARED, FLIPPED), result(SILENT, FACTOR)]) == "3 ?1 !1"
     assert cell([result(CLEAN, None)]) == "–"
     found = rows([*results, result(CLEAN, None, blamed=2)], "float64", [10])
     assert found[0] == ("float64", "10")
