@@ -131,24 +131,27 @@ def map_tensors(value: Any, convert: Callable[[torch.Tensor], torch.Tensor]) -> 
 
     The same tensor passed twice stays one tensor.
     """
+    return _mapped(value, convert, {})
+
+
+def _mapped(
+    item: Any, convert: Callable[[torch.Tensor], torch.Tensor], seen: dict[int, torch.Tensor]
+) -> Any:
+    # No function nested in map_tensors: one that calls itself is a reference cycle, which would
+    # keep every tensor alive until the garbage collector runs.
     import torch
 
-    seen: dict[int, torch.Tensor] = {}
-
-    def walk(item: Any) -> Any:
-        if isinstance(item, torch.Tensor):
-            if id(item) not in seen:
-                seen[id(item)] = convert(item)
-            return seen[id(item)]
-        if isinstance(item, tuple) and hasattr(item, "_fields"):
-            return type(item)(*(walk(part) for part in item))
-        if isinstance(item, (list, tuple)):
-            return type(item)(walk(part) for part in item)
-        if isinstance(item, dict):
-            return {key: walk(part) for key, part in item.items()}
-        return item
-
-    return walk(value)
+    if isinstance(item, torch.Tensor):
+        if id(item) not in seen:
+            seen[id(item)] = convert(item)
+        return seen[id(item)]
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        return type(item)(*(_mapped(part, convert, seen) for part in item))
+    if isinstance(item, (list, tuple)):
+        return type(item)(_mapped(part, convert, seen) for part in item)
+    if isinstance(item, dict):
+        return {key: _mapped(part, convert, seen) for key, part in item.items()}
+    return item
 
 
 def _walk(name: str, value: Any) -> Iterator[tuple[str, Any]]:

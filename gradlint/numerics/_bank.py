@@ -5,7 +5,7 @@ Every draw has its own seed, so that it can be made again: of large tensors none
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -26,13 +26,25 @@ class Probe:
         kind: kind of direction.
         cotangents: v, one an output.
         gradients: g, one an input; zeros where backward returned None.
-        moves: input position → direction u, float64 or complex128, for the inputs judged.
+        moves: input position → direction u, float64 or complex128, drawn when first asked for.
     """
 
     kind: str
     cotangents: list[torch.Tensor]
     gradients: list[torch.Tensor]
     moves: dict[int, torch.Tensor] = field(default_factory=dict)
+
+
+class _Drawn(dict[int, torch.Tensor]):
+    """Directions by input, each drawn when it is first asked for."""
+
+    def __init__(self, draw: Callable[[int], torch.Tensor]) -> None:
+        super().__init__()
+        self._draw = draw
+
+    def __missing__(self, index: int) -> torch.Tensor:
+        self[index] = found = self._draw(index)
+        return found
 
 
 class Bank:
@@ -84,12 +96,13 @@ class Bank:
             if mask is not None:
                 vs[position] = vs[position] * mask
         gradients = function.gradients_at(function.values, vs)
-        moves = {}
-        for index in self.inputs:
-            generator.manual_seed(_mixed(self.seed, k, index + 1))
-            drawn = direction(kind, function.values[index], gradients[index], generator)
-            moves[index] = function.projected(index, drawn)
-        return Probe(kind, vs, gradients, moves)
+
+        def move(index: int) -> torch.Tensor:
+            fresh = torch.Generator().manual_seed(_mixed(self.seed, k, index + 1))
+            drawn = direction(kind, function.values[index], gradients[index], fresh)
+            return function.projected(index, drawn)
+
+        return Probe(kind, vs, gradients, _Drawn(move))
 
 
 def _mixed(*parts: int) -> int:

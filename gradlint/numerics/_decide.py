@@ -14,7 +14,9 @@ from gradlint.numerics._directions import KINDS
 from gradlint.numerics._judge import (
     AGREES,
     DIFFERS,
+    HONEST,
     ROUNDED,
+    TOLERATED,
     UNSURE,
     InputJudgement,
     Judgement,
@@ -138,6 +140,12 @@ def _clearest(item: InputJudgement) -> int:
 
 def _settle_unsure(decision: Decision, place: int, kinds: Sequence[str], seed: int) -> None:
     item = decision.judgement.inputs[place]
+    bits = working_bits(decision.function, decision.function.values[item.index])
+    if item.sharpness <= HONEST[bits] < item.resolution:
+        decision.notes[item.index] = (
+            "its gradient is next to nothing beside the outputs, and lost in their rounding"
+        )
+        return
     found = without_jumps(decision.function, item, decision.judgement, kinds, seed)
     if found is not None and found[0].verdict in (AGREES, ROUNDED):
         decision.verdicts[place] = AGREES
@@ -154,7 +162,8 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
         if function.values[item.index].numel()
         and (
             decision.verdicts[place] != AGREES
-            or working_bits(function, function.values[item.index]) <= ALWAYS_TWIN
+            or (bits := working_bits(function, function.values[item.index])) <= ALWAYS_TWIN
+            or item.resolution > TOLERATED[bits]
         )
     ]
     twin = function.twin() if asked and function.twin is not None else None

@@ -127,7 +127,15 @@ def difference(
     """
     wide = widened(x)
     plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
-    after, before = evaluate(plus), evaluate(minus)
+    moved = widened(plus) - widened(minus)
+    if not bool(torch.isfinite(moved).all()):  # an infinite element stays where it is
+        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
+    predicted = real_dot(claimed, moved)
+    del moved  # of large tensors as few as possible live at a time
+    after = evaluate(plus)
+    del plus
+    before = evaluate(minus)
+    del minus
     if after is None or before is None:
         return None
     change = 0.0
@@ -138,10 +146,6 @@ def difference(
     noise = noise_of(cotangents, after, before, rounding)
     if not math.isfinite(change) or not math.isfinite(noise):
         return None
-    moved = widened(plus) - widened(minus)
-    if not bool(torch.isfinite(moved).all()):  # an infinite element stays where it is
-        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
-    predicted = real_dot(claimed, moved)
     width = 2.0 * h
     return Step(h, change / width, (change - predicted) / width, noise / width)
 

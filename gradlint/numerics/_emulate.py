@@ -83,8 +83,8 @@ class Rounding(TorchDispatchMode):
             if not isinstance(part, torch.Tensor) or part.dtype not in self.grids:
                 found.append(part)
                 continue
-            if part.layout != torch.strided or not part.numel():
-                found.append(part)
+            if part.layout != torch.strided or not part.numel() or part._is_zerotensor():
+                found.append(part)  # the last has no memory that could be read
                 continue
             rounded = self._round(part, small)
             if _writes(func):
@@ -117,6 +117,8 @@ class Rounding(TorchDispatchMode):
             return self.grids.get(value, value)
         if not isinstance(value, torch.Tensor):
             return value
+        if value._is_zerotensor():
+            return torch.zeros_like(value, dtype=self.grids.get(value.dtype, value.dtype))
         if value.dtype not in self.grids:
             return value.clone() if value.layout == torch.strided else value
         small = value.to(self.grids[value.dtype])

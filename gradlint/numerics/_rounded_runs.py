@@ -8,9 +8,10 @@ from typing import TypeVar
 
 import torch
 
+from gradlint.numerics._directions import cotangent
 from gradlint.numerics._emulate import Rounding
 from gradlint.numerics._map import Map
-from gradlint.numerics._products import unit_roundoff
+from gradlint.numerics._products import unit_roundoff, widened
 
 _T = TypeVar("_T")
 
@@ -66,15 +67,23 @@ class RoundedRuns:
         return max(FEWEST_RUNS, min(runs, OPERATIONS // max(1, self.operations)))
 
     def compute_finer(self) -> bool:
-        """Whether moves far below the resolution of the low dtype show in the outputs at all."""
+        """Whether moves far below the resolution of the low dtype show in the outputs; or, where
+        the function is constant, whether its gradient says so too."""
         nudged = []
         for x in self.function.values:
             signs = 2 * torch.randint(0, 2, tuple(x.shape), generator=self.generator) - 1
             nudged.append(x * (1.0 + FINE_MOVE * unit_roundoff(self.dtype) * signs.to(x)))
         outputs = self.function.evaluate(nudged)
-        return outputs is None or any(
+        if outputs is None or any(
             not torch.equal(a, b) for a, b in zip(outputs, self.function.outputs, strict=True)
-        )
+        ):
+            return True
+        vs = [cotangent(y, self.generator) for y in self.function.outputs]
+        try:
+            gradients = self.function.gradients_at(self.function.values, vs)
+        except Exception:  # the user's backward may raise anything
+            return False
+        return not any(bool(widened(gradient).any()) for gradient in gradients)
 
     def _run(self, action: Callable[[], _T], noise: float = 1.0) -> _T:
         if self._watched:

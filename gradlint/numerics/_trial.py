@@ -20,6 +20,7 @@ from gradlint.numerics._differences import (
     difference,
     estimate,
     noise_factor,
+    significand_bits,
 )
 from gradlint.numerics._map import along, working_bits
 from gradlint.numerics._pair import CLEARLY, Pair
@@ -31,6 +32,10 @@ from gradlint.numerics._products import norm, unit_roundoff, widened
 #: bits). It is reported as information where the error bar resolves it, unless it comes from few
 #: elements alone (see ``_decide``).
 TOLERATED = {53: 1e-6, 24: 1e-3, 11: 2e-2, 8: 1e-1}
+
+#: Where only the outputs are of low precision and the input is not, the op rounds once or a few
+#: times, and no more than this many units of its output's precision are tolerated (heuristic).
+FEW_ROUNDINGS = 8.0
 
 #: A pass needs this relative resolving power at least; otherwise "can't tell".
 HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
@@ -119,6 +124,9 @@ class Trial:
         self.unit = max(
             (unit_roundoff(y.dtype) for y in bank.function.outputs), default=unit_roundoff(x.dtype)
         )
+        self.tolerated = TOLERATED[self.bits]
+        if significand_bits(x.dtype) > self.bits:
+            self.tolerated = min(self.tolerated, FEW_ROUNDINGS * 2.0**-self.bits)
         self.empty = x.numel() == 0
         self.finite = True
         self.ladders: list[list[Step]] = [[] for _ in bank.kinds]
@@ -136,7 +144,7 @@ class Trial:
         return not self.pairs or self.hides_elements() or any(map(self._doubtful, self.pairs))
 
     def _doubtful(self, pair: Pair) -> bool:
-        if not (pair.sharpness <= TOLERATED[self.bits] and pair.resolution <= HONEST[self.bits]):
+        if not (pair.sharpness <= self.tolerated and pair.resolution <= HONEST[self.bits]):
             return True
         return pair.differs and pair.clarity < BEYOND_DOUBT
 
@@ -218,6 +226,8 @@ class Trial:
             return DIFFERS
         if not found.sharpness <= HONEST[self.bits] or self.hides_elements():
             return UNSURE
+        if not found.resolution <= HONEST[self.bits]:
+            return UNSURE
         if any(pair.h > 0.0 and pair.error > CLEARLY * pair.bar for pair in self.pairs):
             return ROUNDED
         return AGREES
@@ -282,5 +292,5 @@ class Trial:
             top=worth.top,
             method=method,
             worth=max(worth.product, abs(found.slope)),
-            tolerated=TOLERATED[self.bits],
+            tolerated=self.tolerated,
         )

@@ -168,7 +168,9 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         verdict = "fail"
     elif unsure:
         verdict = "inconclusive"
-        notes.append(f"could not tell for {', '.join(unsure)}: {why_unsure(subject)}")
+        told = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
+        reason = "" if told else f": {why_unsure(subject)}"
+        notes.append(f"could not tell for {', '.join(unsure)}{reason}")
     else:
         verdict = "pass"
         notes += [changed(subject)] if changed(subject) else []
