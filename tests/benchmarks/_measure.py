@@ -91,6 +91,11 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def spaced(number: int) -> str:
+    """1 000 000."""
+    return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """The same rows as a table in Markdown."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]

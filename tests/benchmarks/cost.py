@@ -26,7 +26,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from _faults import FLIPPED, ZEROED, faulty
-from _measure import heading, markdown, table
+from _measure import heading, markdown, spaced, table
 from _operators import judged
 
 import gradlint
@@ -184,7 +184,7 @@ def elementwise_rows(size: int, rounds: int) -> list[tuple[str, ...]]:
     fast = times["gradcheck, fast mode"]
     found: list[tuple[str, ...]] = [
         (
-            f"x·sin(x), {size:,} elements".replace(",", " "),
+            f"x·sin(x), {spaced(size)} elements",
             "forward",
             "backward",
             "tensors",

@@ -42,6 +42,10 @@ SEED = 5
 ROUNDING = 8.0
 
 
+#: Faults are planted in samples of at most this many elements; ``scale.py`` has larger ones.
+MOST_PLANTED = 2**18
+
+
 def measure(case: Case, tally: Tally, *, plant: bool, rival: bool) -> None:
     """Judge ``case`` clean, beside fast mode, and with every fault; adds to ``tally``."""
     if not case.problem().inputs:
@@ -67,7 +71,7 @@ def measure(case: Case, tally: Tally, *, plant: bool, rival: bool) -> None:
     clean = _clean(case, decision, tally)
     if not known(case.name, case.number, case.dtype):
         tally.clock(case, seconds, fast_s, passed)
-    if plant and clean:
+    if plant and clean and sum(x.numel() for x in case.differentiable()) <= MOST_PLANTED:
         _plant(case, clean, tally)
 
 

@@ -54,7 +54,7 @@ def test_what_is_planted():
 def test_planned_trials():
     found = list(trials(["relu", TRIPLE], [10, 20], ["float64"], {10: 2, 20: 1}))
     assert len(found) == 3 * (4 + 1)
-    assert found[0].size == 20
+    assert found[0].size == 10
     assert [trial.fault for trial in found if trial.op == TRIPLE] == [None] * 3
 
 
