@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
+
+from gradlint.numerics._bank import Bank
 from gradlint.numerics._directions import KINDS
 from gradlint.numerics._judge import (
     AGREES,
@@ -108,6 +111,8 @@ def decide(
         kinds: kinds of direction.
         inputs: positions to judge; default all.
     """
+    if function.outputs and not any(bool(torch.isfinite(y).any()) for y in function.outputs):
+        return _nothing_finite(function, kinds, seed, inputs)
     function = finite_part(function)
     first = judge(function, seed=seed, kinds=kinds, inputs=inputs)
     decision = Decision(function, first, [item.verdict for item in first.inputs])
@@ -132,6 +137,19 @@ def decide(
         if decision.verdicts[place] == DIFFERS and place not in settled:
             _contradicted(decision, place, item)
     return decision
+
+
+def _nothing_finite(
+    function: Map, kinds: Sequence[str], seed: int, inputs: Sequence[int] | None
+) -> Decision:
+    wanted = list(range(len(function.values)) if inputs is None else inputs)
+    judged = [InputJudgement(index, UNSURE) for index in wanted]
+    return Decision(
+        function,
+        Judgement(judged, Bank(function, kinds, seed, wanted)),
+        [UNSURE] * len(wanted),
+        dict.fromkeys(wanted, "no element of the outputs is finite"),
+    )
 
 
 def _clearest(item: InputJudgement) -> int:

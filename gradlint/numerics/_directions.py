@@ -47,8 +47,8 @@ def signs(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if like.is_complex():
         angle = torch.rand(shape, generator=generator, dtype=torch.float64) * (2 * torch.pi)
         return torch.polar(torch.ones_like(angle), angle).to(like.device)
-    drawn = torch.randint(0, 2, shape, generator=generator, dtype=torch.int64)
-    return (2 * drawn - 1).to(device=like.device, dtype=torch.float64)
+    drawn = torch.empty(shape, dtype=torch.float64).uniform_(-1.0, 1.0, generator=generator)
+    return drawn.sign_().to(like.device)
 
 
 def direction(
@@ -71,15 +71,15 @@ def direction(
         weight = gradient.abs() * scale
         top = float(weight.max()) if weight.numel() else 0.0
         if kind == "aligned" and top > 0.0:
-            return torch.sgn(gradient) * scale * (weight / top)
+            return torch.sgn(gradient).mul_(scale).mul_(weight.div_(top))
         if top > 0.0:
             small = _low_decile(weight)
-            return signs(x, generator) * scale * (small / weight.clamp_min(small))
+            return signs(x, generator).mul_(scale).mul_(small / weight.clamp_min_(small))
     if kind == "gaussian":
         draws = torch.randn(tuple(x.shape), generator=generator, dtype=torch.float64).to(x.device)
         largest = draws.abs().max() if draws.numel() else 1.0
-        return signs(x, generator) * scale * draws.abs() / largest
-    return signs(x, generator) * scale
+        return signs(x, generator).mul_(scale).mul_(draws.abs_().div_(largest))
+    return signs(x, generator).mul_(scale)
 
 
 def cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -88,14 +88,12 @@ def cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     The scaling lets outputs of very different size weigh alike in one sum.
     """
     shape = tuple(output.shape)
-    spread = 1.0 + COTANGENT_SPREAD * (
-        2.0 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1.0
-    )
+    spread = torch.empty(shape, dtype=torch.float64)
+    spread.uniform_(1.0 - COTANGENT_SPREAD, 1.0 + COTANGENT_SPREAD, generator=generator)
     typical = rms(output)
     if not 1e-3 < typical < 1e3:  # leave ordinary sizes alone: cotangents of order 1 read best
         spread = spread / typical if 0.0 < typical < float("inf") else spread
-    drawn = signs(output, generator) * spread.to(output.device)
-    return drawn.to(output.dtype)
+    return signs(output, generator).mul_(spread.to(output.device)).to(output.dtype)
 
 
 def product_norm(claimed: torch.Tensor, u: torch.Tensor) -> float:

@@ -35,7 +35,7 @@ TOLERATED = {53: 1e-6, 24: 1e-3, 11: 2e-2, 8: 1e-1}
 
 #: Where only the outputs are of low precision and the input is not, the op rounds once or a few
 #: times, and no more than this many units of its output's precision are tolerated (heuristic).
-FEW_ROUNDINGS = 8.0
+FEW_ROUNDINGS = 4.0
 
 #: A pass needs this relative resolving power at least; otherwise "can't tell".
 HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
