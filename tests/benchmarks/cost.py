@@ -2,8 +2,9 @@
 
 Run it with ``python tests/benchmarks/cost.py [--size N]``. An elementwise operator of 10⁶ float64
 elements that passes, by four checkers; layer norm of 32×128 beside slow mode; and one wrong
-element of 10⁶ to be named. Times are medians of rounds in which the checkers take turns; memory is
-the process's high-water mark above what it held before, in tensors as large as the input.
+element of 10⁶ to be named. Times are medians of rounds in which the checkers take turns, with one
+thread (several wait for each other on a busy machine); memory is the process's high-water mark
+above what it held before, in tensors as large as the input.
 
 Goals: 40 forward and 30 backward calls, 12 tensors, 6 times fast mode; 50 times faster than slow
 mode; 250 forward calls to name the element.
@@ -245,6 +246,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--tensors", metavar="CHECKER", help="that checker's memory, and no more")
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
     if chosen.tensors:
         print(tensors(chosen.tensors, chosen.size))
         return

@@ -7,8 +7,8 @@ the place; so is the operator without a fault. A cell says how many faults were 
 many were declared to be beyond what this run resolves, ``!`` how many were missed in silence.
 
 Goals: float64 all caught; float32 all caught to 10⁴ elements, and caught or declared at 10⁵.
-``--full`` has 20 seeds at every size and takes about an hour on 2 cores; otherwise there are fewer
-at the large sizes.
+``--full`` has 20 seeds at every size and takes most of an hour on 2 cores; otherwise there are
+fewer at the large sizes.
 """
 
 from __future__ import annotations
