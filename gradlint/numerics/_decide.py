@@ -111,7 +111,9 @@ def decide(
         kinds: kinds of direction.
         inputs: positions to judge; default all.
     """
-    if function.outputs and not any(bool(torch.isfinite(y).any()) for y in function.outputs):
+    if any(y.numel() for y in function.outputs) and not any(
+        bool(torch.isfinite(y).any()) for y in function.outputs
+    ):
         return _nothing_finite(function, kinds, seed, inputs)
     function = finite_part(function)
     first = judge(function, seed=seed, kinds=kinds, inputs=inputs)

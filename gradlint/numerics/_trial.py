@@ -40,6 +40,10 @@ FEW_ROUNDINGS = 4.0
 #: A pass needs this relative resolving power at least; otherwise "can't tell".
 HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
+#: "Noise" between this share of float64 outputs and :data:`SUSPECT` is that of float32 inside, and
+#: what is honest for float32 suffices (heuristic: a tenth of its spacing leaves room for averaging).
+SINGLE_PRECISION = 0.1 * 2.0**-23
+
 #: A pass needs one pair whose error bar is below this share of the largest element of g∘u:
 #: otherwise a single wrong element among so many would not be seen (heuristic: an element of a
 #: tenth of the largest counts).
@@ -224,9 +228,9 @@ class Trial:
             return UNSURE
         if any(pair.differs for pair in self.pairs):
             return DIFFERS
-        if not found.sharpness <= HONEST[self.bits] or self.hides_elements():
-            return UNSURE
-        if not found.resolution <= HONEST[self.bits]:
+        single = self.bits > 24 and SINGLE_PRECISION < self.kappa * self.unit < SUSPECT
+        honest = HONEST[24 if single else self.bits]
+        if not max(found.sharpness, found.resolution) <= honest or self.hides_elements():
             return UNSURE
         if any(pair.h > 0.0 and pair.error > CLEARLY * pair.bar for pair in self.pairs):
             return ROUNDED

@@ -41,6 +41,10 @@ __all__ = ["TwinElement", "TwinJudgement", "TwinView", "compare"]
 #: Independent cotangents under which the two are compared.
 COTANGENTS = 2
 
+#: Fresh ones, of which one must confirm what differs: where a single element is wrong, its gradient
+#: may be next to nothing under one of them.
+FRESH = 2
+
 #: Emulated runs for each cotangent, and those that follow where an element differs.
 DRAWS = 4
 MORE_DRAWS = 16
@@ -105,7 +109,7 @@ def compare(
     found = [comparison.worst(views, index) for index in wanted]
     if not any(item.verdict == DIFFERS for item in found):
         return found
-    fresh = comparison.look(masks)
+    fresh = [view for _ in range(FRESH) if (view := comparison.look(masks)) is not None]
     return [
         comparison.confirmed(views, fresh, item.index) if item.verdict == DIFFERS else item
         for item in found
@@ -203,10 +207,10 @@ class _Comparison:
         return max(found, key=lambda item: (_RANK[item.verdict], item.differing, item.resolution))
 
     def confirmed(
-        self, views: Sequence[TwinView], fresh: TwinView | None, index: int
+        self, views: Sequence[TwinView], fresh: Sequence[TwinView], index: int
     ) -> TwinJudgement:
-        """The same by many draws, where flipped branches are told apart, and under one more
-        cotangent."""
+        """The same by many draws, where flipped branches are told apart, and under one of the
+        fresh cotangents."""
         judged = TwinJudgement(index)
         for place, view in enumerate(views):
             judged = self._weigh(view, index)
@@ -220,7 +224,7 @@ class _Comparison:
                 break
         else:
             return judged
-        if fresh is None or self._weigh(fresh, index).verdict != DIFFERS:
+        if not any(self._weigh(view, index).verdict == DIFFERS for view in fresh):
             reason = "differed once and not again under a fresh cotangent"
             return TwinJudgement(index, reason=reason)
         judged.allowed = [self._allowed(view, index) for view in judged.views]

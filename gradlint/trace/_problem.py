@@ -62,6 +62,7 @@ class Problem:
         self.op = op
         self.sample = sample
         self.seed = seed
+        self._needs_graph: bool | None = None  # not known before a call without one
         self.forward_calls = 0
         self.backward_calls = 0
         self.changed_outputs: list[str] = []
@@ -112,9 +113,21 @@ class Problem:
         self, values: Sequence[torch.Tensor] | None = None, *, grad: bool = False
     ) -> list[Output]:
         """Outputs at ``values`` (default: the sample's own). Without ``grad`` no graph is made."""
-        leaves = self._leaves(self.values() if values is None else values, grad)
-        with torch.set_grad_enabled(grad):
-            return self._call(leaves)
+        point = self.values() if values is None else values
+        grad = grad or bool(self._needs_graph)
+        try:
+            with torch.set_grad_enabled(grad):
+                outputs = self._call(self._leaves(point, grad))
+        except OpRaised:
+            if grad or self._needs_graph is not None:
+                raise
+            # Hooks, and gradients taken inside, need a graph.
+            with torch.enable_grad():
+                outputs = self._call(self._leaves(point, True))
+            self._needs_graph = True
+        if self._needs_graph is None and not grad:
+            self._needs_graph = False
+        return outputs
 
     def linearize(
         self,

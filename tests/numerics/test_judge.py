@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from gradlint.numerics._decide import decide
 from gradlint.numerics._judge import (
     AGREES,
     DIFFERS,
@@ -205,17 +206,20 @@ def test_near_misses_pass(name, as_map, randn):
     value, function = NEAR_MISSES[name]
     for seed in SEEDS:
         found = judge(as_map(function, [value(randn, seed)]), seed=seed).inputs[0]
-        assert found.verdict == AGREES, seed
         assert found.sharpness < 1e-3
-        if name != "saturated softmax":  # its gradient may be nothing beside the outputs
-            assert found.resolution < 1e-3
+        # A saturated gradient may be nothing beside the outputs: then nothing is passed.
+        lost = found.resolution > 1e-3
+        assert found.verdict == (UNSURE if lost else AGREES), seed
+        assert not lost or name == "saturated softmax"
 
 
-def test_a_gradient_that_is_nothing_beside_the_outputs_has_no_resolving_power(as_map):
+def test_a_gradient_that_is_nothing_beside_the_outputs_is_not_passed(as_map):
     x = torch.tensor([[200.0, 0.0, -100.0]], dtype=torch.float64)
-    found = judge(as_map(lambda x: x.softmax(-1), [x]), seed=0).inputs[0]
-    assert found.verdict == AGREES
+    function = as_map(lambda x: x.softmax(-1), [x])
+    found = judge(function, seed=0).inputs[0]
+    assert found.verdict == UNSURE
     assert found.resolution > 1.0
+    assert decide(function, seed=0).notes[0].startswith("its gradient is next to nothing")
 
 
 FLOAT32_INSIDE = {
@@ -232,7 +236,7 @@ def test_float32_inside_float64_is_noise_and_no_fault(name, as_map, randn):
         x = randn(5, 8, seed=seed)
         right = judge(as_map(FLOAT32_INSIDE[name], [x]), seed=seed).inputs[0]
         assert right.verdict == AGREES
-        assert 1e-7 < right.resolution < 1e-3
+        assert 1e-7 < right.resolution < 3e-2  # float32's
         assert 1e6 < right.kappa < 1e11
         wrong = as_map(FLOAT32_INSIDE[name], [x], faults={0: lambda g: g * 1.05})
         assert judge(wrong, seed=seed).inputs[0].verdict == DIFFERS
