@@ -41,7 +41,8 @@ FEW_ROUNDINGS = 4.0
 HONEST = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
 #: "Noise" between this share of float64 outputs and :data:`SUSPECT` is that of float32 inside, and
-#: what is honest for float32 suffices (heuristic: a tenth of its spacing leaves room for averaging).
+#: what is honest for float32 suffices (heuristic: a tenth of its spacing, to leave room for
+#: averaging).
 SINGLE_PRECISION = 0.1 * 2.0**-23
 
 #: A pass needs one pair whose error bar is below this share of the largest element of g∘u:
