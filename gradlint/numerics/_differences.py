@@ -32,10 +32,11 @@ LADDER = {53: (13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3, 4)
 #: truncation error, some 1e-11 of the third derivative, is about its noise.
 GLANCE = {53: 17}
 
-#: Further exponents where the first ones do not settle the matter: coarser for noisy functions,
-#: finer for functions that bend or have kinks near by.
-#: Float32 inside float64 needs three coarse ones: two to extrapolate, one to see it converge.
-LADDER_MORE = {53: (3, 5, 7, 10, 22, 25), 24: (2, 3, 12, 14), 11: (1, 6), 8: (5,)}
+#: Further exponents where the first ones do not settle the matter: finer ones for functions that
+#: bend or have kinks near by, coarser ones for noisy functions. Float32 inside float64 needs three
+#: coarse ones: two to extrapolate, one to see it converge.
+LADDER_FINER = {53: (22, 25), 24: (12, 14), 11: (6,), 8: (5,)}
+LADDER_COARSER = {53: (3, 5, 7, 10), 24: (2, 3), 11: (1,), 8: ()}
 
 #: Exponents finer still, for functions that none of these steps resolves: sin(1e6·x), a pole or a
 #: singular matrix close by.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.numerics._bank import Bank, Probe
-from gradlint.numerics._differences import LADDER, LADDER_MORE
+from gradlint.numerics._differences import LADDER
 from gradlint.numerics._directions import KINDS
 from gradlint.numerics._map import Map, Projection, along, working_bits
 from gradlint.numerics._pair import CLEARLY, Pair
@@ -111,7 +111,8 @@ def judge(
         _glance(trials)
     _climb(trials, lambda trial: exponents or LADDER[trial.bits])
     if exponents is None:
-        _climb(trials, lambda trial: LADDER_MORE[trial.bits])
+        _climb(trials, lambda trial: trial.further()[0])
+        _climb(trials, lambda trial: trial.further()[1])
         _climb(trials, Trial.finest)
         _walk_paths(trials)
     return Judgement([trial.conclude() for trial in trials], bank)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.numerics._differences import CRITICAL, LADDER, LADDER_MORE, Step, estimate
+from gradlint.numerics._differences import CRITICAL, LADDER, LADDER_FINER, Step, estimate
 from gradlint.numerics._directions import move_scale, signs
 from gradlint.numerics._elements import Residuals
 
@@ -76,7 +76,7 @@ class Slopes:
         """Draw signs along which the error shows, and choose the step; False if it never does."""
         best = 0.0
         ladder = LADDER[self.residuals.bits]
-        finer = [e for e in LADDER_MORE[self.residuals.bits] if e > ladder[-1]]
+        finer = LADDER_FINER[self.residuals.bits]
         for _ in range(DRAWS):
             drawn = self.draw()
             began, before = time.perf_counter(), self.residuals.calls

@@ -11,6 +11,8 @@ import torch
 from gradlint.numerics._bank import Bank, Probe
 from gradlint.numerics._differences import (
     GLANCE,
+    LADDER_COARSER,
+    LADDER_FINER,
     LADDER_FINEST,
     Estimate,
     Step,
@@ -140,6 +142,7 @@ class Trial:
         self.kappa = 1.0
         self.pairs: list[Pair] = []
         self.settled = False
+        self._first_finer: bool | None = None
 
     @property
     def open(self) -> bool:
@@ -152,6 +155,16 @@ class Trial:
         if not (pair.sharpness <= self.tolerated and pair.resolution <= HONEST[self.bits]):
             return True
         return pair.differs and pair.clarity < BEYOND_DOUBT
+
+    def further(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Further steps, those first that promise more: the finer ones where the residuals still
+        fell from the second finest step to the finest, the coarser ones where noise grew."""
+        finer, coarser = LADDER_FINER[self.bits], LADDER_COARSER[self.bits]
+        ends = [steps[-2:] for steps in self.ladders if len(steps) > 1]
+        falling = sum(abs(fine.residual) < abs(coarse.residual) for coarse, fine in ends)
+        if self._first_finer is None:
+            self._first_finer = 2 * falling > len(ends)
+        return (finer, coarser) if self._first_finer else (coarser, finer)
 
     def finest(self) -> Sequence[int]:
         """The finest steps, where noise suggests that the function is not resolved."""

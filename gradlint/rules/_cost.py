@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradlint.numerics._bank import KEPT
-from gradlint.numerics._differences import LADDER, LADDER_FINEST, LADDER_MORE, significand_bits
+from gradlint.numerics._differences import (
+    LADDER,
+    LADDER_COARSER,
+    LADDER_FINER,
+    LADDER_FINEST,
+    significand_bits,
+)
 from gradlint.numerics._path import NODES, PATH_STEPS
 
 if TYPE_CHECKING:
@@ -98,7 +104,7 @@ def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool
         return Calls()
     double, rungs, walked = bits == max(LADDER), 0, 0
     if most or bits <= LOW:
-        rungs = len(LADDER[bits]) + len(LADDER_MORE[bits])
+        rungs = len(LADDER[bits]) + len(LADDER_FINER[bits]) + len(LADDER_COARSER[bits])
         walked = 0 if double else len(PATH_STEPS)
     if most:
         rungs += len(LADDER_FINEST.get(bits, ()))

@@ -10,7 +10,8 @@ import torch
 from gradlint.numerics._differences import (
     CRITICAL,
     LADDER,
-    LADDER_MORE,
+    LADDER_COARSER,
+    LADDER_FINER,
     Step,
     difference,
     estimate,
@@ -44,7 +45,9 @@ def ladder(function, x, u, claimed, exponents, v=None):
 def test_significand_bits(dtype, bits):
     assert significand_bits(dtype) == bits
     assert bits in LADDER
-    assert not set(LADDER[bits]) & set(LADDER_MORE[bits])
+    assert not set(LADDER[bits]) & set(LADDER_FINER[bits] + LADDER_COARSER[bits])
+    assert max(LADDER_COARSER[bits], default=0) < min(LADDER[bits])
+    assert max(LADDER[bits]) < min(LADDER_FINER[bits])
 
 
 # f, x, f'(x), f'''(x): a central difference is f' + h²·f'''/6.
@@ -193,7 +196,7 @@ def test_coarse_steps_that_alias_are_not_believed(frequency):
     # Far beyond the period the slopes of sin(ωx) converge, to zero.
     x = torch.tensor([0.3, -0.7, 1.9], dtype=torch.float64)
     claimed = frequency * torch.cos(frequency * x)
-    exponents = sorted(LADDER[53] + LADDER_MORE[53])
+    exponents = sorted(LADDER[53] + LADDER_FINER[53] + LADDER_COARSER[53])
     steps = ladder(lambda t: torch.sin(frequency * t), x, x.abs(), claimed, exponents)
     found = estimate(steps, 1.0)
     assert abs(found.residual) <= found.bar
