@@ -196,10 +196,12 @@ def computed_label(underlined: str) -> str:
 
 
 def where(finding: Finding) -> str:
-    """Output and index of a finding, where it has them."""
+    """Outputs and index of a finding, where it has them."""
     words: list[str] = []
-    if finding.output:
-        words.append(f"output `{finding.output}`")
+    outputs = [finding.output] if finding.output else finding.evidence.get("outputs") or []
+    if outputs:
+        named = ", ".join(f"`{output}`" for output in outputs)
+        words.append(f"output{'s' if len(outputs) > 1 else ''} {named}")
     if finding.index is not None:
         words.append(f"index {finding.index}")
     return ", ".join(words)

@@ -105,14 +105,13 @@ class Subject:
 
         return differentiate_twice(self)
 
-    def faulty_output(self, position: int) -> str | None:
-        """The one output whose gradient towards input ``position`` is wrong; None where there is
-        a single output or where it is not one alone."""
+    def faulty_outputs(self, position: int) -> list[str]:
+        """The outputs whose gradient towards input ``position`` is wrong; none are named where
+        there is a single output."""
         from gradlint.rules._maps import faulty_outputs
 
         within = self.first_order.function  # as long as there is time
-        names = faulty_outputs(self.problem, within, position, seed=self.seed)
-        return names[0] if len(names) == 1 else None
+        return faulty_outputs(self.problem, within, position, seed=self.seed)
 
     def finding(
         self,

@@ -211,6 +211,9 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
             "table shows where they differ"
         )
     )
+    outputs = subject.faulty_outputs(index)
+    if len(outputs) > 1:
+        found.numbers["outputs"] = outputs
     severity = "error"
     if cause is not None and cause.slug == "straight-through" and "piecewise" in cause.text:
         severity = "warning"
@@ -221,7 +224,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         cause=cause.slug if cause else None,
         cause_text=cause.text if cause else "",
         input=item.name,
-        output=subject.faulty_output(index),
+        output=outputs[0] if len(outputs) == 1 else None,
         index=found.worst,
         place=span,
         evidence=found.numbers,

@@ -7,6 +7,7 @@ import torch
 
 from gradlint.config import Settings
 from gradlint.inputs import Sample
+from gradlint.report import _wording as wording
 from gradlint.rules._rule import Outcome
 from gradlint.rules._subject import Subject
 from gradlint.rules.value import wrong_gradient
@@ -166,6 +167,21 @@ def test_faulty_output_is_named():
 
     finding = outcome(make(forward, backward), sample((3, 4))).findings[0]
     assert (finding.input, finding.output) == ("x", "output[1]")
+
+
+def test_every_faulty_output_is_named():
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x, x.exp(), x.sin()
+
+    def backward(ctx, first, second, third):
+        (x,) = ctx.saved_tensors
+        return first + second + third * x.cos()
+
+    finding = outcome(make(forward, backward), sample((3, 4))).findings[0]
+    assert finding.output is None
+    assert finding.evidence["outputs"] == ["output[0]", "output[1]"]
+    assert wording.where(finding).startswith("outputs `output[0]`, `output[1]`, index [")
 
 
 def test_complex_conjugate_is_named():
