@@ -164,11 +164,13 @@ def _from_partial(partial: functools.partial[Any], name: str | None) -> Op:
 
 def _from_callable(function: Any, name: str | None) -> Op:
     own = getattr(function, "__name__", None) or type(function).__name__
-    signature = signature_of(function)
-    if signature is None and hasattr(function, "schema"):  # torch.jit.ScriptFunction
+    if type(function).__name__ == "ScriptFunction" and hasattr(function, "schema"):
+        # Its schema names the arguments whatever else has wrapped its __call__.
         from gradlint.targets._library import signature_of_schema
 
         signature = signature_of_schema(function.schema)
+    else:
+        signature = signature_of(function)
     has_source = isinstance(function, FunctionType) or code_of(function) is not None
     defining = function if has_source else type(function)
     if not has_source and type(function).__module__.partition(".")[0] in ("builtins", "torch"):
