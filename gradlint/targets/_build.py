@@ -164,6 +164,7 @@ def _from_partial(partial: functools.partial[Any], name: str | None) -> Op:
 
 def _from_callable(function: Any, name: str | None) -> Op:
     own = getattr(function, "__name__", None) or type(function).__name__
+    signature: inspect.Signature | None
     if type(function).__name__ == "ScriptFunction" and hasattr(function, "schema"):
         # Its schema names the arguments whatever else has wrapped its __call__.
         from gradlint.targets._library import signature_of_schema
