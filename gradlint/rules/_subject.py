@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradlint.numerics._judge import Map
     from gradlint.rules._plan import Plan
     from gradlint.rules._rule import Rule
+    from gradlint.rules._same import Baseline
     from gradlint.rules.order._shared import Twice
     from gradlint.targets import Op
     from gradlint.trace._record import RunRecord
@@ -48,6 +49,14 @@ class Subject:
         found = record(self.problem)
         self.run_s = time.perf_counter() - started
         return found
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """What the op returns when nothing is altered, for comparisons of the op with itself;
+        None where it raised, or has sparse inputs."""
+        from gradlint.rules._same import make_baseline
+
+        return make_baseline(self)
 
     @property
     def plan(self) -> Plan:

@@ -140,6 +140,19 @@ class Problem:
         with torch.enable_grad():
             return leaves, self._call(leaves)
 
+    def leaves(
+        self,
+        values: Sequence[torch.Tensor] | None = None,
+        requires_grad: Sequence[bool] | None = None,
+    ) -> list[torch.Tensor]:
+        """Fresh leaves for :meth:`connect`, one an input; all require grad by default."""
+        point = self.values() if values is None else values
+        flags = requires_grad or [True] * len(point)
+        return [
+            value.detach().clone().requires_grad_(flag)
+            for value, flag in zip(point, flags, strict=True)
+        ]
+
     def connect(self, leaves: Sequence[torch.Tensor]) -> list[Output]:
         """Outputs connected to the caller's own ``leaves`` by a graph."""
         with torch.enable_grad():
@@ -168,8 +181,13 @@ class Problem:
         *,
         create_graph: bool = False,
         retain_graph: bool | None = None,
+        as_given: bool = False,
     ) -> list[torch.Tensor | None]:
-        """``torch.autograd.grad`` with ``allow_unused``; the op's exceptions become OpRaised."""
+        """``torch.autograd.grad`` with ``allow_unused``; the op's exceptions become OpRaised.
+
+        The op gets copies of ``cotangents``, or those themselves where ``as_given``: a copy has
+        another layout.
+        """
         tensors = [item.value if isinstance(item, Output) else item for item in outputs]
         self.backward_calls += 1
         if not tensors or not leaves:
@@ -179,7 +197,7 @@ class Problem:
                 found = torch.autograd.grad(
                     tensors,
                     list(leaves),
-                    [c.detach().clone() if not c.requires_grad else c for c in cotangents],
+                    [c if as_given or c.requires_grad else c.detach().clone() for c in cotangents],
                     allow_unused=True,
                     create_graph=create_graph,
                     retain_graph=retain_graph,

@@ -1,0 +1,255 @@
+"""An op compared with itself: is this the gradient that it returned before?
+
+The same values in another layout, under other flags or at another time must give the same gradient,
+up to the rounding of another order of summation. How much rounding that may be is measured: g is
+the gradient at the sample, g′ with inputs and cotangents moved by one unit roundoff, and gᵢ in
+identical runs. An element differs when
+
+    |aⱼ − gⱼ| > share·max|g| + ROUNDINGS·(|g′ⱼ − gⱼ| + median|g′ − g|) + 2·max_i |gᵢⱼ − gⱼ|.
+
+Elements beside a kink, which a roundoff moves across it, get a wide allowance; others do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradlint.numerics._products import unit_roundoff, widened
+from gradlint.trace._problem import OpRaised
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+#: Share of the largest element that another order of summation may change, by significand bits
+#: (heuristic: ops that compute in float32 inside claim float64 too, so the float64 share is that of
+#: float32; what these comparisons look for is wrong in the first digit).
+SHARES = {53: 1e-5, 24: 1e-3, 11: 2e-2, 8: 1e-1}
+
+#: Times the change under one unit roundoff that is rounding still (heuristic: sums of thousands of
+#: terms in another order).
+ROUNDINGS = 64.0
+
+#: Identical runs beside the first.
+REPEATS = 2
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a gradient (or an output) is not what it was.
+
+    Args:
+        position: of the input (or output).
+        name: its name.
+        kind: "missing" (None), "shape", "NaN", "value".
+        index: the worst element, where there is one.
+        got, expected: its values, or shapes in words.
+        error: |got − expected| there; infinite where it is not finite.
+        count: how many elements differ; total: of how many.
+    """
+
+    position: int
+    name: str
+    kind: str
+    index: list[int] | None
+    got: Any
+    expected: Any
+    error: float
+    count: int
+    total: int
+
+    def evidence(self) -> dict[str, Any]:
+        """For a finding: the worst element as a table of one row, and the count."""
+        if self.index is None:
+            return {"got": self.got, "expected": self.expected}
+        row = {
+            "index": self.index,
+            "returned": self.got,
+            "expected": self.expected,
+            "error": self.error,
+        }
+        return {"elements": [row], "differing": f"{self.count} of {self.total} elements"}
+
+
+@dataclass
+class Baseline:
+    """What the op returns at its sample when nothing is altered.
+
+    Args:
+        cotangents: output name → cotangent.
+        outputs: output name → value, detached.
+        gradients: of every input, detached; None where the engine delivered none.
+        repeats: gradients of identical runs after the first; they differ where the op is not
+            deterministic.
+        jittered: gradients with inputs and cotangents moved by one unit roundoff, or None.
+        names: of the inputs.
+    """
+
+    cotangents: dict[str, torch.Tensor]
+    outputs: dict[str, torch.Tensor]
+    gradients: list[torch.Tensor | None]
+    repeats: list[list[torch.Tensor | None]]
+    jittered: list[torch.Tensor | None] | None
+    names: list[str]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether identical runs gave the same gradients, bit by bit."""
+        return all(
+            _same_bits(a, b)
+            for found in self.repeats
+            for a, b in zip(self.gradients, found, strict=True)
+        )
+
+    def differences(
+        self, gradients: Sequence[torch.Tensor | None], *, among: Sequence[int] | None = None
+    ) -> list[Difference]:
+        """Inputs whose gradient is not the baseline's, the worst element of each.
+
+        Args:
+            gradients: one an input.
+            among: positions of the inputs compared; default all.
+        """
+        found = []
+        for position in range(len(self.gradients)) if among is None else among:
+            allowed = self._allowed(position)
+            difference = compared(
+                position,
+                self.names[position],
+                gradients[position],
+                self.gradients[position],
+                allowed,
+            )
+            if difference is not None:
+                found.append(difference)
+        return found
+
+    def _allowed(self, position: int) -> torch.Tensor | None:
+        expected = self.gradients[position]
+        if expected is None:
+            return None
+        wide = torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0)
+        top = float(wide.abs().max()) if wide.numel() else 0.0
+        allowed = torch.full(wide.shape, share_of(expected.dtype) * top, dtype=torch.float64)
+        allowed = allowed.to(wide.device)
+        if self.jittered is not None:
+            moved = _gap(self.jittered[position], expected)
+            if moved is not None and moved.numel():
+                allowed += ROUNDINGS * (moved + moved.median())
+        for found in self.repeats:
+            gap = _gap(found[position], expected)
+            if gap is not None:
+                allowed += 2.0 * gap
+        return allowed
+
+
+def make_baseline(subject: Subject) -> Baseline | None:
+    """The baseline of ``subject``; None where its run raised, or nothing is differentiable."""
+    run, problem = subject.run, subject.problem
+    if run.error is not None or run.gradients is None or problem.has_sparse_inputs:
+        return None
+    names = [item.name for item in problem.inputs]
+    gradients = _detached(run.gradients)
+    repeats: list[list[torch.Tensor | None]] = []
+    try:
+        for _ in range(REPEATS):
+            repeats.append(_detached(problem.pull(run.cotangents)))
+    except OpRaised:
+        return None
+    jittered: list[torch.Tensor | None] | None
+    try:
+        cotangents = {name: _jitter(v, subject.seed) for name, v in run.cotangents.items()}
+        values = [_jitter(value, subject.seed + 1) for value in problem.values()]
+        jittered = _detached(problem.pull(cotangents, values))
+    except OpRaised:  # the sample lies at the edge of the domain
+        jittered = None
+    outputs = {item.name: item.value.detach() for item in run.outputs}
+    return Baseline(run.cotangents, outputs, gradients, repeats, jittered, names)
+
+
+def compared(
+    position: int,
+    name: str,
+    got: torch.Tensor | None,
+    expected: torch.Tensor | None,
+    allowed: torch.Tensor | None,
+) -> Difference | None:
+    """The worst element in which ``got`` is not ``expected``; None where they are the same.
+
+    NaN equals NaN, and no gradient equals a zero one: that is what the engine makes of it.
+    """
+    if got is None or expected is None:
+        there = expected if got is None else got
+        if there is None or not bool(widened(there).count_nonzero()):
+            return None
+        was, now = ("None" if t is None else "a gradient" for t in (expected, got))
+        count = there.numel()
+        return Difference(position, name, "missing", None, now, was, math.inf, count, count)
+    if got.shape != expected.shape:
+        was, now = (str(list(t.shape)) for t in (expected, got))
+        count = expected.numel()
+        return Difference(position, name, "shape", None, now, was, math.inf, count, count)
+    a, b = widened(got), widened(expected)
+    equal = (a == b) | (a.isnan() & b.isnan())
+    error = torch.where(equal, torch.zeros_like(b.abs()), (a - b).abs())
+    bad = ~equal & ~(error <= (0.0 if allowed is None else allowed))
+    if not bool(bad.any()):
+        return None
+    ranked = torch.nan_to_num(error, math.inf, math.inf, 0.0)
+    flat = int(torch.where(bad, ranked, -torch.ones_like(ranked)).argmax())
+    index = [int(k) for k in torch.unravel_index(torch.tensor(flat), b.shape)] if b.dim() else []
+    finite = bool(torch.isfinite(a.reshape(-1)[flat]))
+    return Difference(
+        position,
+        name,
+        "value" if finite else "NaN",
+        index,
+        _shown(a.reshape(-1)[flat]),
+        _shown(b.reshape(-1)[flat]),
+        float(ranked.reshape(-1)[flat]),
+        int(bad.sum()),
+        b.numel(),
+    )
+
+
+def share_of(dtype: torch.dtype) -> float:
+    """The entry of :data:`SHARES` for ``dtype``."""
+    bits = 1 - round(math.log2(unit_roundoff(dtype)))
+    return min((share for known, share in SHARES.items() if known <= bits), default=SHARES[8])
+
+
+def _shown(element: torch.Tensor) -> float | str:
+    value = element.item()
+    return value if isinstance(value, float) else f"{value:.6g}"
+
+
+def _jitter(value: torch.Tensor, seed: int) -> torch.Tensor:
+    """``value``·(1 ± one unit roundoff), signs at random."""
+    if not (value.is_floating_point() or value.is_complex()) or value.layout != torch.strided:
+        return value
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(0, 2, value.shape, generator=generator).to(value.device) * 2 - 1
+    return value * (1.0 + unit_roundoff(value.dtype) * signs).to(value.dtype)
+
+
+def _detached(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    return [None if g is None else g.detach().clone() for g in gradients]
+
+
+def _gap(got: torch.Tensor | None, expected: torch.Tensor) -> torch.Tensor | None:
+    if got is None or got.shape != expected.shape:
+        return None
+    return torch.nan_to_num((widened(got) - widened(expected)).abs(), 0.0, 0.0, 0.0)
+
+
+def _same_bits(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    if a.shape != b.shape:
+        return False
+    wide_a, wide_b = widened(a), widened(b)
+    return bool(((wide_a == wide_b) | (wide_a.isnan() & wide_b.isnan())).all())

@@ -1,0 +1,102 @@
+"""The same values in other memory layouts.
+
+A tensor's layout is no part of its value: an operator that reads memory without looking at strides
+or offsets returns something else for it. Gaps are filled with NaN, so that what is read from them
+shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+#: Elements of a gap beside a row (heuristic: any width makes rows lie apart).
+GAP = 3
+
+
+def relaid(tensor: torch.Tensor, layout: str) -> torch.Tensor | None:
+    """``tensor`` with the same shape and values in ``layout``, detached; None where that layout
+    does not differ from a contiguous one for this shape, or can't hold the values.
+
+    Args:
+        tensor: strided, any dtype and device.
+        layout: one of :data:`LAYOUTS`.
+    """
+    if tensor.layout != torch.strided or tensor.is_nested:
+        return None
+    return LAYOUTS[layout](tensor.detach())
+
+
+def _transposed(tensor: torch.Tensor) -> torch.Tensor | None:
+    if sum(size > 1 for size in tensor.shape) < 2:
+        return None
+    axes = tuple(range(tensor.dim()))[::-1]
+    return tensor.permute(axes).contiguous().permute(axes)
+
+
+def _padded(tensor: torch.Tensor) -> torch.Tensor | None:
+    if tensor.dim() < 1 or not tensor.numel() or sum(s > 1 for s in tensor.shape[:-1]) < 1:
+        return None
+    wide = _filled((*tensor.shape[:-1], tensor.shape[-1] + GAP), tensor)
+    return wide.narrow(-1, 1, tensor.shape[-1]).copy_(tensor)
+
+
+def _strided(tensor: torch.Tensor) -> torch.Tensor | None:
+    if tensor.dim() < 1 or tensor.shape[-1] < 2 or not tensor.numel():
+        return None
+    wide = _filled((*tensor.shape[:-1], 2 * tensor.shape[-1]), tensor)
+    return wide[..., ::2].copy_(tensor)
+
+
+def _offset(tensor: torch.Tensor) -> torch.Tensor | None:
+    if not tensor.numel():
+        return None
+    flat = _filled((tensor.numel() + 1,), tensor)
+    return flat[1:].view(tensor.shape).copy_(tensor)
+
+
+def _channels_last(tensor: torch.Tensor) -> torch.Tensor | None:
+    if tensor.dim() not in (4, 5) or not tensor.numel():
+        return None
+    form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+    found = tensor.contiguous(memory_format=form)
+    return None if found.is_contiguous() else found
+
+
+def _expanded(tensor: torch.Tensor) -> torch.Tensor | None:
+    if tensor.numel() < 2:
+        return None
+    first = tensor.reshape(-1)[0]
+    return first.clone().expand(tensor.shape) if bool((tensor == first).all()) else None
+
+
+#: Layouts by name. "expanded" (stride 0) exists for constant tensors only.
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
+    "transposed": _transposed,
+    "padded": _padded,
+    "strided": _strided,
+    "offset": _offset,
+    "channels_last": _channels_last,
+    "expanded": _expanded,
+}
+
+#: What each layout is, in words.
+LAYOUT_WORDS = {
+    "transposed": "transposed in memory",
+    "padded": "a slice of a wider buffer",
+    "strided": "every second element of a buffer",
+    "offset": "contiguous at storage offset 1",
+    "channels_last": "channels_last",
+    "expanded": "expanded (stride 0)",
+}
+
+
+def _filled(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
+    """A contiguous buffer of what nobody should read: NaN, the largest integer, or True."""
+    if like.is_floating_point() or like.is_complex():
+        return like.new_full(shape, float("nan"))
+    if like.dtype == torch.bool:
+        return like.new_ones(shape)
+    # Reading an index beyond the data must not crash the process: gaps repeat a valid one.
+    return like.reshape(-1)[:1].expand(shape).clone(memory_format=torch.contiguous_format)
