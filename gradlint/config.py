@@ -46,6 +46,8 @@ class Settings:
         dtypes: dtypes asked for by name; None means float64, or what the op accepts.
         select: rule codes or prefixes to run; None means all.
         ignore: rule codes or prefixes to leave out.
+        per_target_ignores: pairs of a pattern, which fits a target, its file or the op's name with
+            ``*`` and ``?`` as in file names, and the codes or prefixes to leave out there.
         order: 1 for first order only, 2 for second order too.
         seed: seed of every direction, cotangent and inferred value.
         timeout: seconds that one phase (loading, finding inputs, one rule) may take.
@@ -65,6 +67,7 @@ class Settings:
     dtypes: tuple[str, ...] | None = None
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
+    per_target_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     order: int = 2
     seed: int = 0
     timeout: float = 60.0
@@ -243,6 +246,15 @@ def _codes(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes))
 
 
+def _codes_by_pattern(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise _Wrong(
+            f"expected a table, got {value!r}",
+            'write [tool.gradlint.per-target-ignores] and lines such as "legacy/*.py" = ["GL602"]',
+        )
+    return tuple((str(pattern), _codes(codes)) for pattern, codes in value.items())
+
+
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "inputs": _text,
     "devices": _some_of(DEVICES, {}),
@@ -250,6 +262,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "dtypes": _some_of(DTYPES, _DTYPE_NAMES),
     "select": lambda value: _codes(value) or None,
     "ignore": _codes,
+    "per_target_ignores": _codes_by_pattern,
     "order": _whole(1, 2),
     "seed": _whole(0),
     "timeout": _duration,

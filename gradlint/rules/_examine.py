@@ -16,6 +16,7 @@ from gradlint.rules._power import input_powers, next_step
 from gradlint.rules._precision import accepted, as_computed
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
+from gradlint.rules._suppressed import ignored_rules, without_suppressed
 from gradlint.rules._table import TABLE, select_rules
 from gradlint.trace import phase
 from gradlint.trace._problem import OpRaised, Problem, draws_random_numbers
@@ -54,9 +55,9 @@ def examine(
         for rule in select_rules(settings, TABLE)
         if rule.probe is not None and rule.order <= min(settings.order, op.order or 2)
     ]
-    ignored = {rule.code: op.ignores[rule.code] for rule in rules if rule.code in op.ignores}
+    ignored = ignored_rules(op, rules, settings)
     for code, reason in ignored.items():
-        emit("skip", (code, f"ignored by the op: {reason}"))
+        emit("skip", (code, reason))
     rules = [rule for rule in rules if rule.code not in ignored]
     with preserved_state():
         variants, notes = expand_samples(op, samples, settings)
@@ -208,6 +209,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 emit("predicted", subject.plan.predictions)
             left_out = beyond_budget(subject, rule.code)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
+            outcome = without_suppressed(outcome)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

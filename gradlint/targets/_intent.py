@@ -13,7 +13,8 @@ from gradlint.targets._op import Intent
 from gradlint.targets._source_file import SourceFile, dotted
 
 _COMMENT = re.compile(r"#\s*gradlint:\s*ignore\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)$")
-_CODE = re.compile(r"^GL\d{3}$")
+#: A code, or the beginning of one: ``GL6`` is a whole family.
+_CODE = re.compile(r"^GL\d{1,3}$")
 
 #: How many wrappers around a backward are looked through.
 _DEPTH = 8
@@ -110,12 +111,13 @@ def _comments(thing: Any) -> dict[str, str]:
         return {}
     source, node = found
     if isinstance(node, ast.Lambda):
-        return _in_lines(source, node.lineno, node.lineno)
+        return ignores_in(source, node.lineno, node.lineno)
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return _in_lines(source, first, max(node.lineno, node.body[0].lineno - 1))
+    return ignores_in(source, first, max(node.lineno, node.body[0].lineno - 1))
 
 
-def _in_lines(source: SourceFile, first: int, last: int) -> dict[str, str]:
+def ignores_in(source: SourceFile, first: int, last: int) -> dict[str, str]:
+    """Rule code → reason, from comments in the lines ``first`` to ``last`` of a file."""
     ignores = {}
     for number in range(first, last + 1):
         matched = _COMMENT.search(source.line(number))
