@@ -34,7 +34,11 @@ def headline(finding: Finding, target: str, ascii: bool = False) -> list[tuple[s
 
 
 def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
-    """Add ``finding``, whole; of an info only headline and help, unless the page is verbose."""
+    """Add ``finding``, whole; unless the page is verbose, of an info only headline and help, and
+    of a consequence one line."""
+    if finding.follows is not None and not page.verbose:
+        _consequence(page, finding)
+        return
     text = Text()
     for part, style in headline(finding, target.target):
         text.append(part if part.isspace() else page.clean(part), style)
@@ -56,6 +60,12 @@ def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
         rows.add("help", lines_of(finding.help, page.ascii))
     if finding.reproduce and not brief:
         rows.add("reproduce", finding.reproduce, whole=True)
+
+
+def _consequence(page: Page, finding: Finding) -> None:
+    """One line under its root: what else is wrong because of that."""
+    level = "" if finding.severity == "error" else f" {finding.severity}"
+    page.row("so too", f"{finding.code}{level}  {page.clean(finding.message)}")
 
 
 class _Rows:

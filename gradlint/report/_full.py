@@ -68,7 +68,8 @@ def _target(page: Page, target: TargetReport) -> None:
     for note in target.notes:
         page.row("note", lines_of(note, page.ascii))
     for finding in target.findings:
-        page.blank()
+        if finding.follows is None or page.verbose:
+            page.blank()
         add_finding(page, finding, target)
     if target.findings:
         page.blank()

@@ -57,7 +57,8 @@ class Finding:
     ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
     shown as a table), ``original`` (the text of an exception, kept as it was),
     ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
-    All other keys are shown as ``key  value``.
+    All other keys are shown as ``key  value``. ``follows`` is the code of the finding of which
+    this one is a consequence, where it is one.
     """
 
     code: str
@@ -77,6 +78,7 @@ class Finding:
     sample: str | None = None
     seed: int | None = None
     reproduce: str = ""
+    follows: str | None = None
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradlint.report import Check, Finding, TargetReport
+from gradlint.rules._roots import grouped
 
 #: Findings after which a target could not be judged.
 UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")
@@ -44,7 +45,8 @@ class Collector:
             self.report.checks.append(Check(code, "inconclusive", sample, note=note))
 
     def finish(self) -> TargetReport:
-        """The report, with its verdict."""
+        """The report, with its verdict, and every finding's consequences under it."""
+        self.report.findings = grouped(self.report.findings)
         self.report.verdict = verdict(self.report)
         return self.report
 

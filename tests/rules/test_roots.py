@@ -1,0 +1,69 @@
+"""Findings with the same root: the root first, its consequences under it."""
+
+from __future__ import annotations
+
+from gradlint.report import Finding
+from gradlint.rules._roots import ROOTS, grouped
+from gradlint.rules._table import TABLE
+
+
+def found(code: str, severity: str = "error", input: str | None = None) -> Finding:
+    return Finding(code, code.lower(), severity, f"message of {code}", input=input)
+
+
+def shown(*findings: Finding) -> list[tuple[str, str | None]]:
+    return [(one.code, one.follows) for one in grouped(findings)]
+
+
+def test_consequences_come_under_their_root() -> None:
+    assert shown(found("GL401"), found("GL605"), found("GL602"), found("GL702")) == [
+        ("GL401", None),
+        ("GL602", None),
+        ("GL605", "GL602"),
+        ("GL702", "GL602"),
+    ]
+
+
+def test_a_chain_comes_under_the_deepest_root() -> None:
+    assert shown(found("GL609"), found("GL605"), found("GL603"), found("GL602")) == [
+        ("GL602", None),
+        ("GL609", "GL602"),
+        ("GL605", "GL602"),
+        ("GL603", "GL602"),
+    ]
+
+
+def test_another_input_is_another_fault() -> None:
+    assert shown(found("GL401", input="x"), found("GL402", input="y")) == [
+        ("GL401", None),
+        ("GL402", None),
+    ]
+    assert shown(found("GL401", input="x"), found("GL402", input="x"))[1] == ("GL402", "GL401")
+
+
+def test_a_lesser_finding_explains_no_worse_one() -> None:
+    assert shown(found("GL606", "info"), found("GL401")) == [("GL401", None), ("GL606", None)]
+    assert shown(found("GL606", "warning"), found("GL605", "info")) == [
+        ("GL606", None),
+        ("GL605", "GL606"),
+    ]
+
+
+def test_nothing_is_lost_and_worst_comes_first() -> None:
+    many = [found(rule.code, severity) for rule in TABLE for severity in ("info", "error")]
+    result = grouped(many)
+    assert sorted(map(id_of, result)) == sorted(map(id_of, many))
+    alone = [one for one in result if one.follows is None]
+    assert [one.severity for one in alone] == sorted(one.severity for one in alone)
+
+
+def id_of(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.severity
+
+
+def test_roots_come_before_what_they_bring_about() -> None:
+    depths = list(ROOTS)
+    for depth, (root, consequences) in enumerate(ROOTS.items()):
+        assert len(set(consequences)) == len(consequences), root
+        above = set(depths[: depth + 1])
+        assert not above.intersection(consequences), root
