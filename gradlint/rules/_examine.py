@@ -11,6 +11,7 @@ import torch
 
 from gradlint.inputs._sample import described
 from gradlint.report import Check, TorchVerdict
+from gradlint.rules._order import in_run_order
 from gradlint.rules._plan import beyond_budget, make_plan
 from gradlint.rules._power import input_powers, next_step
 from gradlint.rules._precision import accepted, as_computed
@@ -58,7 +59,7 @@ def examine(
     ignored = ignored_rules(op, rules, settings)
     for code, reason in ignored.items():
         emit("skip", (code, reason))
-    rules = [rule for rule in rules if rule.code not in ignored]
+    rules = in_run_order(rule for rule in rules if rule.code not in ignored)
     with preserved_state():
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:

@@ -19,6 +19,7 @@ from gradlint.rules._cost import (
     second_order_calls,
     torch_calls,
 )
+from gradlint.rules._order import turn
 from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
@@ -156,7 +157,12 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
 def beyond_budget(subject: Subject, code: str) -> str:
     """Why check ``code`` is left out, which would measure beyond ``--max-calls``; else empty."""
     budget, problem = subject.plan.budget, subject.problem
-    if budget is None or code <= "GL401" or (code.startswith("GL5") and "twice" in vars(subject)):
+    if (
+        budget is None
+        or turn(code) <= turn("GL301")
+        or code == "GL401"
+        or (code.startswith("GL5") and "twice" in vars(subject))
+    ):
         return ""
     spent = problem.forward_calls + problem.backward_calls
     return f"left out: beyond --max-calls {budget}" if spent >= budget else ""
