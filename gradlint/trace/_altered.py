@@ -17,7 +17,11 @@ class _PassedAs(torch.autograd.Function):
         ctx: object, value: torch.Tensor, convert: Callable[[torch.Tensor], torch.Tensor | None]
     ) -> torch.Tensor:
         found = convert(value)
-        return value.clone() if found is None else found
+        if found is None:
+            return value.clone()
+        # No view of the buffer: in-place ops refuse views made inside of a Function.
+        where = found.untyped_storage(), found.storage_offset(), found.shape, found.stride()
+        return found.new_empty(0).set_(*where)
 
     @staticmethod
     def backward(ctx: object, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
@@ -30,6 +34,7 @@ def pull_altered(
     *,
     values: Sequence[torch.Tensor] | None = None,
     inputs: Callable[[int, torch.Tensor], torch.Tensor | None] | None = None,
+    constants: Callable[[torch.Tensor], torch.Tensor | None] | None = None,
     requires_grad: Sequence[bool] | None = None,
     exact: bool = False,
 ) -> tuple[list[Output], list[torch.Tensor | None]]:
@@ -41,6 +46,7 @@ def pull_altered(
         values: the point; default the sample's own.
         inputs: called with the position and detached value of each input; what it returns (the
             same values, laid out otherwise; None leaves it as it is) is what the op gets.
+        constants: likewise for every tensor that is no input: masks, indices, buffers.
         requires_grad: which inputs require grad; default all. Others get None.
         exact: hand over the cotangents themselves, in their own layout, not copies of them.
 
@@ -52,7 +58,7 @@ def pull_altered(
     if inputs is not None:
         for position, leaf in enumerate(leaves):
             passed[position] = _PassedAs.apply(leaf, lambda x, k=position: inputs(k, x))
-    outputs = problem.connect(passed)
+    outputs = problem.connect(passed, constants)
     chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
     found = iter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,9 @@ from gradlint.trace._terms import Input
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.targets import Op
+
+#: The same values in another layout, or None for none.
+Relay = Callable[[torch.Tensor], "torch.Tensor | None"]
 
 
 class Binding:
@@ -36,19 +39,24 @@ class Binding:
         self._buffers: dict[str, torch.Tensor] = {}
         self._collect()
 
-    def call(self, passed: Sequence[torch.Tensor]) -> Any:
-        """What the op returns for ``passed`` in the slots and copies of everything else."""
+    def call(self, passed: Sequence[torch.Tensor], constants: Relay | None = None) -> Any:
+        """What the op returns for ``passed`` in the slots and copies of everything else, which
+        ``constants``, where it is given, lays out otherwise."""
+
+        def copy(tensor: torch.Tensor) -> torch.Tensor:
+            found = constants(tensor.detach()) if constants else None
+            return tensor.detach().clone() if found is None else found
 
         def place(tensor: torch.Tensor) -> torch.Tensor:
             slot = self._slots.get(id(tensor))
-            return tensor.detach().clone() if slot is None else passed[slot]
+            return copy(tensor) if slot is None else passed[slot]
 
         args, kwargs = map_tensors((self._sample.args, self._sample.kwargs), place)
         if self._op.module is None:
             return self._op.call(*args, **kwargs)
         first = len(passed) - len(self.parameters)
         state = dict(zip(self.parameters, passed[first:], strict=True))
-        state.update({name: value.clone() for name, value in self._buffers.items()})
+        state.update({name: copy(value) for name, value in self._buffers.items()})
         return torch.func.functional_call(self._op.module, state, args, kwargs)
 
     def as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:

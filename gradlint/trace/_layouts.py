@@ -67,8 +67,13 @@ def _channels_last(tensor: torch.Tensor) -> torch.Tensor | None:
 def _expanded(tensor: torch.Tensor) -> torch.Tensor | None:
     if tensor.numel() < 2:
         return None
-    first = tensor.reshape(-1)[0]
-    return first.clone().expand(tensor.shape) if bool((tensor == first).all()) else None
+    flat = tensor.reshape(-1)
+    if not bool((tensor == flat[0]).all()):
+        return None
+    # What reads on behind the one element finds NaN, not memory of others.
+    wide = _filled((tensor.numel(),), tensor)
+    wide[0] = flat[0]
+    return wide[0].expand(tensor.shape)
 
 
 #: Layouts by name. "expanded" (stride 0) exists for constant tensors only.

@@ -17,7 +17,7 @@ import torch
 
 from gradlint.diagnosis._engine_errors import error_line, error_text
 from gradlint.inputs import map_tensors
-from gradlint.trace._binding import Binding
+from gradlint.trace._binding import Binding, Relay
 from gradlint.trace._phase import phase
 from gradlint.trace._random import OwnGenerators, common_random_numbers, generator_states
 from gradlint.trace._terms import Input as Input
@@ -153,10 +153,14 @@ class Problem:
             for value, flag in zip(point, flags, strict=True)
         ]
 
-    def connect(self, leaves: Sequence[torch.Tensor]) -> list[Output]:
-        """Outputs connected to the caller's own ``leaves`` by a graph."""
+    def connect(
+        self, leaves: Sequence[torch.Tensor], constants: Relay | None = None
+    ) -> list[Output]:
+        """Outputs connected to the caller's own ``leaves`` by a graph; ``constants`` lays out the
+        tensors that are no inputs."""
+        passed = [self._binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)]
         with torch.enable_grad():
-            return self._call([self._binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)])
+            return self._call(passed, constants)
 
     def pull(
         self,
@@ -277,10 +281,10 @@ class Problem:
             if leaf.layout == torch.strided and leaf.shape == origin.shape:
                 leaf.data.copy_(origin)
 
-    def _call(self, leaves: list[torch.Tensor]) -> list[Output]:
+    def _call(self, leaves: list[torch.Tensor], constants: Relay | None = None) -> list[Output]:
         self.forward_calls += 1
         try:
-            returned = self._invoke(leaves)
+            returned = self._invoke(leaves, constants)
         except OpRaised as raised:
             text = error_text(raised.error) if isinstance(raised.error, RuntimeError) else ""
             if self._copy_leaves or not all(part in text for part in _LEAF_IN_PLACE):
@@ -290,7 +294,7 @@ class Problem:
             # An in-place op refuses leaves; it takes copies that are no leaves.
             self._copy_leaves = True
             self._put_back(leaves)
-            returned = self._invoke(leaves)
+            returned = self._invoke(leaves, constants)
         self.non_tensor_outputs = []
         outputs = list(outputs_in("output", returned, self.non_tensor_outputs))
         self._compare_kinds(outputs)
@@ -309,13 +313,15 @@ class Problem:
             if before != now and len(self.changed_outputs) < MOST_TOLD:
                 self.changed_outputs.append(f"{name}: {before} and {now}")
 
-    def _invoke(self, leaves: list[torch.Tensor]) -> Any:
+    def _invoke(self, leaves: list[torch.Tensor], constants: Relay | None) -> Any:
         self.own_generators.reset()
         with phase("forward"), self._around(), common_random_numbers(self.seed):
-            passed = [leaf.clone() for leaf in leaves] if self._copy_leaves else leaves
+            passed = leaves
+            if self._copy_leaves:
+                passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in leaves]
             mode = torch.is_grad_enabled()
             try:
-                return self._binding.call(passed)
+                return self._binding.call(passed, constants)
             except Exception as error:
                 raise OpRaised("forward", error) from error
             finally:
