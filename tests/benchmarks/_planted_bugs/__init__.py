@@ -6,6 +6,8 @@ way is put right. The code of the bug must be found in the first, and nothing in
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,7 @@ class Bug:
         inputs: gives one tuple of arguments, fresh; tensors that require grad are differentiable.
         like: what it is modelled on: a class of bug, or a public report (``owner/repo#1``).
         also: other codes that may rightly be found beside it.
+        dtypes: dtypes asked for, where it does not show in float64.
     """
 
     name: str
@@ -31,3 +34,12 @@ class Bug:
     inputs: Callable[[], tuple[Any, ...]]
     like: str
     also: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] | None = None
+
+
+def all_bugs() -> list[Bug]:
+    """The bugs of every module here, by code."""
+    found: list[Bug] = []
+    for module in pkgutil.iter_modules(__path__):
+        found += importlib.import_module(f"{__name__}.{module.name}").BUGS
+    return sorted(found, key=lambda bug: bug.code)
