@@ -146,7 +146,9 @@ def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:
     """grad_output itself is returned although the function is no identity."""
     for item in evidence:
         if not any(
-            v.shape == item.own.shape and torch.equal(v.to(item.own.dtype), item.own)
+            v.shape == item.own.shape
+            and v.is_complex() == item.own.is_complex()
+            and torch.equal(v.to(item.own.dtype), item.own)
             for v in item.cotangents
         ):
             return None
