@@ -116,7 +116,7 @@ class Baseline:
         """
         found = []
         for position in range(len(self.gradients)) if among is None else among:
-            allowed = self._allowed(position)
+            allowed = self.allowed(position)
             difference = compared(
                 position,
                 self.names[position],
@@ -128,7 +128,9 @@ class Baseline:
                 found.append(difference)
         return found
 
-    def _allowed(self, position: int) -> torch.Tensor | None:
+    def allowed(self, position: int) -> torch.Tensor | None:
+        """How far each element of the gradient of input ``position`` may be from the baseline's;
+        None where that has none."""
         expected = self.gradients[position]
         if expected is None:
             return None
@@ -162,8 +164,8 @@ def make_baseline(subject: Subject) -> Baseline | None:
         return None
     jittered: list[torch.Tensor | None] | None
     try:
-        cotangents = {name: _jitter(v, subject.seed) for name, v in run.cotangents.items()}
-        values = [_jitter(value, subject.seed + 1) for value in problem.values()]
+        cotangents = {name: jitter(v, subject.seed) for name, v in run.cotangents.items()}
+        values = [jitter(value, subject.seed + 1) for value in problem.values()]
         jittered = _detached(problem.pull(cotangents, values))
     except OpRaised:  # the sample lies at the edge of the domain
         jittered = None
@@ -227,7 +229,7 @@ def _shown(element: torch.Tensor) -> float | str:
     return value if isinstance(value, float) else f"{value:.6g}"
 
 
-def _jitter(value: torch.Tensor, seed: int) -> torch.Tensor:
+def jitter(value: torch.Tensor, seed: int) -> torch.Tensor:
     """``value``·(1 ± one unit roundoff), signs at random."""
     if not (value.is_floating_point() or value.is_complex()) or value.layout != torch.strided:
         return value

@@ -12,6 +12,10 @@ from gradlint.rules.contract.missing_gradient import RULE as GL103
 from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
 from gradlint.rules.finite.nan_in_backward import RULE as GL302
 from gradlint.rules.finite.nan_in_forward import RULE as GL301
+from gradlint.rules.layout.expanded_grad_output import RULE as GL702
+from gradlint.rules.layout.non_contiguous_grad_output import RULE as GL701
+from gradlint.rules.layout.non_contiguous_input import RULE as GL703
+from gradlint.rules.layout.storage_offset import RULE as GL704
 from gradlint.rules.loading.backward_raised import RULE as GL004
 from gradlint.rules.loading.forward_raised import RULE as GL003
 from gradlint.rules.loading.no_usable_inputs import RULE as GL002
@@ -63,6 +67,10 @@ TABLE: tuple[Rule, ...] = (
     GL501,
     GL502,
     GL503,
+    GL701,
+    GL702,
+    GL703,
+    GL704,
     GL801,
 )
 

@@ -1,0 +1,1 @@
+"""GL7: memory layout and size."""

@@ -1,0 +1,205 @@
+"""What is said of a layout that changes something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradlint.rules.layout._seen import Seen
+from gradlint.trace._layouts import LAYOUT_WORDS
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._rule import Rule
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+
+#: In the texts of exceptions that say openly that a layout is not supported.
+_OF_LAYOUT = ("contiguous", "stride", "layout", "memory format", "aligned", "alignment", "offset")
+
+
+def worded(layouts: Sequence[str]) -> str:
+    """The layouts in words: "transposed in memory, or channels_last"."""
+    words = [LAYOUT_WORDS[name] for name in layouts]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, or {words[-1]}"
+
+
+def of_cotangents(subject: Subject, rule: Rule, found: Sequence[Seen], help: str) -> list[Finding]:
+    """Findings on layouts of grad_output: one of each kind of exception, one an input.
+
+    Args:
+        found: what was seen with layouts that change something.
+    """
+    findings = []
+    errors: dict[str, list[Seen]] = {}
+    changed: dict[int, list[tuple[str, Difference]]] = {}
+    for seen in found:
+        if seen.error is not None:
+            errors.setdefault(type(seen.error.error).__name__, []).append(seen)
+        for difference in seen.differences:
+            changed.setdefault(difference.position, []).append((seen.layout, difference))
+    for group in errors.values():
+        where = f"where grad_output is {worded([seen.layout for seen in group])}"
+        findings.append(_raised(subject, rule, group[0], where, help))
+    for position, items in changed.items():
+        layouts = [layout for layout, _ in items]
+        where = f"where grad_output is {worded(layouts)}"
+        cause = _read_without_strides(subject, position, layouts)
+        findings.append(_gradient(subject, rule, position, items[0][1], where, help, cause))
+    return findings
+
+
+def of_inputs(
+    subject: Subject, rule: Rule, seen: Seen, names: Sequence[str], help: str
+) -> list[Finding]:
+    """Findings on ``seen``, a call with the tensors ``names`` laid out otherwise."""
+    from gradlint.rules._place import gradient_place
+    from gradlint.targets import source
+
+    who = ", ".join(f"`{name}`" for name in names)
+    where = f"where {who} {'is' if len(names) == 1 else 'are'} {worded([seen.layout])}"
+    if seen.error is not None:
+        return [_raised(subject, rule, seen, where, help, names)]
+    forward = source.method(subject.op, "forward")
+    findings = [
+        subject.finding(
+            rule,
+            f"forward returns another `{item.name}` {where}",
+            cause="layout-ignored",
+            output=item.name,
+            input=names[0] if len(names) == 1 else None,
+            index=item.index,
+            place=forward if forward[0] is not None else None,
+            evidence=item.evidence(),
+            help=help,
+        )
+        for item in seen.outputs[:1]
+    ]
+    if findings:
+        return findings  # a gradient of another function is another one
+    inputs = subject.problem.inputs
+    return [
+        subject.finding(
+            rule,
+            f"{_what(item)} {where}",
+            cause="layout-ignored",
+            input=item.name,
+            index=item.index,
+            place=gradient_place(subject, inputs[item.position]),
+            evidence=item.evidence(),
+            help=help,
+        )
+        for item in seen.differences
+    ]
+
+
+def _what(item: Difference) -> str:
+    if item.kind == "missing":
+        return f"`{item.name}` gets {'no' if item.got == 'None' else 'another'} gradient"
+    return f"gradient for `{item.name}` is {'not finite' if item.kind == 'NaN' else 'wrong'}"
+
+
+def _gradient(
+    subject: Subject,
+    rule: Rule,
+    position: int,
+    item: Difference,
+    where: str,
+    help: str,
+    cause: str | None,
+) -> Finding:
+    from gradlint.rules._place import gradient_place
+
+    return subject.finding(
+        rule,
+        f"{_what(item)} {where}",
+        cause="layout-ignored",
+        cause_text=cause or "",
+        input=item.name,
+        index=item.index,
+        place=gradient_place(subject, subject.problem.inputs[position]),
+        evidence=item.evidence(),
+        help=help,
+    )
+
+
+def _raised(
+    subject: Subject,
+    rule: Rule,
+    seen: Seen,
+    where: str,
+    help: str,
+    names: Sequence[str] = (),
+) -> Finding:
+    from gradlint.diagnosis._engine_errors import error_line
+    from gradlint.rules._raised import defining_file, raised_evidence, raised_place
+    from gradlint.rules._raw import backward_place
+
+    assert seen.error is not None
+    error, phase = seen.error.error, seen.error.phase
+    prefer = defining_file(subject)
+    nodes = subject.run.nodes
+    refused = phase == "forward" and refuses_layout(error, prefer)
+    behind = backward_place(nodes[-1]) if nodes and phase == "backward" else None
+    verb = "refuses" if refused else "raises"
+    what = f"{', '.join(names)} {LAYOUT_WORDS[seen.layout]}" if refused else ""
+    return subject.finding(
+        rule,
+        f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",
+        severity="info" if refused else None,
+        cause="layout-refused",
+        cause_text=error_line(error),
+        input=names[0] if len(names) == 1 else None,
+        place=raised_place(error, prefer) or behind,
+        evidence=raised_evidence(error, prefer),
+        help=help,
+    )
+
+
+def refuses_layout(error: BaseException, prefer: str | None) -> bool:
+    """Whether ``error`` says openly that a layout is not supported, in its text or by the line
+    that raised it (``assert x.is_contiguous()``)."""
+    from gradlint.diagnosis._engine_errors import error_text
+    from gradlint.rules._raised import user_frames
+
+    if isinstance(error, NotImplementedError):
+        return True
+    frames = user_frames(error, prefer)
+    line = (frames[-1].line or "") if frames and isinstance(error, AssertionError) else ""
+    text = f"{error_text(error)} {line}".lower()
+    return any(word in text for word in _OF_LAYOUT)
+
+
+def _read_without_strides(subject: Subject, position: int, layouts: Sequence[str]) -> str | None:
+    """A cause in words where the gradient is that of the memory of grad_output read in a row."""
+    import torch
+
+    from gradlint.rules.layout._cotangents import laid_out, pulled
+    from gradlint.trace._problem import OpRaised
+
+    baseline = subject.baseline
+    layout = next((name for name in layouts if name in ("transposed", "channels_last")), None)
+    if baseline is None or layout is None:
+        return None
+
+    def in_a_row(value: torch.Tensor) -> torch.Tensor:
+        steps = torch.empty(value.shape, device="meta").stride()
+        return torch.as_strided(value, value.shape, steps, value.storage_offset()).clone()
+
+    vs = laid_out(baseline.cotangents, layout) or {}
+    try:
+        got = pulled(subject, vs, fresh=True)[position]
+        rows = {name: in_a_row(value) for name, value in vs.items()}
+        expected = pulled(subject, rows, fresh=True)[position]
+    except OpRaised:
+        return None
+    if got is None or expected is None or got.shape != expected.shape:
+        return None
+    scale = float(expected.detach().abs().max())
+    allowed = baseline.allowed(position)
+    gap = (got - expected).detach().abs()
+    if allowed is None or not scale or not bool((gap <= allowed).all()):
+        return None
+    return "strides ignored: it is the gradient for grad_output's memory read in a row"

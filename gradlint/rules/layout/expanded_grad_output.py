@@ -1,0 +1,115 @@
+"""Gradient depends on grad_output being written out.
+
+What it finds
+-------------
+A backward that fails where its incoming gradient is expanded: one element in memory, stride 0 along
+every axis. That is what `out.sum().backward()` hands over. The gradient for expanded ones must be
+that for ones in a contiguous tensor, and nothing may raise.
+
+Cost: 1 forward (that of GL701) and 2 backward calls.
+
+Why it matters
+--------------
+A loss that ends in a sum or a mean is the most common of all. What reads the one element's memory
+on finds garbage; what writes to grad_output in place raises, or writes to all elements at once.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = torch.empty_strided(x.shape, grad_output.stride(), dtype=x.dtype)
+        return grad.copy_(2 * x * grad_output)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:16  GL702  gradient for `x` is wrong where grad_output is expanded (stride 0)
+  13 |         return grad.copy_(2 * x * grad_output)
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+             index      returned     expected       error
+             [0]       +5.000000    +1.000000     4.0e+00
+  help       begin backward with grad_output = grad_output.contiguous()
+```
+
+References
+----------
+- `Tensor.expand`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html
+- Gradients of sums are expanded: pytorch/FBGEMM#3006
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+HELP = (
+    "begin backward with grad_output = grad_output.contiguous(), make gradients with"
+    " torch.empty_like(x) of an input, and don't write to grad_output in place"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Hand over ones, contiguous and expanded."""
+    from gradlint.rules.layout._cotangents import with_ones
+    from gradlint.rules.layout._findings import of_cotangents
+    from gradlint.rules.layout._seen import unable
+
+    reason = unable(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    seen = with_ones(subject, "expanded")
+    if seen is None:
+        return Outcome("skipped", note="grad_output has one element: it can't be expanded")
+    if not seen.same:
+        return Outcome("fail", of_cotangents(subject, RULE, [seen], HELP))
+    return Outcome("pass")
+
+
+RULE = Rule(
+    code="GL702",
+    name="expanded_grad_output",
+    severity="error",
+    summary="the gradient is wrong where grad_output is expanded, as by a sum",
+    module=__name__,
+    probe=probe,
+)

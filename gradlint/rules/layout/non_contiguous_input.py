@@ -1,0 +1,110 @@
+"""Result depends on the layout of an input.
+
+What it finds
+-------------
+An operator that takes the memory of its inputs for contiguous. Inputs, parameters, masks and
+indices are built with the same values transposed in memory (all of them, and the first alone), as
+slices of wider buffers, as every second element of one, and in channels_last form where they have
+four or five dimensions; the gaps hold NaN. Outputs and gradients must be the same, and backward may
+not raise. A forward that refuses openly is noted only.
+
+Cost: 3 to 5 forward and 3 to 5 backward calls.
+
+Why it matters
+--------------
+`x.t()`, `x[:, ::2]` and `x.chunk(2, dim=-1)` are views: they arrive as they lie in memory. An
+operator that reads across the gaps returns something else for the same values, and a forward that
+copes with a view may have a backward that does not.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        rows, columns = x.shape
+        memory = torch.as_strided(x, (rows, columns), (columns, 1))
+        return grad_output * memory.exp()
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(3, 4, generator=generator),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.exp()
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(3, 4, generator=generator),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:14:16  GL703  gradient for `x` is wrong where `x` is transposed in memory
+  14 |         return grad_output * memory.exp()
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+             index      returned     expected       error
+             [2, 1]    +0.412036    +1.930212     1.5e+00
+  help       call .contiguous() on inputs and saved tensors whose memory is read, or use strides
+```
+
+References
+----------
+- Tensor views: https://docs.pytorch.org/docs/stable/tensor_view.html
+- Strides of inputs ignored: fla-org/flash-linear-attention#871
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+LAYOUTS = ("transposed", "padded", "strided", "channels_last")
+
+HELP = "call .contiguous() on inputs and saved tensors whose memory is read, or use their strides"
+
+
+def probe(subject: Subject) -> Outcome:
+    """Call the op with inputs in other layouts, and compare outputs and gradients."""
+    from gradlint.rules.layout._compare import compare_layouts
+
+    return compare_layouts(subject, RULE, LAYOUTS, HELP)
+
+
+RULE = Rule(
+    code="GL703",
+    name="non_contiguous_input",
+    severity="error",
+    summary="outputs or gradients depend on how an input lies in memory",
+    module=__name__,
+    probe=probe,
+)

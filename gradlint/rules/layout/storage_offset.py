@@ -1,0 +1,116 @@
+"""Result depends on where in its storage a tensor starts.
+
+What it finds
+-------------
+An operator that reads a tensor from the start of its storage, or that counts on its address being
+aligned. Inputs and incoming gradients are handed over contiguous, but at storage offset 1, behind
+an element of NaN. Outputs and gradients must be the same, and backward may not raise. Addresses
+that are not aligned matter on CUDA devices above all.
+
+Cost: 1 forward and 2 backward calls, beside the forward of GL701.
+
+Why it matters
+--------------
+`flat[1:]`, `qkv[1]` and parameters packed into one buffer are contiguous and start anywhere. Code
+that passes every test of contiguity still reads the wrong elements, or a vectorised load crashes.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        memory = torch.as_strided(x.contiguous(), x.shape, (1,), 0)
+        return grad_output * memory.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        memory = torch.as_strided(x.contiguous(), x.shape, (1,), x.storage_offset())
+        return grad_output * memory.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:16  GL704  gradient for `x` is not finite where `x` is contiguous at …
+  13 |         return grad_output * memory.cos()
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+             index      returned     expected       error
+             [0]            nan     +0.412036         inf
+  help       start at data_ptr() or storage_offset(), not at the storage; test alignment
+```
+
+References
+----------
+- `Tensor.storage_offset`:
+  https://docs.pytorch.org/docs/stable/generated/torch.Tensor.storage_offset.html
+- Contiguous and not aligned: pytorch/FBGEMM#1212, vllm-project/vllm#45466
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+HELP = (
+    "start at the tensor's data_ptr() or storage_offset(), not at that of its storage; load by"
+    " vectors only where the address is a multiple of their size"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Hand over inputs and cotangents at storage offset 1."""
+    from gradlint.rules.layout._compare import compare_layouts
+    from gradlint.rules.layout._cotangents import with_cotangents
+    from gradlint.rules.layout._findings import of_cotangents
+
+    outcome = compare_layouts(subject, RULE, ("offset",), HELP)
+    if outcome.verdict == "skipped":
+        return outcome
+    seen = with_cotangents(subject, "offset")
+    if seen is not None and not seen.same:
+        return Outcome("fail", outcome.findings + of_cotangents(subject, RULE, [seen], HELP))
+    return outcome
+
+
+RULE = Rule(
+    code="GL704",
+    name="storage_offset",
+    severity="error",
+    summary="outputs or gradients depend on where in its storage a tensor starts",
+    module=__name__,
+    probe=probe,
+)
