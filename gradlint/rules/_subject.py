@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from gradlint.rules._plan import Plan
     from gradlint.rules._rule import Rule
     from gradlint.rules._same import Baseline
+    from gradlint.rules.finite._extremes import Extremes
     from gradlint.rules.order._shared import Twice
+    from gradlint.rules.state._guarded import Guarded
+    from gradlint.rules.state._lifetime import Lifetime
+    from gradlint.rules.state._tail import Tail
     from gradlint.targets import Op
     from gradlint.trace._record import RunRecord
 
@@ -57,6 +61,36 @@ class Subject:
         from gradlint.rules._same import make_baseline
 
         return make_baseline(self)
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """The op at zeros, ties, large and tiny values, for the rules that look there."""
+        from gradlint.rules.finite._extremes import make_extremes
+
+        return make_extremes(self)
+
+    @cached_property
+    def guarded(self) -> Guarded:
+        """One forward and two or three backwards in which nothing may be written to."""
+        from gradlint.rules.state._guarded import guard
+        from gradlint.rules.state._schema import written_arguments
+
+        return guard(self.problem, self.run.cotangents, written_arguments(self.op))
+
+    @cached_property
+    def lifetime(self) -> Lifetime | None:
+        """What outlives a call of the op; None where it raised."""
+        from gradlint.rules.state._lifetime import live_and_die
+
+        return live_and_die(self.problem, self.run.cotangents)
+
+    @cached_property
+    def tail(self) -> Tail:
+        """What an in-place operation on the outputs does; needs a :attr:`baseline`."""
+        from gradlint.rules.state._tail import change_outputs
+
+        assert self.baseline is not None
+        return change_outputs(self.problem, self.baseline)
 
     @property
     def plan(self) -> Plan:

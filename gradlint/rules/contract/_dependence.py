@@ -88,19 +88,20 @@ def _slope(
     return found.slope
 
 
-def wide_problem(subject: Subject) -> Problem:
-    """The subject's problem in float64, or as it is where the op does not take that."""
+def wide_problem(subject: Subject, problem: Problem | None = None) -> Problem:
+    """``problem`` (default the subject's own) in float64, or as it is where the op does not take
+    that."""
     import torch
 
     from gradlint.trace._problem import OpRaised, Problem
 
-    problem = subject.problem
+    problem = problem or subject.problem
     if all(item.value.dtype in (torch.float64, torch.complex128) for item in problem.inputs):
         return problem
     if subject.op.module is not None or not problem.inputs:
         return problem
     device = str(problem.inputs[0].value.device)
-    wide = Problem(subject.op, subject.sample.converted(torch.float64, device), seed=problem.seed)
+    wide = Problem(subject.op, problem.sample.converted(torch.float64, device), seed=problem.seed)
     try:
         outputs = wide.forward()
     except OpRaised:

@@ -8,15 +8,21 @@ At a root they grow, at x·log x they stay the same, and at a jump D itself grow
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import torch
+import torch
 
+from gradlint.numerics._differences import significand_bits
+from gradlint.numerics._products import real_dot, rms, unit_roundoff, widened
+from gradlint.rules.contract._dependence import wide_problem
+from gradlint.trace._problem import OpRaised
+
+if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Problem
 
 #: Steps 2^−e by bits of the significand: from where third derivatives vanish to where roundoff
 #: takes over. Half precision has no room for this, and is not judged.
@@ -25,6 +31,10 @@ STEPS = {53: (7, 10, 13, 16, 19, 22), 24: (4, 6, 8, 10)}
 #: Successive differences of D must shrink at least by this factor to count as converging
 #: (x·|x|^½ shrinks by 0.35 in float64; x·log x not at all).
 SHRINKS = 0.6
+
+#: Values below this have steps of the size of the sample's elements (heuristic: squares of the
+#: smallest steps would vanish in float32).
+TINY_SCALE = 1e-15
 
 #: Roundings of ⟨v, f⟩ that a difference of two of them may hold (heuristic).
 ROUNDINGS = 8.0
@@ -52,74 +62,116 @@ class OneSided:
         return nan or not self.unbounded
 
 
-def one_sided(subject: Subject) -> Callable[[int, list[int]], OneSided]:
-    """A function that measures input ``index`` at element ``where``, under the run's cotangents."""
-    import torch
+class Slopes:
+    """One-sided derivatives of Re⟨v, f⟩ at a point, under the cotangents of the shared run.
 
-    from gradlint.numerics._differences import significand_bits
-    from gradlint.numerics._products import real_dot, rms, unit_roundoff, widened
-    from gradlint.rules.contract._dependence import wide_problem
-    from gradlint.trace._problem import OpRaised
+    Args:
+        subject: the op on its sample.
+        problem: the op on other arguments; default the subject's.
+        values: the point; default the sample's own. Steps where it is zero or tiny have the size
+            of the sample's elements.
+    """
 
-    problem = wide_problem(subject)
-    vs = {name: widened(v) for name, v in subject.run.cotangents.items()}
-    nowhere = OneSided(None, None, False, 0.0)
+    def __init__(
+        self,
+        subject: Subject,
+        problem: Problem | None = None,
+        values: Sequence[torch.Tensor] | None = None,
+    ) -> None:
+        self._problem = wide_problem(subject, problem)
+        self._typical = self._problem.values()
+        self._point = [
+            value.to(like.dtype)
+            for value, like in zip(
+                self._typical if values is None else values, self._typical, strict=True
+            )
+        ]
+        self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
+        self._dtypes = [item.value.dtype for item in subject.problem.inputs]
+        self._seed = subject.seed
+        self._base = self._outputs(self._point)
 
-    def outputs(values: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
+    def at(self, index: int, where: list[int]) -> OneSided:
+        """Those along element ``where`` of input ``index``."""
+        value = self._point[index]
+        scale = max(abs(complex(value[tuple(where)].item())), rms(value))
+        direction = torch.zeros_like(value)
+        direction[tuple(where)] = self._steady(scale, index)
+        return self._along({index: direction})
+
+    def along(self, positions: Sequence[int]) -> OneSided:
+        """Those along a random direction in the inputs ``positions``."""
+        generator = torch.Generator().manual_seed(self._seed)
+        directions = {}
+        for index in positions:
+            value = self._point[index]
+            drawn = torch.randn(value.shape, generator=generator, dtype=torch.float64)
+            directions[index] = self._steady(rms(value), index) * drawn.to(value)
+        return self._along(directions)
+
+    def _steady(self, scale: float, index: int) -> float:
+        # Within the reach of denormals no difference has digits.
+        return scale if scale >= TINY_SCALE else rms(self._typical[index]) or 1.0
+
+    def _outputs(self, values: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
         try:
-            found = {output.name: widened(output.value) for output in problem.forward(values)}
+            found = {item.name: widened(item.value) for item in self._problem.forward(values)}
         except OpRaised:
             return None
-        if any(name not in found or found[name].shape != v.shape for name, v in vs.items()):
+        wanted = self._cotangents.items()
+        if any(name not in found or found[name].shape != v.shape for name, v in wanted):
             return None
         return found
 
-    base = outputs(problem.values())
-
-    def change(after: dict[str, torch.Tensor]) -> float:
-        total = 0.0
-        for name, v in vs.items():
-            moved = after[name] - base[name] if base else after[name]
+    def _change(self, after: dict[str, torch.Tensor]) -> float:
+        total, base = 0.0, self._base
+        assert base is not None
+        for name, v in self._cotangents.items():
             # Infinities that stay where they are do not change.
-            kept = (after[name] == base[name]) if base else torch.zeros_like(moved).bool()
-            total += real_dot(v, torch.where(kept, torch.zeros_like(moved), moved))
+            kept = after[name] == base[name]
+            moved = torch.where(kept, torch.zeros_like(after[name]), after[name] - base[name])
+            total += real_dot(v, moved)
         return total
 
-    def measure(index: int, where: list[int]) -> OneSided:
-        value = problem.inputs[index].value
-        bits = significand_bits(value.dtype)
-        if base is None or bits not in STEPS or value.layout != torch.strided:
-            return nowhere
-        eps = max(unit_roundoff(value.dtype), *(unit_roundoff(v.dtype) for v in vs.values()))
-        terms = (widened(v).abs() * base[name].abs() for name, v in vs.items())
+    def _along(self, directions: dict[int, torch.Tensor]) -> OneSided:
+        values = [self._point[index] for index in directions]
+        bits = min((significand_bits(value.dtype) for value in values), default=0)
+        strided = all(value.layout == torch.strided for value in values)
+        if self._base is None or bits not in STEPS or not strided:
+            return OneSided(None, None, False, 0.0)
+        vs = self._cotangents
+        eps = max(unit_roundoff(t.dtype) for t in (*values, *vs.values()))
+        terms = (widened(v).abs() * self._base[name].abs() for name, v in vs.items())
         size = sum(float(term[term.isfinite()].sum()) for term in terms)
-        element = abs(complex(value[tuple(where)].item()))
-        scale = max(element, rms(value)) or 1.0
+        right = self._side(directions, STEPS[bits], eps * size)
+        left = self._side({k: -d for k, d in directions.items()}, STEPS[bits], eps * size)
+        limit = min(torch.finfo(self._dtypes[index]).max for index in directions) / 2
+        slopes = (right[0], None if left[0] is None else -left[0])
+        return OneSided(*slopes, right[1] or left[1], limit)
 
-        def side(sign: float) -> tuple[float | None, bool]:
-            slopes, noises = [], []
-            for exponent in STEPS[bits]:
-                values = problem.values()
-                moved = value.clone()
-                moved[tuple(where)] += sign * scale * 2.0**-exponent
-                h = complex(moved[tuple(where)].item()) - complex(value[tuple(where)].item())
-                values[index] = moved
-                after = outputs(values)
-                total = change(after) if after is not None and h else math.nan
-                if not math.isfinite(total):
-                    return None, False
-                slopes.append(total / h.real)
-                noises.append(ROUNDINGS * eps * size / abs(h))
-            gaps = [abs(a - b) for a, b in pairwise(slopes)]
-            floors = [a + b for a, b in pairwise(noises)]
-            converges = all(
-                fine <= SHRINKS * coarse + noise + 1e-9 * abs(slopes[-1])
-                for coarse, fine, noise in zip(gaps, gaps[1:], floors[1:], strict=False)
-            )
-            return (slopes[-1], False) if converges else (None, True)
-
-        right, left = side(1.0), side(-1.0)
-        dtype = subject.problem.inputs[index].value.dtype
-        return OneSided(right[0], left[0], right[1] or left[1], torch.finfo(dtype).max / 2)
-
-    return measure
+    def _side(
+        self, directions: dict[int, torch.Tensor], steps: Sequence[int], rounding: float
+    ) -> tuple[float | None, bool]:
+        """The derivative along ``directions`` per unit of the first one's largest element; and
+        whether it is unbounded."""
+        slopes, noises = [], []
+        for exponent in steps:
+            moved = list(self._point)
+            h = 0.0
+            for index, direction in directions.items():
+                moved[index] = self._point[index] + direction * 2.0**-exponent
+                realised = widened(moved[index]) - widened(self._point[index])
+                h = h or float(realised.abs().max())
+            after = self._outputs(moved)
+            total = self._change(after) if after is not None and h else math.nan
+            if not math.isfinite(total):
+                return None, False
+            slopes.append(total / h)
+            noises.append(ROUNDINGS * rounding / h)
+        gaps = [abs(a - b) for a, b in pairwise(slopes)]
+        floors = [a + b for a, b in pairwise(noises)]
+        converges = all(
+            fine <= SHRINKS * coarse + noise + 1e-9 * abs(slopes[-1])
+            for coarse, fine, noise in zip(gaps, gaps[1:], floors[1:], strict=False)
+        )
+        return (slopes[-1], False) if converges else (None, True)

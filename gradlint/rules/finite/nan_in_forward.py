@@ -5,6 +5,11 @@ What it finds
 Forward returned NaN or Inf although all inputs are finite. Infinities that stay where they are
 whatever the inputs are taken as deliberate, such as the -inf of an attention mask.
 
+Beside the sample, inputs with single special elements are tried (zero, equal to another element or
+to a number of the op's arguments and source): NaN is a finding there where the function tends to a
+finite value, which its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1 backward
+call, and 6 forward calls for each element with NaN.
+
 Why it matters
 --------------
 One NaN in a batch spoils every parameter in the next step. Gradients are not judged where the
@@ -107,7 +112,32 @@ def probe(subject: Subject) -> Outcome:
         bad = nan | infinite
         if bad.any():
             findings.append(_finding(subject, output, value, nan, bad))
+    if not findings:
+        findings = _holes(subject)
     return Outcome("fail" if findings else "pass", findings, note="; ".join(notes))
+
+
+def _holes(subject: Subject) -> list[Finding]:
+    """NaN at a single special element where the function has a limit: the first."""
+    from gradlint.rules.finite._limits import removable
+
+    extreme = subject.extremes.named("single")
+    hole = next(removable(subject, extreme), None) if extreme is not None else None
+    if extreme is None or hole is None:
+        return []
+    item = subject.problem.inputs[hole.place.position]
+    return [
+        subject.finding(
+            RULE,
+            f"`{hole.output}` is NaN where an element of `{item.name}` {hole.place.words}, but "
+            f"tends to {hole.limit:.3g} there",
+            output=hole.output,
+            index=hole.index,
+            evidence={f"{item.name} there": hole.place.value, "limit": hole.limit},
+            help="0 · inf or 0 / 0 in the formula: write its limit with torch.where, guarding the "
+            "argument of the division or logarithm too, or use torch.xlogy, torch.sinc …",
+        )
+    ]
 
 
 def _finding(

@@ -1,0 +1,59 @@
+"""Which special values an input may take, as far as its domain is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+#: Domains by their words whose values move freely, or on one side of zero: (lowest, highest,
+#: whether zero belongs to it). Other words are intervals, or ties between elements that a special
+#: value would break (matrices, rows, orders).
+KNOWN = {
+    "all reals": (-math.inf, math.inf, True),
+    "nonzero": (-math.inf, math.inf, False),
+    "positive": (0.0, math.inf, False),
+    "nonnegative": (0.0, math.inf, True),
+    "negative": (-math.inf, 0.0, False),
+    "nonpositive": (-math.inf, 0.0, True),
+    "above 1": (1.0, math.inf, False),
+    "between 0 and 1": (0.0, 1.0, False),
+    "between -1 and 1": (-1.0, 1.0, True),
+}
+
+#: Domains in which equal elements have a meaning, and what they are then: rows of n elements that
+#: sum to 1 hold 1/n.
+ROWS = "rows sum to 1"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values that an input may take: ``low`` to ``high``, open ends; ``zero`` whether it may be
+    zero; ``equal`` whether its elements may all be equal, ``rows`` whether rows sum to one."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    zero: bool = True
+    equal: bool = True
+    rows: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` may be put into the input."""
+        if self.rows:
+            return False
+        return self.zero if value == 0.0 else self.low < value < self.high
+
+
+def range_of(words: str, value: torch.Tensor) -> Range:
+    """The range of an input whose domain reads ``words`` ("" where it is not known)."""
+    found = KNOWN.get(words)
+    if found is not None:
+        return Range(*found)
+    if words == ROWS:
+        return Range(0.0, 1.0, zero=False, rows=True)
+    if words:  # an interval with ends of its own, or elements that hang together
+        return Range(math.inf, -math.inf, zero=False, equal=False)
+    # Nothing is known: positive samples may stand for scales, rates and probabilities.
+    positive = value.numel() > 0 and not value.is_complex() and bool((value > 0).all())
+    return Range(0.0 if positive else -math.inf, math.inf, zero=True)

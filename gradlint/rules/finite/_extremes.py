@@ -1,0 +1,218 @@
+"""The op at extreme values of its inputs: what it returns there, made once for several rules.
+
+Each :class:`Extreme` is one forward and one backward call under the cotangents of the shared run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradlint.inputs import map_tensors
+from gradlint.rules.finite import _special
+from gradlint.rules.finite._domains import Range, range_of
+from gradlint.rules.finite._finite import values_of
+from gradlint.rules.finite._special import Place
+from gradlint.trace._problem import OpRaised, Problem
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+#: Extreme values by name, in the order of trying, and how a message words them.
+WORDS = {
+    "zeros": "where every element is zero",
+    "ties": "where all elements of an input are equal",
+    "single": "where single elements have special values",
+    "large": "at magnitudes from 10 to 10000",
+    "tiny": "at the smallest normal numbers of the dtype",
+    "masked": "where a row of a boolean argument is all False and another all True",
+}
+
+#: Calls that the extremes take at most (one more where zeros in all inputs leave the domain).
+CALLS = len(WORDS) + 1
+
+#: Share of a rule's time limit beyond which extremes are left out.
+SHARE_OF_TIMEOUT = 0.1
+
+#: Thresholds taken from the arguments and the source, at most, and their largest magnitude: larger
+#: numbers are sizes and fill values.
+MOST_BOUNDS, LARGEST_BOUND = 6, 100.0
+
+
+@dataclass
+class Extreme:
+    """The op at one set of extreme values.
+
+    Args:
+        name: a key of :data:`WORDS`.
+        problem: the op on the arguments; ``values`` those of its inputs.
+        places: the special elements, where single ones are.
+        outputs: output name → value, detached; empty where forward raised.
+        gradients: of every input; None where forward or backward raised.
+        raised: what raised.
+        finite: whether the differentiable outputs are finite, or infinite only where they are at
+            the sample too.
+    """
+
+    name: str
+    problem: Problem
+    values: list[torch.Tensor]
+    places: list[Place] = field(default_factory=list)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    gradients: list[torch.Tensor | None] | None = None
+    raised: OpRaised | None = None
+    finite: bool = False
+
+    def words_at(self, position: int, where: Sequence[int]) -> str:
+        """Which values the inputs have, as a message on element ``where`` says it."""
+        shape = self.values[position].shape
+        flat = 0
+        for size, index in zip(shape, where, strict=True):
+            flat = flat * size + index
+        for place in self.places:
+            if (place.position, place.element) == (position, flat):
+                return f"where it {place.words}"
+        return WORDS[self.name]
+
+
+@dataclass
+class Extremes:
+    """All of them, or the reason why there are none."""
+
+    found: list[Extreme] = field(default_factory=list)
+    reason: str = ""
+
+    def named(self, name: str) -> Extreme | None:
+        """The one called ``name``, if it was tried."""
+        return next((item for item in self.found if item.name == name), None)
+
+
+def make_extremes(subject: Subject) -> Extremes:
+    """Run the op of ``subject`` at extreme values of its inputs."""
+    run, problem = subject.run, subject.problem
+    if run.error is not None or run.gradients is None:
+        return Extremes(reason=f"{run.error.phase} raised" if run.error else "nothing ran")
+    if problem.has_sparse_inputs or any(item.value.is_nested for item in problem.inputs):
+        return Extremes(reason="inputs are sparse or nested")
+    if not problem.inputs or not any(output.differentiable for output in run.outputs):
+        return Extremes(reason="nothing is differentiable")
+    if CALLS * subject.run_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
+        return Extremes(reason=f"a call takes {subject.run_s:.2g} s: extremes would take too long")
+    return Extremes([_evaluated(subject, extreme) for extreme in _chosen(subject)])
+
+
+def ranges_of(subject: Subject) -> list[Range]:
+    """The range of values of every input."""
+    domains = subject.sample.domains
+    return [range_of(domains.get(item.name, ""), item.value) for item in subject.problem.inputs]
+
+
+def bounds_of(subject: Subject) -> list[float]:
+    """Numbers that may be thresholds of the op: its arguments and constants of its source, either
+    sign, then the usual ones."""
+    found = [value for _, value in subject.arguments()]
+    function = subject.op.function
+    sources = [getattr(function, name, None) for name in ("forward", "backward")]
+    sources = sources if function is not None else [subject.op.defining]
+    for source in sources:
+        code = getattr(source, "__code__", None)
+        found += list(code.co_consts) if code is not None else []
+    numbers = [
+        float(value)
+        for value in found
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    usable = [n for n in numbers if n and abs(n) <= LARGEST_BOUND]
+    floats = [n for n in usable if n not in (1.0, -1.0, 2.0, 0.5)]
+    signed = [s for n in (*floats, *_special.USUAL_BOUNDS) for s in (n, -n)]
+    return list(dict.fromkeys(signed))[:MOST_BOUNDS]
+
+
+def _chosen(subject: Subject) -> Iterator[Extreme]:
+    problem, values = subject.problem, subject.problem.values()
+    ranges = ranges_of(subject)
+    for name in ("zeros", "ties"):
+        changed = getattr(_special, name)(values, ranges)
+        if changed is not None:
+            yield Extreme(name, problem, changed)
+    singles = _special.single(values, ranges, bounds_of(subject))
+    if singles is not None:
+        yield Extreme("single", problem, *singles)
+    for name in ("large", "tiny"):
+        changed = getattr(_special, name)(values, ranges)
+        if changed is not None:
+            yield Extreme(name, problem, changed)
+    masked = _masked(subject)
+    if masked is not None:
+        yield Extreme("masked", masked, masked.values())
+
+
+def _evaluated(subject: Subject, extreme: Extreme) -> Extreme:
+    _run(subject, extreme)
+    if extreme.name == "zeros" and not extreme.finite and len(extreme.values) > 1:
+        # Zeros in scales or variances leave the domain, and say nothing of the first input.
+        extreme.values = [extreme.values[0], *subject.problem.values()[1:]]
+        _run(subject, extreme)
+    return extreme
+
+
+def _run(subject: Subject, extreme: Extreme) -> None:
+    problem, cotangents = extreme.problem, subject.run.cotangents
+    extreme.outputs, extreme.gradients, extreme.raised = {}, None, None
+    counted = problem is not subject.problem
+    try:
+        leaves, outputs = problem.linearize(extreme.values)
+        extreme.outputs = {item.name: item.value.detach() for item in outputs}
+        extreme.finite = _finite(subject, extreme.outputs)
+        chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
+        if any(item.value.shape != cotangents[item.name].shape for item in chosen):
+            extreme.finite = False  # the shape depends on the values
+            return
+        found = problem.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
+        extreme.gradients = [None if grad is None else grad.detach() for grad in found]
+    except OpRaised as raised:
+        extreme.raised = raised
+    finally:
+        if counted:
+            subject.problem.forward_calls += 1
+            subject.problem.backward_calls += 1
+
+
+def _finite(subject: Subject, outputs: dict[str, torch.Tensor]) -> bool:
+    for item in subject.run.outputs:
+        if item.name not in subject.run.cotangents:
+            continue
+        here = values_of(outputs[item.name]) if item.name in outputs else None
+        there = values_of(item.value)
+        if here is None or there is None or here.shape != there.shape:
+            return False
+        if not bool((here.isfinite() | ((here == there) & there.isinf())).all()):
+            return False
+    return True
+
+
+def _masked(subject: Subject) -> Problem | None:
+    """The op with one row of each boolean argument all False, and another all True."""
+    changed = False
+
+    def mask(tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal changed
+        if tensor.dtype != torch.bool or tensor.dim() < 1 or tensor.layout != torch.strided:
+            return tensor
+        found = tensor.clone()
+        rows: Any = found.reshape(-1, found.shape[-1]) if found.numel() else found
+        if rows.numel() and rows.data_ptr() == found.data_ptr():
+            rows[0] = False
+            if len(rows) > 1:
+                rows[-1] = True
+        changed |= not torch.equal(found, tensor)
+        return found
+
+    sample = subject.sample
+    args, kwargs = map_tensors((sample.args, sample.kwargs), mask)
+    if not changed:
+        return None
+    return Problem(subject.op, replace(sample, args=args, kwargs=kwargs), seed=subject.seed)
