@@ -12,6 +12,7 @@ from gradlint.rules.contract.missing_gradient import RULE as GL103
 from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
 from gradlint.rules.finite.nan_in_backward import RULE as GL302
 from gradlint.rules.finite.nan_in_forward import RULE as GL301
+from gradlint.rules.finite.overflow_in_intermediate import RULE as GL303
 from gradlint.rules.layout.expanded_grad_output import RULE as GL702
 from gradlint.rules.layout.non_contiguous_grad_output import RULE as GL701
 from gradlint.rules.layout.non_contiguous_input import RULE as GL703
@@ -32,6 +33,8 @@ from gradlint.rules.shape.gradient_summed_by_engine import RULE as GL202
 from gradlint.rules.shape.wrong_gradient_device import RULE as GL204
 from gradlint.rules.shape.wrong_gradient_dtype import RULE as GL203
 from gradlint.rules.shape.wrong_gradient_shape import RULE as GL201
+from gradlint.rules.transforms.wrong_under_torch_func import RULE as GL902
+from gradlint.rules.transforms.wrong_under_vmap import RULE as GL901
 from gradlint.rules.value.differs_from_reference import RULE as GL404
 from gradlint.rules.value.undefined_or_zero_grad_output import RULE as GL405
 from gradlint.rules.value.wrong_gradient import RULE as GL401
@@ -60,6 +63,7 @@ TABLE: tuple[Rule, ...] = (
     GL204,
     GL301,
     GL302,
+    GL303,
     GL401,
     GL403,
     GL404,
@@ -72,6 +76,8 @@ TABLE: tuple[Rule, ...] = (
     GL703,
     GL704,
     GL801,
+    GL901,
+    GL902,
 )
 
 

@@ -1,0 +1,1 @@
+"""GL9: program transforms that meet an op: vmap, torch.func, torch.compile, export, autocast."""

@@ -1,0 +1,308 @@
+"""Wrong under torch.func.
+
+What it finds
+-------------
+An op whose outputs, gradients or second derivatives are others under `torch.func.vjp` than in plain
+autograd, or whose tangents are others under `torch.func.jvp` than in plain forward mode.
+Looked at is what supports it: callables, modules, registered ops, and Functions with a separate
+`setup_context`. A clear refusal is no fault.
+
+Cost: 2 forward and 4 backward calls; 2 more forwards where a Function defines jvp.
+
+Why it matters
+--------------
+`torch.func` hands wrapped tensors to the op, in which `requires_grad`, `is_leaf` and what an
+earlier call has put aside mean something else. Hessians and meta-learning then use numbers that no
+test of the plain op sees.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    aside = []
+
+    @staticmethod
+    def forward(x):
+        Op.aside[:] = [x]
+        return x.sin()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * Op.aside[0].cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sin()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:3:1  GL902  second derivative for `x` is another under torch.func
+   3 | class Op(torch.autograd.Function):
+  cause      torch-func: plain autograd gives other values
+             index      returned     expected       error
+             [1]       +0.000000    +0.412118     4.1e-01
+  help       let all that backward needs come from ctx.saved_tensors
+```
+
+References
+----------
+- `torch.func` and custom functions: https://docs.pytorch.org/docs/stable/notes/extending.func.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+
+_HELP = (
+    "let backward and jvp take all they need from tensors saved in setup_context, and forward "
+    "look at nothing but the values of its inputs: not at requires_grad, is_leaf, data_ptr or "
+    "what another call put aside"
+)
+
+_JVP = "jvp"
+
+
+def probe(subject: Subject) -> Outcome:
+    """Differentiate through torch.func, once and twice, and compare with plain autograd."""
+    from gradlint.rules.transforms._called import unfit
+    from gradlint.rules.transforms._point import quiet
+    from gradlint.rules.transforms._refusals import without
+    from gradlint.trace._problem import OpRaised
+
+    reason = unfit(subject)
+    if not reason and (old := without(subject, "setup_context")):
+        names = ", ".join(f"`{name}`" for name in old)
+        reason = f"{names}: torch.func needs a separate setup_context"
+    if reason:
+        return Outcome("skipped", note=reason)
+    try:
+        with quiet():
+            findings, note = _backward(subject)
+            findings = findings or _forward(subject)
+    except OpRaised as raised:
+        return _raised(subject, raised.error)
+    except Exception as error:
+        return _raised(subject, error)
+    return Outcome("fail" if findings else "pass", findings, note=note)
+
+
+def _backward(subject: Subject) -> tuple[list[Finding], str]:
+    """Differences of outputs, gradients and second derivatives, the first kind that is there."""
+    import torch
+
+    from gradlint.rules.transforms._called import differentiable_names, pure
+    from gradlint.rules.transforms._point import (
+        gradient_difference,
+        here,
+        output_difference,
+    )
+
+    call, problem = pure(subject), subject.problem
+    vjp: Any = torch.func.vjp  # its type knows no aux
+    names = differentiable_names(subject)
+    vs = tuple(subject.run.cotangents[name] for name in names)
+    point = here(subject)
+
+    def gradients(*passed: torch.Tensor) -> Any:
+        outputs, pull = vjp(call, *passed)
+        problem.backward_calls += 1
+        return pull(vs), outputs
+
+    ws = _directions(subject)
+    plain, note = _plain_second(subject, ws)
+    if plain is None:
+        first, outputs = gradients(*point.values)
+    else:
+        first, pull, outputs = vjp(gradients, *point.values, has_aux=True)
+    for name, output in zip(names, outputs, strict=True):
+        found = output_difference(subject, name, output, point.outputs[name])
+        if found is not None:
+            text = f"`{name}` is another under torch.func"
+            return [_finding(subject, text, found, output=name)], ""
+    pairs = zip(first, point.gradients, strict=True)
+    wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
+    findings = [
+        _finding(subject, f"gradient for `{d.name}` is another under torch.func", d, input=d.name)
+        for d in wrong
+        if d is not None
+    ]
+    if findings or plain is None:
+        return findings, note
+    problem.backward_calls += 1
+    return _second(subject, list(pull(ws)), plain), ""
+
+
+def _second(
+    subject: Subject, got: list[torch.Tensor], plain: list[torch.Tensor | None]
+) -> list[Finding]:
+    from gradlint.rules.transforms._point import gradient_difference
+
+    pairs = zip(got, plain, strict=True)
+    wrong = [gradient_difference(subject, k, value, old) for k, (value, old) in enumerate(pairs)]
+    return [
+        _finding(
+            subject,
+            f"second derivative for `{d.name}` is another under torch.func",
+            d,
+            input=d.name,
+        )
+        for d in wrong
+        if d is not None
+    ]
+
+
+def _directions(subject: Subject) -> tuple[torch.Tensor, ...]:
+    """Cotangents of the gradients."""
+    import torch
+
+    generator = torch.Generator().manual_seed(subject.seed + 1)
+    return tuple(
+        torch.randn(value.shape, generator=generator, dtype=torch.float64).to(value)
+        for value in subject.problem.values()
+    )
+
+
+def _plain_second(
+    subject: Subject, ws: tuple[torch.Tensor, ...]
+) -> tuple[list[torch.Tensor | None] | None, str]:
+    """Second derivatives by plain autograd; None, and why, where there are none to compare."""
+    from gradlint.rules.transforms._called import differentiable_names
+    from gradlint.trace._problem import OpRaised
+
+    if min(subject.settings.order, subject.op.order or 2) < 2:
+        return None, "first derivatives only"
+    problem, names = subject.problem, differentiable_names(subject)
+    try:
+        leaves, outputs = problem.linearize()
+        chosen = [item for item in outputs if item.name in names and item.differentiable]
+        vs = [subject.run.cotangents[item.name] for item in chosen]
+        first = problem.backward(chosen, leaves, vs, create_graph=True)
+        pairs = [(g, w) for g, w in zip(first, ws, strict=True) if g is not None]
+        pairs = [(g, w) for g, w in pairs if g.requires_grad]
+        if not pairs:
+            return None, "no second derivative"
+        return problem.backward([g for g, _ in pairs], leaves, [w for _, w in pairs]), ""
+    except OpRaised as raised:
+        return None, f"first derivatives only: differentiating twice raises {raised.error!r:.80}"
+
+
+def _forward(subject: Subject) -> list[Finding]:
+    """Differences of tangents, where a Function of the op's defines jvp."""
+    import torch
+
+    from gradlint.rules.transforms._called import differentiable_names, pure
+    from gradlint.rules.transforms._point import output_difference
+    from gradlint.rules.transforms._refusals import functions, without
+    from gradlint.rules.value._forward_mode import push
+    from gradlint.trace._problem import OpRaised
+
+    if not functions(subject) or without(subject, _JVP):
+        return []
+    ws, names = _directions(subject), differentiable_names(subject)
+    values = tuple(subject.problem.values())
+    try:
+        expected = push(subject.problem, values, ws, names)
+    except OpRaised:
+        return []  # GL403 tells
+    _, tangents = torch.func.jvp(pure(subject), values, ws)
+    for name, got, plain in zip(names, tangents, expected, strict=True):
+        if plain is None:
+            continue
+        found = output_difference(subject, name, got, plain)
+        if found is not None:
+            text = f"tangent of `{name}` is another under torch.func.jvp"
+            return [_finding(subject, text, found, output=name)]
+    return []
+
+
+def _finding(
+    subject: Subject,
+    message: str,
+    found: Difference,
+    *,
+    input: str | None = None,
+    output: str | None = None,
+) -> Finding:
+    return subject.finding(
+        RULE,
+        message,
+        cause="torch-func",
+        cause_text="torch-func: plain autograd gives other values",
+        input=input,
+        output=output,
+        index=found.index,
+        evidence=found.evidence(),
+        help=_HELP,
+    )
+
+
+def _raised(subject: Subject, error: BaseException) -> Outcome:
+    """Announced by a separate setup_context, and refused (info) or failing (error)."""
+    from gradlint.rules._raised import raised_evidence, raised_place
+    from gradlint.rules.transforms._refusals import first_line, functions, refuses
+
+    line = first_line(error)
+    if not functions(subject):
+        return Outcome("skipped", note=f"torch.func is refused: {line}")
+    honest = refuses(error)
+    finding = subject.finding(
+        RULE,
+        f"torch.func is {'refused' if honest else 'not survived'}: {line}",
+        severity="info" if honest else None,
+        cause="refused" if honest else "raises",
+        place=raised_place(error),
+        evidence=raised_evidence(error),
+        help=_HELP,
+    )
+    return Outcome("pass" if honest else "fail", [finding])
+
+
+RULE = Rule(
+    code="GL902",
+    name="wrong_under_torch_func",
+    severity="error",
+    summary="torch.func gives other derivatives than plain autograd",
+    module=__name__,
+    probe=probe,
+)

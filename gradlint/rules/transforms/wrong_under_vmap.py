@@ -1,0 +1,288 @@
+"""Wrong under vmap.
+
+What it finds
+-------------
+An op that gives other values under `torch.func.vmap` than in a loop over the batch. Two samples are
+batched: first all inputs, the batch axis of the first one last, with the gradients of the batched
+call; then per-sample gradients (`vmap` of `vjp`), the first of several inputs shared
+(`in_dims=None`). Looked at is what supports vmap: callables, modules, registered ops, and Functions
+with `generate_vmap_rule = True` or a `vmap` static method. A clear refusal is no fault.
+
+Cost: 4 forward and 4 backward calls; 3 and 3 where there is one input.
+
+Why it matters
+--------------
+Per-sample gradients, ensembles, Jacobians and Hessians are made with vmap. A rule that loses the
+batch axis returns numbers of the right shape.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.softmax(-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y * (grad_output - (y * grad_output).sum(-1, keepdim=True))
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return Op.apply(x), in_dims[0]
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([[0.5, -1.5, 2.5], [1.0, 0.2, -0.3]]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.softmax(-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y * (grad_output - (y * grad_output).sum(-1, keepdim=True))
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return Op.apply(x.movedim(in_dims[0], 0)), 0
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([[0.5, -1.5, 2.5], [1.0, 0.2, -0.3]]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:18:5  GL901  `output` is wrong under vmap (in_dims=(2,))
+  18 |     def vmap(info, in_dims, x):
+  cause      vmap: a loop over the batch gives other values
+             index      returned     expected       error
+             [0, 0, 2] +0.612340    +0.866036     2.5e-01
+  help       move the batch axis of every input to a place that forward leaves alone
+```
+
+References
+----------
+- vmap of custom functions: https://docs.pytorch.org/docs/stable/notes/extending.func.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.transforms._point import Point
+
+_HELP = (
+    "move the batch axis of every input to the front (in_dims says where it is; None: that input "
+    "has none), and return out_dims that say where it is in the outputs; or replace the vmap "
+    "method by generate_vmap_rule = True"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare vmap over two samples with a loop over them."""
+    from gradlint.rules.transforms._called import unfit
+    from gradlint.rules.transforms._point import evaluated, here, nearby, quiet
+    from gradlint.trace._problem import OpRaised
+
+    reason = unfit(subject) or _unsupported(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    start, other = here(subject), nearby(subject)
+    if other is None:
+        return Outcome("skipped", note="no second sample to batch: forward raises beside this one")
+    try:
+        with quiet():
+            findings = _batched(subject, [start, other])
+            several = len(start.values) > 1
+            shared = evaluated(subject, [start.values[0], *other.values[1:]]) if several else other
+            if not findings and shared is not None:
+                findings = _per_sample(subject, [start, shared], shares_first=several)
+    except OpRaised as raised:
+        return _raised(subject, raised.error)
+    except Exception as error:
+        return _raised(subject, error)
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _unsupported(subject: Subject) -> str:
+    from gradlint.rules.transforms._refusals import without
+
+    lacking = without(subject, "generate_vmap_rule", "vmap")
+    names = ", ".join(f"`{name}`" for name in lacking)
+    return f"{names}: neither generate_vmap_rule nor a vmap method" if names else ""
+
+
+def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
+    """Outputs of the batched call, and its gradients."""
+    import torch
+
+    from gradlint.rules.transforms._called import differentiable_names, pure
+
+    problem = subject.problem
+    dims = [0 for _ in points[0].values]
+    dims[0] = points[0].values[0].dim()
+    leaves = [
+        torch.stack([point.values[k] for point in points], dim).requires_grad_()
+        for k, dim in enumerate(dims)
+    ]
+    call = torch.func.vmap(pure(subject), in_dims=tuple(dims))
+    outputs = call(*leaves)
+    names = differentiable_names(subject)
+    where = f"vmap (in_dims={tuple(dims)})"
+    for name, output in zip(names, outputs, strict=True):
+        found = _first_output(subject, name, output, points)
+        if found is not None:
+            return [_finding(subject, f"`{name}` is wrong under {where}", found, output=name)]
+    vs = [subject.run.cotangents[name].expand_as(o) for name, o in zip(names, outputs, strict=True)]
+    connected = [(o, v) for o, v in zip(outputs, vs, strict=True) if o.requires_grad]
+    gradients = problem.backward([o for o, _ in connected], leaves, [v for _, v in connected])
+    moved = [
+        None if g is None else g.movedim(dim, 0) for g, dim in zip(gradients, dims, strict=True)
+    ]
+    return _wrong_gradients(subject, moved, points, f"under {where}")
+
+
+def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) -> list[Finding]:
+    """Gradients of every sample by itself; the first input is the same one in all of them."""
+    import torch
+
+    from gradlint.rules.transforms._called import differentiable_names, pure
+
+    call = pure(subject)
+    vs = tuple(subject.run.cotangents[name] for name in differentiable_names(subject))
+
+    def gradients(*passed: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        _, pull = torch.func.vjp(call, *passed)
+        subject.problem.backward_calls += 1
+        found: tuple[torch.Tensor, ...] = pull(vs)
+        return found
+
+    dims = [None if shares_first and k == 0 else 0 for k in range(len(points[0].values))]
+    given = [
+        points[0].values[k] if dim is None else torch.stack([p.values[k] for p in points])
+        for k, dim in enumerate(dims)
+    ]
+    found = torch.func.vmap(gradients, in_dims=tuple(dims))(*given)
+    where = f"in per-sample gradients: vmap of vjp (in_dims={tuple(dims)})"
+    return _wrong_gradients(subject, list(found), points, where)
+
+
+def _first_output(
+    subject: Subject, name: str, batched: torch.Tensor, points: list[Point]
+) -> Difference | None:
+    from gradlint.rules.transforms._point import inside, output_difference
+
+    for number, point in enumerate(points):
+        found = output_difference(subject, name, batched[number].detach(), point.outputs[name])
+        if found is not None:
+            return inside(found, [number])
+    return None
+
+
+def _wrong_gradients(
+    subject: Subject, batched: list[torch.Tensor | None], points: list[Point], where: str
+) -> list[Finding]:
+    from gradlint.rules.transforms._point import gradient_difference, inside
+
+    findings = []
+    for position, gradient in enumerate(batched):
+        for number, point in enumerate(points):
+            got = None if gradient is None else gradient[number].detach()
+            found = gradient_difference(subject, position, got, point.gradients[position])
+            if found is not None:
+                text = f"gradient for `{found.name}` is wrong {where}"
+                findings.append(_finding(subject, text, inside(found, [number]), input=found.name))
+                break
+    return findings
+
+
+def _finding(
+    subject: Subject,
+    message: str,
+    found: Difference,
+    *,
+    input: str | None = None,
+    output: str | None = None,
+) -> Finding:
+    from gradlint.targets import source
+
+    function = subject.op.function
+    place = source.method(function, "vmap") if function is not None else None
+    return subject.finding(
+        RULE,
+        message,
+        cause="vmap",
+        cause_text="vmap: a loop over the batch gives other values",
+        input=input,
+        output=output,
+        index=found.index,
+        place=place if place is not None and place[0] is not None else None,
+        evidence=found.evidence(),
+        help=_HELP,
+    )
+
+
+def _raised(subject: Subject, error: BaseException) -> Outcome:
+    """What was announced is refused (info), or fails in the op's own vmap method (error)."""
+    from gradlint.rules._raised import raised_evidence, raised_place
+    from gradlint.rules.transforms._refusals import first_line, functions, refuses, without
+
+    line = first_line(error)
+    known = functions(subject)
+    if not known or "randomness" in line:
+        return Outcome("skipped", note=f"vmap is refused: {line}")
+    written = len(without(subject, "vmap")) < len(known)
+    honest = isinstance(error, NotImplementedError) if written else refuses(error)
+    finding = subject.finding(
+        RULE,
+        f"vmap is announced and refused: {line}" if honest else f"raises under vmap: {line}",
+        severity="info" if honest else None,
+        cause="refused" if honest else "raises",
+        place=raised_place(error),
+        evidence=raised_evidence(error),
+        help="leave generate_vmap_rule out, or use operators of PyTorch alone in forward and "
+        "backward"
+        if honest
+        else _HELP,
+    )
+    return Outcome("pass" if honest else "fail", [finding])
+
+
+RULE = Rule(
+    code="GL901",
+    name="wrong_under_vmap",
+    severity="error",
+    summary="torch.func.vmap gives other values than a loop over the batch",
+    module=__name__,
+    probe=probe,
+)
