@@ -7,6 +7,7 @@ by a vanishing divisor vanish too, but jump.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,11 +16,11 @@ import torch
 
 from gradlint.numerics._differences import significand_bits
 from gradlint.numerics._products import rms, unit_roundoff, widened
+from gradlint.rules.finite._extremes import Extreme
 from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
-    from gradlint.rules.finite._extremes import Extreme
     from gradlint.rules.finite._special import Place
 
 #: First step by significand bits, in units of the typical element: the second is SHRINK times less
@@ -61,7 +62,20 @@ def removable(subject: Subject, extreme: Extreme) -> Iterator[Removable]:
     if not holes:
         return
     for place in extreme.places:
-        found = _limit(subject, extreme, place, holes)
+        # Alone among ordinary values: 0 / 0 of two special elements tends to anything.
+        values = subject.problem.values()
+        alone = Extreme(extreme.name, extreme.problem, values)
+        values[place.position] = values[place.position].clone()
+        values[place.position].view(-1)[place.element] = place.value
+        outputs = _at(alone, place, 0.0)
+        left = {
+            name: hole & outputs[name].isnan()
+            for name, hole in holes.items()
+            if outputs and name in outputs and outputs[name].shape == hole.shape
+        }
+        if not any(bool(hole.any()) for hole in left.values()):
+            continue
+        found = _limit(subject, alone, place, left)
         if found is not None:
             yield found
 
@@ -111,7 +125,8 @@ def _at(extreme: Extreme, place: Place, move: float) -> dict[str, torch.Tensor] 
     values = [value.clone() for value in extreme.values]
     flat = values[place.position].view(-1)
     least = unit_roundoff(flat.dtype) * abs(place.value)
-    flat[place.element] += move if abs(move) > 4.0 * least else 4.0 * least
+    if move:
+        flat[place.element] += math.copysign(max(abs(move), 4.0 * least), move)
     try:
         return {item.name: widened(item.value) for item in extreme.problem.forward(values)}
     except OpRaised:

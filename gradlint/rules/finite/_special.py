@@ -162,5 +162,5 @@ def _scattered(count: int, position: int) -> list[int]:
         return []
     stride = max(1, count // (MOST_PLACES + 2)) | 1
     found = list(dict.fromkeys((k * stride) % count for k in range(MOST_PLACES + 2)))
-    turn = 3 * position % len(found)
+    turn = position * (3 if len(found) > 3 else 1) % len(found)
     return found[turn:] + found[:turn]

@@ -8,7 +8,7 @@ whatever the inputs are taken as deliberate, such as the -inf of an attention ma
 Beside the sample, inputs with single special elements are tried (zero, equal to another element or
 to a number of the op's arguments and source): NaN is a finding there where the function tends to a
 finite value, which its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1 backward
-call, and 6 forward calls for each element with NaN.
+call, and 6 forward calls for each special element (7 in all at most).
 
 Why it matters
 --------------

@@ -1,0 +1,144 @@
+"""Overflow in an intermediate.
+
+What it finds
+-------------
+At magnitudes up to 100 forward returns NaN or infinities in float32 (or in the sample's own lower
+dtype) although the value is well inside the range of that dtype: in float64, at exactly the same
+inputs, the same op returns it. Something on the way overflowed, or vanished before a logarithm or
+a division. Where the op refuses float64, NaN counts that is not there at smaller inputs. Cost: 3
+forward calls for the first input, 2 for each further one.
+
+Why it matters
+--------------
+Logits of 90 occur, and exp(90) is not a float32. The loss is NaN then, long after the tests, whose
+inputs were standard normal.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = x.exp()
+        y = e / e.sum(-1, keepdim=True)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, = ctx.saved_tensors
+        inner = (grad_output * y).sum(-1, keepdim=True)
+        return y * (grad_output - inner)
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = (x - x.amax(-1, keepdim=True)).exp()
+        y = e / e.sum(-1, keepdim=True)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, = ctx.saved_tensors
+        inner = (grad_output * y).sum(-1, keepdim=True)
+        return y * (grad_output - inner)
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:4:1  GL303  `output` is NaN in float32 at `x` up to 100, where its value is 0.0421
+  help       subtract the maximum before exp, or use torch.logsumexp, softmax, softplus …
+```
+
+References
+----------
+- Blanchard, Higham & Higham, Accurately computing the log-sum-exp and softmax functions,
+  IMA J. Numer. Anal. 41 (2021)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.finite._overflow import Overflow
+
+
+def probe(subject: Subject) -> Outcome:
+    """Run forward at large inputs in a low dtype and in float64."""
+    from gradlint.rules._blocked import blocked
+    from gradlint.rules.finite._overflow import low_problem, overflows
+
+    reason = blocked(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    low = low_problem(subject)
+    if isinstance(low, str):
+        return Outcome("skipped", note=low)
+    findings = [_finding(subject, found) for found in overflows(subject, low)]
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _finding(subject: Subject, found: Overflow) -> Finding:
+    item = subject.problem.inputs[found.position]
+    dtype = str(found.dtype).removeprefix("torch.")
+    kind = "NaN" if found.returned != found.returned else "infinite"
+    at = f"`{found.output}` is {kind} in {dtype} at `{item.name}` up to {found.largest:g}"
+    if found.value is None:
+        text = f"{at}, and finite at smaller values"
+    else:
+        text = f"{at}, where its value is {found.value:.3g}"
+    evidence = {
+        "elements": [
+            {
+                "index": found.index,
+                "returned": found.returned,
+                "float64": found.value,
+                "error": abs(found.returned) if kind == "infinite" else found.returned,
+            }
+        ],
+        "not_finite": found.count,
+        "largest input": found.largest,
+    }
+    return subject.finding(
+        RULE,
+        text,
+        input=item.name,
+        output=found.output,
+        index=found.index,
+        evidence=evidence,
+        help="something on the way overflows or vanishes: subtract the maximum before exp, divide "
+        "before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
+    )
+
+
+RULE = Rule(
+    code="GL303",
+    name="overflow_in_intermediate",
+    severity="warning",
+    summary="forward overflows although its value is representable",
+    module=__name__,
+    probe=probe,
+)
