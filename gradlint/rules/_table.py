@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Rule
 from gradlint.rules.contract.gradient_for_non_tensor import RULE as GL102
 from gradlint.rules.contract.gradient_not_a_tensor import RULE as GL104
+from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE as GL110
 from gradlint.rules.contract.missing_gradient import RULE as GL103
 from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
 from gradlint.rules.finite.nan_in_backward import RULE as GL302
@@ -33,6 +34,16 @@ from gradlint.rules.shape.gradient_summed_by_engine import RULE as GL202
 from gradlint.rules.shape.wrong_gradient_device import RULE as GL204
 from gradlint.rules.shape.wrong_gradient_dtype import RULE as GL203
 from gradlint.rules.shape.wrong_gradient_shape import RULE as GL201
+from gradlint.rules.state.breaks_under_checkpointing import RULE as GL609
+from gradlint.rules.state.grad_output_mutated import RULE as GL602
+from gradlint.rules.state.input_mutated import RULE as GL601
+from gradlint.rules.state.nondeterministic import RULE as GL606
+from gradlint.rules.state.rng_differs_between_passes import RULE as GL610
+from gradlint.rules.state.saved_tensor_mutated import RULE as GL603
+from gradlint.rules.state.second_backward_differs import RULE as GL605
+from gradlint.rules.state.state_shared_between_calls import RULE as GL608
+from gradlint.rules.state.tensor_kept_on_ctx import RULE as GL604
+from gradlint.rules.state.uninitialised_memory import RULE as GL607
 from gradlint.rules.transforms.wrong_under_torch_func import RULE as GL902
 from gradlint.rules.transforms.wrong_under_vmap import RULE as GL901
 from gradlint.rules.value.differs_from_reference import RULE as GL404
@@ -57,6 +68,7 @@ TABLE: tuple[Rule, ...] = (
     GL102,
     GL103,
     GL104,
+    GL110,
     GL201,
     GL202,
     GL203,
@@ -71,6 +83,16 @@ TABLE: tuple[Rule, ...] = (
     GL501,
     GL502,
     GL503,
+    GL601,
+    GL602,
+    GL603,
+    GL604,
+    GL605,
+    GL606,
+    GL607,
+    GL608,
+    GL609,
+    GL610,
     GL701,
     GL702,
     GL703,

@@ -10,7 +10,7 @@ import torch
 
 from gradlint.inputs import map_tensors
 from gradlint.trace._sparse import Pattern, is_sparse
-from gradlint.trace._terms import Input
+from gradlint.trace._terms import Handed, Input
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
@@ -27,6 +27,7 @@ class Binding:
         inputs: tensors of the sample that require grad, then the module's parameters that do.
         parameters: names of the latter in the module.
         patterns: position of an input that is sparse → where it stores elements.
+        invoke: calls the op with positional arguments, keyword arguments and its module's state.
     """
 
     def __init__(self, op: Op, sample: Sample) -> None:
@@ -36,12 +37,21 @@ class Binding:
         self.parameters: list[str] = []
         self.patterns: dict[int, Pattern] = {}
         self._slots: dict[int, int] = {}
+        self._names: dict[int, str] = {}
         self._buffers: dict[str, torch.Tensor] = {}
+        self.invoke = _plainly(op)
         self._collect()
 
-    def call(self, passed: Sequence[torch.Tensor], constants: Relay | None = None) -> Any:
+    def call(
+        self,
+        passed: Sequence[torch.Tensor],
+        constants: Relay | None = None,
+        handed: list[Handed] | None = None,
+    ) -> Any:
         """What the op returns for ``passed`` in the slots and copies of everything else, which
-        ``constants``, where it is given, lays out otherwise."""
+        ``constants``, where it is given, lays out otherwise. ``handed`` receives every tensor
+        that the op gets."""
+        seen: list[Handed] = []
 
         def copy(tensor: torch.Tensor) -> torch.Tensor:
             found = constants(tensor.detach()) if constants else None
@@ -49,15 +59,23 @@ class Binding:
 
         def place(tensor: torch.Tensor) -> torch.Tensor:
             slot = self._slots.get(id(tensor))
-            return copy(tensor) if slot is None else passed[slot]
+            given = copy(tensor) if slot is None else passed[slot]
+            seen.append(Handed(self._names.get(id(tensor), ""), given, tensor.detach(), slot))
+            return given
 
         args, kwargs = map_tensors((self._sample.args, self._sample.kwargs), place)
-        if self._op.module is None:
-            return self._op.call(*args, **kwargs)
-        first = len(passed) - len(self.parameters)
-        state = dict(zip(self.parameters, passed[first:], strict=True))
-        state.update({name: copy(value) for name, value in self._buffers.items()})
-        return torch.func.functional_call(self._op.module, state, args, kwargs)
+        module = self._op.module
+        state: dict[str, torch.Tensor] = {}
+        if module is not None:
+            for slot, name in enumerate(self.parameters, len(passed) - len(self.parameters)):
+                state[name] = passed[slot]
+                seen.append(Handed(name, passed[slot], self.inputs[slot].value, slot))
+            for name, value in self._buffers.items():
+                state[name] = copy(value)
+                seen.append(Handed(name, state[name], value, buffer=True))
+        if handed is not None:
+            handed[:] = seen
+        return self.invoke(args, kwargs, state)
 
     def as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:
         """What the op gets for input ``position`` at ``value``."""
@@ -93,6 +111,7 @@ class Binding:
         }
         named = self._sample.named_tensors(self._op.signature)
         for name, tensor in named:
+            self._names.setdefault(id(tensor), name)
             if id(tensor) in self._slots or not tensor.requires_grad:
                 continue
             value = tensor.detach()
@@ -114,6 +133,14 @@ class Binding:
                 self._buffers[name] = value
         for name, buffer in module.named_buffers():
             self._buffers[name] = _like(buffer.detach(), like)
+
+
+def _plainly(op: Op) -> Callable[[tuple[Any, ...], dict[str, Any], dict[str, torch.Tensor]], Any]:
+    # Closures over plain names: a compiler that traces them reads nothing else.
+    call, module = op.call, op.module
+    if module is None:
+        return lambda args, kwargs, state: call(*args, **kwargs)
+    return lambda args, kwargs, state: torch.func.functional_call(module, state, args, kwargs)
 
 
 def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:

@@ -9,8 +9,8 @@ copies, so an op that writes to its inputs can't spoil a later measurement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +20,7 @@ from gradlint.inputs import map_tensors
 from gradlint.trace._binding import Binding, Relay
 from gradlint.trace._phase import phase
 from gradlint.trace._random import OwnGenerators, common_random_numbers, generator_states
+from gradlint.trace._terms import Handed as Handed
 from gradlint.trace._terms import Input as Input
 from gradlint.trace._terms import OpRaised as OpRaised
 from gradlint.trace._terms import Output as Output
@@ -74,6 +75,7 @@ class Problem:
         self.preserve_state = False
         self._copy_leaves = False
         self._origins: list[torch.Tensor] = []
+        self._handed: list[Handed] | None = None
         self._binding = Binding(op, sample)
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
@@ -91,6 +93,18 @@ class Problem:
         found.zeroed = self.zeroed
         # Values of a module's own were rounded to the low dtype; the twin starts from those.
         found._binding.take_values(self._binding)
+        return found
+
+    def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
+        """The same op at the same values, called through a program transform.
+
+        Args:
+            transform: takes the function that calls the op with (positional arguments, keyword
+                arguments, state of its module), and gives one to be called in its place.
+        """
+        found = Problem(self.op, self.sample, seed=self.seed)
+        found.preserve_state, found.zeroed = self.preserve_state, self.zeroed
+        found._binding.invoke = transform(self._binding.invoke)
         return found
 
     # -- the op as a function of its differentiable inputs ------------------------------------
@@ -243,6 +257,25 @@ class Problem:
             except Exception as error:
                 raise OpRaised("reference", error) from error
 
+    def unwatched(self, passed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Tensors that the op returns for ``passed``, called by itself: random numbers go on from
+        where they are, and what it raises comes through as it is."""
+        self.forward_calls += 1
+        if self._copy_leaves:
+            passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in passed]
+        with phase("forward"):
+            returned = self._binding.call(passed)
+        return [item.value for item in outputs_in("output", returned, [])]
+
+    @contextmanager
+    def handing_over(self) -> Iterator[list[Handed]]:
+        """The very tensors that the op got in the last call of the body."""
+        self._handed = []
+        try:
+            yield self._handed
+        finally:
+            self._handed = None
+
     @property
     def has_sparse_inputs(self) -> bool:
         """Whether a differentiable input is sparse: ``values`` hold what it stores."""
@@ -321,7 +354,7 @@ class Problem:
                 passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in leaves]
             mode = torch.is_grad_enabled()
             try:
-                return self._binding.call(passed, constants)
+                return self._binding.call(passed, constants, self._handed)
             except Exception as error:
                 raise OpRaised("forward", error) from error
             finally:

@@ -32,6 +32,25 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Handed:
+    """A tensor that the op got in a call.
+
+    Args:
+        name: of the argument, parameter or buffer.
+        tensor: the very tensor that the op got.
+        value: the sample's own, which no op ever gets: what ``tensor`` was at the sample.
+        position: of the differentiable input that it is, or None.
+        buffer: whether it is a buffer, or a parameter without gradient, of a module.
+    """
+
+    name: str
+    tensor: torch.Tensor
+    value: torch.Tensor
+    position: int | None = None
+    buffer: bool = False
+
+
+@dataclass(frozen=True)
 class Output:
     """A tensor that forward returned: ``output``, ``output[1]`` or ``output['loss']``."""
 

@@ -1,0 +1,180 @@
+"""Gradients depend on which inputs require grad.
+
+What it finds
+-------------
+Some inputs are frozen, all subsets in turn (of more than four inputs: singles, and all but one):
+backward must not raise, must not return `None` for an input that still requires grad, and must
+return the gradients that it returns where all of them do. And the same tensor is passed for two
+inputs of one shape: its gradient must be the sum of the two. An operator that refuses a subset
+openly (`NotImplementedError`) is a note.
+
+Cost: 1 forward and 1 backward for each subset (2 for two inputs, 6 for three, at most 14), and 2 of
+each for a tensor passed twice.
+
+Why it matters
+--------------
+Gradient checks make every input require grad. Training freezes weights, and data needs no gradient:
+layers stay untrained in silence, or backward crashes in fine-tuning only.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = grad_output * weight
+            grad_weight = grad_output * x
+        return grad_x, grad_weight
+
+    @staticmethod
+    def sample_inputs():
+        return torch.tensor([1.0, -2.0, 3.0]), torch.tensor([0.5, 1.5, -1.0])
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = grad_output * weight
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output * x
+        return grad_x, grad_weight
+
+    @staticmethod
+    def sample_inputs():
+        return torch.tensor([1.0, -2.0, 3.0]), torch.tensor([0.5, 1.5, -1.0])
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:16:24  GL110  the gradient for `weight` is missing where only `weight` requires grad
+  help       test ctx.needs_input_grad once for each input, at its own position
+```
+
+References
+----------
+- `needs_input_grad`: https://docs.pytorch.org/docs/stable/notes/extending.html
+- cornellius-gp/gpytorch#1322, verl-project/verl#6913, linkedin/Liger-Kernel#1157
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+
+_HELP = (
+    "test ctx.needs_input_grad once for each input, at its own position, and compute every "
+    "gradient without the others"
+)
+
+_TWICE_HELP = "do not compare the arguments by identity, and write to none of them"
+
+
+def probe(subject: Subject) -> Outcome:
+    """Freeze inputs in turn, and pass one tensor for two."""
+    from gradlint.rules.contract._subsets import subsets, twins
+    from gradlint.rules.state._fit import unfit
+
+    reason = unfit(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    count = len(subject.problem.inputs)
+    if count < 2:
+        return Outcome("skipped", note="one input requires grad: there is no other to freeze")
+    findings: list[Finding] = []
+    told: set[int] = set()
+    for chosen in subsets(count, subject.seed):
+        findings += _frozen(subject, chosen, told)
+    pair = twins(subject)
+    if pair is not None and not findings:
+        findings += _twice(subject, *pair)
+    failed = any(finding.severity != "info" for finding in findings)
+    return Outcome("fail" if failed else "pass", findings)
+
+
+def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding]:
+    """Findings where only the inputs ``chosen`` require grad; each input is told of once."""
+    from gradlint.rules.state._tell import changed_gradient, raised_there
+    from gradlint.trace._altered import pull_altered
+    from gradlint.trace._problem import OpRaised
+
+    baseline, inputs = subject.baseline, subject.problem.inputs
+    assert baseline is not None
+    flags = [position in chosen for position in range(len(inputs))]
+    when = _when([item.name for item in inputs], flags)
+    try:
+        _, gradients = pull_altered(subject.problem, baseline.cotangents, requires_grad=flags)
+    except OpRaised as raised:
+        if -1 in told:
+            return []
+        told.add(-1)
+        honest = "info" if isinstance(raised.error, NotImplementedError) else None
+        return [raised_there(subject, RULE, raised, when, help=_HELP, severity=honest)]
+    found = []
+    for item in baseline.differences(gradients, among=chosen):
+        if item.position not in told:
+            told.add(item.position)
+            found.append(changed_gradient(subject, RULE, item, when, help=_HELP))
+    return found
+
+
+def _when(names: list[str], flags: list[bool]) -> str:
+    needed = [f"`{name}`" for name, flag in zip(names, flags, strict=True) if flag]
+    frozen = [f"`{name}`" for name, flag in zip(names, flags, strict=True) if not flag]
+    if len(needed) <= len(frozen):
+        verb = "requires" if len(needed) == 1 else "require"
+        return f"where only {', '.join(needed)} {verb} grad"
+    verb = "does" if len(frozen) == 1 else "do"
+    return f"where {', '.join(frozen)} {verb} not require grad"
+
+
+def _twice(subject: Subject, first: int, second: int) -> list[Finding]:
+    """A finding where one tensor passed for two inputs gets another gradient than the sum of what
+    two equal tensors get."""
+    from gradlint.rules.contract._subsets import passed_twice
+    from gradlint.rules.state._tell import changed_gradient
+
+    difference = passed_twice(subject, first, second)
+    if difference is None:
+        return []
+    other = subject.problem.inputs[second].name
+    when = f"where the same tensor is passed for `{other}`"
+    return [changed_gradient(subject, RULE, difference, when, help=_TWICE_HELP)]
+
+
+RULE = Rule(
+    code="GL110",
+    name="gradients_depend_on_requires_grad",
+    severity="error",
+    summary="gradients change with which inputs require grad",
+    module=__name__,
+    probe=probe,
+)

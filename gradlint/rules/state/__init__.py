@@ -1,0 +1,1 @@
+"""Rules about side effects and state: GL6."""

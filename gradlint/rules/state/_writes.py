@@ -1,0 +1,115 @@
+"""Where in the source a tensor is written to, or kept on ``ctx``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from gradlint.report import Excerpt
+
+if TYPE_CHECKING:
+    from gradlint.rules._place import Place
+    from gradlint.targets._source_file import SourceFile
+
+#: Lines of source shown before the place.
+CONTEXT = 2
+
+
+def write_place(
+    function: Any, method: str, names: Iterable[str] | None, label: str
+) -> Place | None:
+    """The first statement of a method that writes in place: ``x.mul_(2)``, ``x += 1``,
+    ``x[0] = 0``, ``out=x``; else where the method is defined.
+
+    Args:
+        function: a ``torch.autograd.Function`` class.
+        method: "forward" or "backward".
+        names: variables written to; None for any.
+        label: what the excerpt says behind the underlined statement.
+    """
+    wanted = None if names is None else set(names)
+
+    def matches(node: ast.AST) -> bool:
+        return any(wanted is None or name in wanted for name in _written_by(node))
+
+    return _first(function, (method,), matches, label)
+
+
+def attribute_place(function: Any, attribute: str, label: str) -> Place | None:
+    """The assignment of ``ctx.attribute`` in forward or ``setup_context``.
+
+    Args:
+        attribute: such as ``ctx.x`` or ``ctx.cache['x'][0]``.
+    """
+    name = attribute.partition(".")[2].partition("[")[0]
+
+    def matches(node: ast.AST) -> bool:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            return False
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(
+            isinstance(part, ast.Attribute) and part.attr == name
+            for target in targets
+            for part in ast.walk(target)
+        )
+
+    return _first(function, ("setup_context", "forward"), matches, label)
+
+
+def _first(
+    function: Any, methods: Iterable[str], matches: Callable[[ast.AST], bool], label: str
+) -> Place | None:
+    from gradlint.targets import source
+    from gradlint.targets._nodes import method_node
+
+    if not isinstance(function, type):
+        return None
+    for method in methods:
+        try:
+            held = method_node(
+                function, *(("backward", "vjp") if method == "backward" else (method,))
+            )
+        except Exception:  # sources can be anything
+            continue
+        if held is None:
+            continue
+        found = sorted((n for n in ast.walk(held[1]) if matches(n)), key=lambda n: n.lineno)  # type: ignore[attr-defined]
+        if found:
+            return _shown(held[0], held[1], found[0], label)
+    place = source.method(function, next(iter(methods)))
+    return place if place[0] is not None else None
+
+
+def _shown(source: SourceFile, method: ast.AST, node: ast.AST, label: str) -> Place:
+    location = source.span(node)
+    first = max(getattr(method, "lineno", location.line), location.line - CONTEXT)
+    lines = tuple((number, source.line(number)) for number in range(first, location.line + 1))
+    return location, Excerpt(lines, label), []
+
+
+def _written_by(node: ast.AST) -> list[str]:
+    """Variables that ``node`` itself writes to in place."""
+    written: list[ast.expr] = []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        method = node.func.attr
+        if method.endswith("_") and not method.endswith("__"):
+            written.append(node.func.value)
+    if isinstance(node, ast.Call):
+        written += [keyword.value for keyword in node.keywords if keyword.arg == "out"]
+    elif isinstance(node, ast.AugAssign):
+        written.append(node.target)
+    elif isinstance(node, ast.Assign):
+        written += [target for target in node.targets if isinstance(target, ast.Subscript)]
+    return [name for name in map(_root, written) if name]
+
+
+def _root(expression: ast.expr) -> str:
+    """The variable under attributes, subscripts and method calls: ``x`` of ``x.view(-1)[0]``."""
+    while True:
+        if isinstance(expression, (ast.Attribute, ast.Subscript)):
+            expression = expression.value
+        elif isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
+            expression = expression.func.value
+        else:
+            return expression.id if isinstance(expression, ast.Name) else ""

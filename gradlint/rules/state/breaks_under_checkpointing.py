@@ -1,0 +1,160 @@
+"""Breaks under checkpointing.
+
+What it finds
+-------------
+Gradients that change, or a backward that raises, where what backward needs is saved in another way:
+under `torch.utils.checkpoint` (non-reentrant), which runs forward again in backward, and under
+saved-tensor hooks, which pack saved tensors away and unpack copies, as offloading does. Random
+numbers come from the same seed; those of generators that checkpointing does not bring back (NumPy,
+`random`, a generator of the op's own) make the finding a warning.
+
+Cost: 3 forward and 2 backward calls.
+
+Why it matters
+--------------
+Checkpointing and offloading are switched on around whole models. An operator that counts its calls,
+caches its first one or reads `saved_tensors` twice fails in somebody else's training run.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.saved_tensors[0] + grad_output * ctx.saved_tensors[0]
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x + grad_output * x
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:11:50  GL609  backward raises under torch.utils.checkpoint: CheckpointError: …
+  11 |         return grad_output * ctx.saved_tensors[0] + grad_output * ctx.saved_tensors[0]
+     |                                                                    ^^^^^^^^^^^^^^^^^ raised
+  help       read ctx.saved_tensors once, and let forward do the same in every call
+```
+
+References
+----------
+- `torch.utils.checkpoint`: https://docs.pytorch.org/docs/stable/checkpoint.html
+- NVIDIA/TransformerEngine#1334, bitsandbytes-foundation/bitsandbytes#2034
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+
+    Pull = Callable[[], list[torch.Tensor | None]]
+
+_HELP = (
+    "read ctx.saved_tensors once, save by ctx.save_for_backward, and let forward do and save the "
+    "same in every call with the same inputs"
+)
+
+_SEED_HELP = "draw from torch's own generators: checkpointing brings back no others"
+
+
+def probe(subject: Subject) -> Outcome:
+    """Pull under checkpointing, and under hooks that keep copies."""
+    from gradlint.rules.state._fit import unfit
+    from gradlint.trace._saving import pull_checkpointed, pull_packed
+
+    reason = unfit(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    problem, baseline = subject.problem, subject.baseline
+    assert baseline is not None
+    cotangents = baseline.cotangents
+    foreign = _draws_elsewhere(subject)
+    findings = _look(
+        subject,
+        lambda: pull_checkpointed(problem, cotangents),
+        "under torch.utils.checkpoint",
+        foreign,
+    )
+    if not findings:
+        findings = _look(
+            subject, lambda: pull_packed(problem, cotangents), "under saved-tensor hooks", False
+        )
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Finding]:
+    from gradlint.rules.state._tell import changed_gradient, raised_there
+    from gradlint.trace._problem import OpRaised
+
+    severity, help = ("warning", _SEED_HELP) if foreign else (None, _HELP)
+    baseline = subject.baseline
+    assert baseline is not None
+    try:
+        gradients = pull()
+    except OpRaised as raised:
+        return [raised_there(subject, RULE, raised, when, help=help, severity=severity)]
+    return [
+        changed_gradient(subject, RULE, item, when, help=help, severity=severity)
+        for item in baseline.differences(gradients)
+    ]
+
+
+def _draws_elsewhere(subject: Subject) -> bool:
+    """Whether forward draws from generators other than torch's own."""
+    from gradlint.trace._random import common_random_numbers, generator_states
+
+    with common_random_numbers(subject.seed):
+        before = generator_states()
+    subject.problem.forward()
+    after = generator_states()
+    torch_only = [0, *range(4, len(before))]
+    others = [k for k in range(len(before)) if k not in torch_only]
+    return subject.problem.own_generators.have_moved() or any(before[k] != after[k] for k in others)
+
+
+RULE = Rule(
+    code="GL609",
+    name="breaks_under_checkpointing",
+    severity="error",
+    summary="gradients change or backward raises under checkpointing or saved-tensor hooks",
+    module=__name__,
+    probe=probe,
+)

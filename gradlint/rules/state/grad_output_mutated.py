@@ -1,0 +1,123 @@
+"""grad_output mutated.
+
+What it finds
+-------------
+A backward that writes to the gradient it receives: after it, the tensor that was handed over does
+not hold what it held before. Values are compared, so that kernels which bypass PyTorch's version
+counters are seen too. The gradients that Functions inside of the op receive are watched as well.
+
+Cost: 1 forward and 2 backward calls, shared with GL601, GL603, GL605 and GL610.
+
+Why it matters
+--------------
+The tensor is not the Function's own. In `h + f(h)` the same one goes to both branches, and the
+branch that runs later gets what the first one made of it: a wrong gradient, and only there.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.mul_(x.cos())
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:12:16  GL602  backward writes to grad_output of `output`: 3 of 3 elements changed
+  12 |         return grad_output.mul_(x.cos())
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^ written to here
+  help       work on a copy: grad_output.clone(), or an operation that is not in place
+```
+
+References
+----------
+- "You should never modify grad_output in-place":
+  https://docs.pytorch.org/docs/stable/notes/extending.html
+- NVIDIA/apex#1430, linkedin/Liger-Kernel#272
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.state._guarded import Written
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare every gradient that backward received with what it was."""
+    from gradlint.rules.state._fit import unrun
+
+    reason = unrun(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    findings = [_finding(subject, item) for item in subject.guarded.cotangents]
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _finding(subject: Subject, item: Written) -> Finding:
+    from gradlint.rules.state._writes import write_place
+
+    names = item.function.__name__ if isinstance(item.function, type) else ""
+    outer = any(item.name == output.name for output in subject.run.outputs)
+    what = f"grad_output of `{item.name}`" if outer else f"{item.name} of {names}"
+    found = item.difference
+    return subject.finding(
+        RULE,
+        f"backward writes to {what}: {found.count} of {found.total} elements changed",
+        output=item.name if outer else None,
+        index=found.index,
+        place=write_place(item.function, "backward", None, "written to here"),
+        evidence=found.evidence(),
+        help="work on a copy: grad_output.clone(), or an operation that is not in place "
+        "(`.contiguous()` may return the same tensor)",
+    )
+
+
+RULE = Rule(
+    code="GL602",
+    name="grad_output_mutated",
+    severity="error",
+    summary="backward writes to the gradient that it receives",
+    module=__name__,
+    probe=probe,
+)

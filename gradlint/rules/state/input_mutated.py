@@ -1,0 +1,199 @@
+"""Input mutated undeclared.
+
+What it finds
+-------------
+An argument that forward or backward writes to without saying so: no `ctx.mark_dirty`, no `mutates`
+in a schema, no in-place operation that autograd records. Values are compared, so that writes of
+kernels and through `.data` are seen too; integer and boolean arguments are compared as well. Nor
+may an output be the memory of an input in disguise (`x.detach()`): an in-place operation on the
+output then changes the input, and autograd does not know.
+
+Running statistics, which operators update by convention, are a note at most. So is a view that
+PyTorch itself refuses to change in place.
+
+Cost: 1 forward and 2 backward calls, shared with GL602, GL603, GL605 and GL610; 1 forward and 1
+backward for the in-place operation, shared with GL603.
+
+Why it matters
+--------------
+Whoever else uses that tensor, a residual branch, the layer before, the next step, computes with
+something else, without an error.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x > 0)
+        return x.clamp_(min=0).clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (positive,) = ctx.saved_tensors
+        return grad_output * positive
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x > 0)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (positive,) = ctx.saved_tensors
+        return grad_output * positive
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:7:16  GL601  forward writes to `x` undeclared: 1 of 3 elements changed
+  7 |         return x.clamp_(min=0).clone()
+    |                ^^^^^^^^^^^^^^^ written to here
+  help       work on a copy (x.clone()), or declare it: ctx.mark_dirty(x), and return x itself
+```
+
+References
+----------
+- `mark_dirty`: https://docs.pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html
+- open-mmlab/mmcv#1511, bitsandbytes-foundation/bitsandbytes#736, linkedin/Liger-Kernel#272
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.state._guarded import Written
+
+#: Words in names of arguments that are there to be written to (a convention of PyTorch's own
+#: functions: ``running_mean``, ``out``).
+WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scratch", "out"})
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare every argument with what it was, and change the outputs in place."""
+    from gradlint.rules.state._fit import unfit
+
+    if subject.run.error is not None and subject.run.error.phase == "forward":
+        return Outcome("skipped", note="forward raised: see GL003")
+    guarded = subject.guarded
+    if guarded.error is not None and guarded.error.phase == "forward":
+        return Outcome("skipped", note="forward raised when called again")
+    saved = {item.name for item in guarded.saved}
+    findings = [
+        _finding(subject, item, severity)
+        for item in guarded.arguments
+        if (severity := _severity(subject, item))
+        and not (item.phase == "backward" and item.name in saved)
+    ]
+    note = unfit(subject)
+    if not note and not findings:
+        findings = _aliases(subject)
+    if guarded.error is not None:
+        note = "backward raised: only what forward writes to was seen"
+    failed = any(finding.severity != "info" for finding in findings)
+    return Outcome("fail" if failed else "pass", findings, note=note)
+
+
+def _severity(subject: Subject, item: Written) -> str:
+    """ "" for a write that is no fault."""
+    handed = item.handed
+    assert handed is not None
+    if item.declared or (handed.buffer and item.phase == "forward"):
+        return ""
+    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
+    if WRITTEN_TO.intersection(words):
+        return "info"
+    # A plain callable may write to what carries no gradient, by contract, as long as it shows.
+    visible = item.bumped and item.phase == "forward" and subject.op.function is None
+    return "info" if handed.position is None and visible else "error"
+
+
+def _finding(subject: Subject, item: Written, severity: str) -> Finding:
+    from gradlint.rules.state._writes import write_place
+
+    found, name = item.difference, item.name
+    undeclared = " undeclared" if item.phase == "forward" else ""
+    return subject.finding(
+        RULE,
+        f"{item.phase} writes to `{name}`{undeclared}: {found.count} of {found.total} elements "
+        "changed",
+        severity=severity,
+        cause_text="" if item.bumped else "past its version counter: PyTorch can't notice",
+        input=name,
+        index=found.index,
+        place=write_place(subject.op.function, item.phase, None, "written to here"),
+        evidence=found.evidence(),
+        help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
+        f"{name} itself"
+        if item.phase == "forward"
+        else f"work on a copy ({name}.clone()): the caller still uses `{name}`",
+    )
+
+
+def _aliases(subject: Subject) -> list[Finding]:
+    """Outputs that are an argument's memory, where changing them does harm."""
+    aliases = subject.guarded.aliases
+    if not aliases:
+        return []
+    output, name = aliases[0]
+    tail = subject.tail
+    share = f"`{output}` shares memory with `{name}`, undeclared"
+    if tail.changed:
+        wrong = f", and the gradient for `{tail.wrong[0].name}` is wrong" if tail.wrong else ""
+        return [
+            subject.finding(
+                RULE,
+                f"{share}: an in-place operation on it changes `{tail.changed[0]}`{wrong}",
+                input=name,
+                output=output,
+                evidence=tail.wrong[0].evidence() if tail.wrong else None,
+                help=f"return a copy (.clone()), or `{name}` itself, which PyTorch makes a view of",
+            )
+        ]
+    if tail.refused:
+        return [
+            subject.finding(
+                RULE,
+                f"`{output}` is a view of `{name}`: an in-place operation on it is refused",
+                severity="info",
+                input=name,
+                output=output,
+                evidence={"original": tail.refused},
+                help="return a copy (.clone()) if users may change the output in place",
+            )
+        ]
+    return []
+
+
+RULE = Rule(
+    code="GL601",
+    name="input_mutated",
+    severity="error",
+    summary="forward or backward writes to an argument undeclared",
+    module=__name__,
+    probe=probe,
+)

@@ -1,0 +1,151 @@
+"""Nondeterministic.
+
+What it finds
+-------------
+Identical calls (same values, same seeds) that give different outputs or gradients, beyond rounding.
+The first call is compared with later ones too: an autotuner that runs a kernel which adds to its
+result, or state that is set up lazily, shows only there. Differences in the last bits, from sums
+in changing order, are a note.
+
+Cost: 2 forward and 2 backward calls beside those that other rules have made anyway.
+
+Why it matters
+--------------
+A result that changes by itself is wrong at least once: a race, memory that nobody wrote, numbers
+drawn from a source that no seed controls.
+
+Bad
+---
+```python
+import itertools
+import torch
+
+CALLS = itertools.count()
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos() * (1 + next(CALLS) % 2)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:14:16  GL606  the gradient for `x` changes between identical calls
+  measured   3 of 6 identical calls differ; 3 of 3 elements
+  help       look for state, races and unseeded random numbers
+```
+
+References
+----------
+- Reproducibility: https://docs.pytorch.org/docs/stable/notes/randomness.html
+- Autotuning runs a mutating kernel: triton-lang/triton#4217, lucidrains/lion-pytorch#36
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.state._repeats import Repeats
+
+_HELP = (
+    "look for state kept between calls, races (atomics, missing synchronisation), memory that is "
+    "not written, and random numbers that no seed controls"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare identical calls."""
+    from gradlint.rules.state._fit import unfit, unsteady
+    from gradlint.rules.state._repeats import repeat
+
+    reason = unfit(subject)
+    if reason and not (subject.baseline is not None and unsteady(subject.baseline)):
+        return Outcome("skipped", note=reason)
+    repeats = repeat(subject)
+    findings = [_finding(subject, repeats, item, True) for item in repeats.outputs]
+    findings += [_finding(subject, repeats, item, False) for item in repeats.gradients]
+    if not findings and repeats.bits:
+        findings = [
+            subject.finding(
+                RULE,
+                f"{repeats.bits} of {repeats.calls} identical calls differ in the last bits",
+                severity="info",
+                help="sums in changing order do that; torch.use_deterministic_algorithms(True) "
+                "avoids PyTorch's own",
+            )
+        ]
+        return Outcome("pass", findings)
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _finding(subject: Subject, repeats: Repeats, found: Difference, output: bool) -> Finding:
+    from gradlint.rules._place import gradient_place
+
+    item = None if output else subject.problem.inputs[found.position]
+    what = f"`{found.name}`" if item is None else f"the gradient for `{item.name}`"
+    when = "after the first call" if repeats.first_only else "between identical calls"
+    evidence = found.evidence()
+    evidence["calls"] = f"{repeats.differing} of {repeats.calls} identical calls differ"
+    return subject.finding(
+        RULE,
+        f"{what} changes {when}",
+        input=None if item is None else item.name,
+        output=found.name if output else None,
+        index=found.index,
+        cause="first-call" if repeats.first_only else None,
+        cause_text="first-call: all later calls agree with each other; autotuning, or state that "
+        "is set up by the first call"
+        if repeats.first_only
+        else "",
+        place=None if item is None else gradient_place(subject, item),
+        evidence=evidence,
+        help=_HELP,
+    )
+
+
+RULE = Rule(
+    code="GL606",
+    name="nondeterministic",
+    severity="warning",
+    summary="identical calls give different results",
+    module=__name__,
+    probe=probe,
+)

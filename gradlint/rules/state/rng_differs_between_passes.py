@@ -1,0 +1,123 @@
+"""RNG differs between passes.
+
+What it finds
+-------------
+A gradient that depends on random numbers drawn in backward: of one forward, two backward passes
+that start from different random states give different gradients. The mask that backward draws is
+not the one that forward used. Where forward draws nothing, so that backward is a random estimate by
+design, the finding is a warning.
+
+Cost: 1 backward call beside the run shared with GL602, and only where backward draws.
+
+Why it matters
+--------------
+Under a fixed seed everything repeats, and the loss still falls: the gradient is that of another
+dropout mask.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * (torch.rand_like(x) > 0.5)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * (torch.rand_like(grad_output) > 0.5)
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(-2.0, 2.0, 32),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = torch.rand_like(x) > 0.5
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (mask,) = ctx.saved_tensors
+        return grad_output * mask
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(-2.0, 2.0, 32),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:10:16  GL610  the gradient for `x` is another where backward draws other random numbers
+  help       save the mask, or the seed and the offset, in forward
+```
+
+References
+----------
+- facebookresearch/xformers#755, state-spaces/mamba#1023
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+_HELP = "save the mask, or the seed (and offset) it was drawn from, in forward, and use it again"
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare backward passes of one graph that start from different random states."""
+    from gradlint.rules.state._fit import relative_to, unfit, unrun
+    from gradlint.rules.state._tell import changed_gradient, raised_there
+
+    reason = unrun(subject) or unfit(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    guarded = subject.guarded
+    forward, backward = guarded.draws
+    if not backward:
+        return Outcome("pass", note="backward draws no random numbers")
+    when = "where backward draws other random numbers"
+    if guarded.second_error is not None:
+        return Outcome("skipped", note="a second backward of the same graph raises: see GL605")
+    if guarded.other_error is not None:
+        return Outcome("fail", [raised_there(subject, RULE, guarded.other_error, when, help=_HELP)])
+    if relative_to(subject, guarded.first).differences(guarded.second or []):
+        return Outcome("skipped", note="a second backward of the same graph differs: see GL605")
+    findings = [
+        changed_gradient(
+            subject,
+            RULE,
+            difference,
+            when,
+            severity=None if forward else "warning",
+            cause_text="" if forward else "forward draws none: backward is a random estimate",
+            help=_HELP if forward else "say so, and let the caller pass a generator",
+        )
+        for difference in relative_to(subject, guarded.first).differences(guarded.other or [])
+    ]
+    return Outcome("fail" if findings else "pass", findings)
+
+
+RULE = Rule(
+    code="GL610",
+    name="rng_differs_between_passes",
+    severity="error",
+    summary="backward draws other random numbers than forward",
+    module=__name__,
+    probe=probe,
+)

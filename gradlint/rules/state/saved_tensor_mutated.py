@@ -1,0 +1,145 @@
+"""Saved tensor mutated.
+
+What it finds
+-------------
+What forward kept for backward does not stay what it was. Either backward itself writes to a saved
+tensor (or to one that `ctx` holds), or an in-place operation on the output, `out.mul_(2)`, changes
+what backward will read, and PyTorch's version check does not notice, because the tensor was kept
+past `save_for_backward`. Values are compared, so that writes of kernels are seen too.
+
+Cost: 1 forward and 1 backward call beside the run shared with GL602.
+
+Why it matters
+--------------
+A second backward through the graph gets another gradient, and where the saved tensor is an input,
+so does everybody else who uses it. After an in-place operation on the output the first gradient is
+wrong already. Nothing is printed.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(x, y)
+        return y * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        y.mul_(1 + x)
+        return grad_output * y
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp() * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (1 + x) * x.exp()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:9  GL603  backward writes to saved_tensors[1]: 3 of 3 elements changed
+  13 |         y.mul_(1 + x)
+     |         ^^^^^^^^^^^^^ written to here
+  help       work on a copy (`.clone()`): what is saved is read again by the next backward
+```
+
+References
+----------
+- Saved tensors and in-place operations:
+  https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks
+- NVIDIA/apex#1587, unslothai/unsloth#5002
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.state._guarded import Written
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare what was saved with what it was, and change the output in place before backward."""
+    from gradlint.rules.state._fit import unfit, unrun
+
+    reason = unrun(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    findings = [_finding(subject, item) for item in subject.guarded.saved]
+    note = unfit(subject)
+    if not note and not subject.guarded.saved:
+        tail = subject.tail
+        if tail.wrong and not tail.changed:
+            findings.append(_unnoticed(subject, tail.wrong[0]))
+    return Outcome("fail" if findings else "pass", findings, note=note)
+
+
+def _finding(subject: Subject, item: Written) -> Finding:
+    from gradlint.rules.state._writes import write_place
+
+    found = item.difference
+    what = f"the saved {item.kin} `{item.name}`" if item.kin != "intermediate" else item.name
+    return subject.finding(
+        RULE,
+        f"backward writes to {what}: {found.count} of {found.total} elements changed",
+        input=item.name if item.kin == "input" else None,
+        index=found.index,
+        place=write_place(item.function, "backward", None, "written to here"),
+        evidence=found.evidence(),
+        help="work on a copy (`.clone()`): what is saved is read again by the next backward"
+        + (", and the caller still uses it" if item.kin != "intermediate" else ""),
+    )
+
+
+def _unnoticed(subject: Subject, difference: Difference) -> Finding:
+    from gradlint.rules.state._tell import changed_gradient
+
+    return changed_gradient(
+        subject,
+        RULE,
+        difference,
+        "after an in-place operation on the output, and nothing is raised",
+        cause_text="backward reads the output's memory, past the version check",
+        help="keep the output by ctx.save_for_backward(output), whose version check then raises, "
+        "or return a copy of what backward needs",
+    )
+
+
+RULE = Rule(
+    code="GL603",
+    name="saved_tensor_mutated",
+    severity="error",
+    summary="what was saved for backward is written to",
+    module=__name__,
+    probe=probe,
+)

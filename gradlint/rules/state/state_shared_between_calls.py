@@ -1,0 +1,132 @@
+"""State shared between calls.
+
+What it finds
+-------------
+Calls that disturb each other. Forward is called at the sample and then with other values, before
+the first call's backward: the first call's output must stay what it was, and its gradient must be
+its own. Then the second call's backward runs, and the first gradient must stay. State on a class,
+a module or in a global instead of `ctx`, and buffers that are handed out twice, fail here.
+
+Cost: 2 forward and 2 backward calls.
+
+Why it matters
+--------------
+An operator used twice in a network is called in just that order. Each alone is right, so that no
+gradient check sees it.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        Op.x = x.detach().clone()
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * Op.x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:11:16  GL608  the gradient for `x` is another after a later call of the op
+  help       keep what backward needs on ctx, or by ctx.save_for_backward
+```
+
+References
+----------
+- Extending torch.autograd: https://docs.pytorch.org/docs/stable/notes/extending.html
+- BobMcDear/attorch, asappresearch/sru#171
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+_HELP = (
+    "keep what backward needs by ctx.save_for_backward (plain values on `ctx`), not on a class, a "
+    "module or in a global, and return memory of each call's own"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Call the op with other values between a forward and its backward."""
+    from gradlint.rules.state._fit import unfit
+    from gradlint.rules.state._interleave import interleave
+    from gradlint.rules.state._tell import changed_gradient, raised_there
+
+    reason = unfit(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    seen = interleave(subject)
+    when = "after a later call of the op"
+    if seen is None:
+        return Outcome("skipped", note="the op takes no other values than the sample's")
+    if seen.raised is not None:
+        return Outcome("fail", [raised_there(subject, RULE, seen.raised, when, help=_HELP)])
+    findings = [
+        subject.finding(
+            RULE,
+            f"`{item.name}` is overwritten by a later call of the op: {item.count} of {item.total} "
+            "elements",
+            output=item.name,
+            index=item.index,
+            evidence=item.evidence(),
+            help=_HELP,
+        )
+        for item in seen.outputs
+    ]
+    if not findings:
+        findings = [
+            changed_gradient(subject, RULE, item, when, help=_HELP) for item in seen.gradients
+        ]
+    if not findings:
+        findings = [
+            changed_gradient(subject, RULE, item, "after the backward of another call", help=_HELP)
+            for item in seen.overwritten
+        ]
+    return Outcome("fail" if findings else "pass", findings)
+
+
+RULE = Rule(
+    code="GL608",
+    name="state_shared_between_calls",
+    severity="error",
+    summary="a later call changes the result or the gradient of an earlier one",
+    module=__name__,
+    probe=probe,
+)

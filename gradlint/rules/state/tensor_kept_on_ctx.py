@@ -1,0 +1,178 @@
+"""Tensor kept alive on ctx.
+
+What it finds
+-------------
+Tensors in attributes of `ctx`. An output there closes a circle: the output holds its node, and the
+node holds the output, so that the graph outlives everything that the user deletes, until the
+garbage collector happens by, or for ever. This is measured, with the collector switched off. An
+input there is held after backward for as long as the output lives; changing it in place goes
+unnoticed; saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a
+mask is a note.
+
+Cost: 1 forward and 1 backward call, shared with GL606.
+
+Why it matters
+--------------
+Memory grows from step to step, and nothing points to the operator.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        return ctx.y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.y
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:6:9  GL604  `ctx.y` holds `output`: the graph outlives its last user
+  6 |         ctx.y = x.exp()
+    |         ^^^^^^^^^^^^^^^ kept here
+  help       ctx.save_for_backward(y), which frees it after backward and breaks the circle
+```
+
+References
+----------
+- `save_for_backward`:
+  https://docs.pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html
+- dmlc/dgl#1060, asappresearch/sru#171
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.state._lifetime import Held
+
+#: Elements up to which a tensor that is no input or output is a constant, not worth a note.
+CONSTANT = 1
+
+
+def probe(subject: Subject) -> Outcome:
+    """Look at what nodes hold after backward, and at which nodes outlive their outputs."""
+    from gradlint.rules.state._fit import unrun
+
+    reason = unrun(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    lifetime = subject.lifetime
+    if lifetime is None:
+        return Outcome("skipped", note="an identical second call raised")
+    findings = []
+    held = [item for item in lifetime.held if item.kin == "output"]
+    if lifetime.survived and held:
+        findings.append(_circle(subject, held))
+    elif lifetime.survived:
+        findings.append(_survived(subject, lifetime.survived[0]))
+    elif held:
+        findings.append(_kept(subject, held, "warning"))
+    inputs = [item for item in lifetime.held if item.kin == "input"]
+    if inputs:
+        findings.append(_kept(subject, inputs, "warning"))
+    others = [
+        item
+        for item in lifetime.held
+        if item.kin in ("intermediate", "argument") and item.numel > CONSTANT
+    ]
+    if others:
+        findings.append(_kept(subject, others, "info"))
+    if not lifetime.seen and not findings:
+        return Outcome("skipped", note="no Python Function is involved: its `ctx` can't be seen")
+    failed = any(finding.severity != "info" for finding in findings)
+    return Outcome("fail" if failed else "pass", findings)
+
+
+def _circle(subject: Subject, held: list[Held]) -> Finding:
+    from gradlint.rules.state._writes import attribute_place
+
+    item = held[0]
+    return subject.finding(
+        RULE,
+        f"`{item.attribute}` holds `{item.name}`: the graph outlives its last user",
+        output=item.name,
+        cause="reference-cycle",
+        cause_text="reference-cycle: the output holds its node, and the node holds the output",
+        place=attribute_place(item.function, item.attribute, "kept here"),
+        evidence={"bytes": sum(other.size for other in held)},
+        help="ctx.save_for_backward(…) for it: freed after backward, and no circle",
+    )
+
+
+def _survived(subject: Subject, node: str) -> Finding:
+    return subject.finding(
+        RULE,
+        f"the graph ({node}) outlives its outputs: something of the op's still holds it",
+        severity=None if subject.op.function is not None else "info",
+        help="do not keep outputs, or what is connected to them, on classes, modules or in "
+        "globals; detach what must be kept",
+    )
+
+
+def _kept(subject: Subject, held: list[Held], severity: str) -> Finding:
+    from gradlint.rules.state._writes import attribute_place
+
+    item = held[0]
+    names = ", ".join(f"`{other.attribute}`" for other in held)
+    what = f"{item.kin} `{item.name}`" if item.name else f"tensor of {item.shape}"
+    verb = "holds" if len(held) == 1 else "hold tensors such as"
+    return subject.finding(
+        RULE,
+        f"{names} {verb} the {what} after backward",
+        severity=severity,
+        input=item.name if item.kin == "input" else None,
+        cause_text="not freed after backward, not checked for in-place changes, not seen by "
+        "saved-tensor hooks",
+        place=attribute_place(item.function, item.attribute, "kept here"),
+        evidence={"bytes": sum(other.size for other in held)},
+        help="ctx.save_for_backward(…) takes any tensor; keep only plain values on `ctx`",
+    )
+
+
+RULE = Rule(
+    code="GL604",
+    name="tensor_kept_on_ctx",
+    severity="warning",
+    summary="a tensor is kept alive by an attribute of ctx",
+    module=__name__,
+    probe=probe,
+)

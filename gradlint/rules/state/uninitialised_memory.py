@@ -1,0 +1,139 @@
+"""Uninitialised memory.
+
+What it finds
+-------------
+Results that hold memory which was allocated and never written. With
+`torch.use_deterministic_algorithms(True)` PyTorch fills what `torch.empty`, `empty_like` and
+`new_empty` return with NaN (integers with their maximum); forward and gradients must be what they
+are without. Memory that an extension allocates by itself (malloc, cudaMalloc) is not filled.
+
+Cost: 1 forward and 1 backward call.
+
+Why it matters
+--------------
+Fresh memory is often zero, so that tests pass; NaN come after hours, when it is used again.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = torch.empty_like(x)
+        grad[:-1] = (grad_output * x.cos())[:-1]
+        return grad
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5, 1.5707963]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = torch.empty_like(x)
+        grad[:] = grad_output * x.cos()
+        return grad
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5, 1.5707963]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:14:16  GL607  the gradient for `x` holds memory that nobody wrote: 1 of 4 elements
+  help       allocate with torch.zeros_like, or write every element
+```
+
+References
+----------
+- `fill_uninitialized_memory`: https://docs.pytorch.org/docs/stable/deterministic.html
+- pytorch/FBGEMM#5754, fla-org/flash-linear-attention#892
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+
+_HELP = (
+    "write every element of what `empty` returns, at every size, or allocate with `zeros` or "
+    "`zeros_like`"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare forward and gradients with those that poisoned memory gives."""
+    from gradlint.rules.state._fit import unfit, unsteady
+    from gradlint.rules.state._poison import poisoned
+
+    reason = unfit(subject)
+    # What nobody wrote changes from call to call.
+    chance = subject.baseline is not None and unsteady(subject.baseline)
+    if reason and not chance:
+        return Outcome("skipped", note=reason)
+    raised, outputs, gradients = poisoned(subject)
+    if raised is not None:
+        from gradlint.rules.state._tell import raised_there
+
+        when = "where uninitialised memory holds NaN"
+        return Outcome("fail", [raised_there(subject, RULE, raised, when, help=_HELP)])
+    findings = [_finding(subject, item, True) for item in outputs]
+    findings += [_finding(subject, item, False) for item in gradients]
+    if not findings and chance:
+        return Outcome("skipped", note=reason)
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _finding(subject: Subject, found: Difference, output: bool) -> Finding:
+    from gradlint.rules._place import gradient_place
+
+    item = None if output else subject.problem.inputs[found.position]
+    what = f"`{found.name}`" if item is None else f"the gradient for `{item.name}`"
+    return subject.finding(
+        RULE,
+        f"{what} holds memory that nobody wrote: {found.count} of {found.total} elements",
+        input=None if item is None else item.name,
+        output=found.name if output else None,
+        index=found.index,
+        place=None if item is None else gradient_place(subject, item),
+        evidence=found.evidence(),
+        help=_HELP,
+    )
+
+
+RULE = Rule(
+    code="GL607",
+    name="uninitialised_memory",
+    severity="error",
+    summary="results hold memory that was allocated and never written",
+    module=__name__,
+    probe=probe,
+)
