@@ -21,6 +21,7 @@ FAMILIES = {
     "GL3": "finite",
     "GL4": "value",
     "GL5": "order",
+    "GL6": "state",
     "GL7": "layout",
     "GL8": "precision",
 }
@@ -74,7 +75,7 @@ def test_importing_the_table_does_not_import_torch() -> None:
         (("GL2",), ("GL203",), {"GL201", "GL202", "GL204"}),
         (("GL203",), ("GL2",), {"GL203"}),
         (("GL101",), ("GL101",), set()),
-        (("ALL",), ("GL0", "GL1", "GL2", "GL3", "GL4", "GL501", "GL7", "GL8"), {"GL502", "GL503"}),
+        (("ALL",), ("GL0", "GL1", "GL2", "GL3", "GL4", "GL501", "GL6", "GL7", "GL8"), {"GL502", "GL503"}),
         (None, ("ALL",), set()),
         (("nonsense", "GL9"), (), set()),
     ],
