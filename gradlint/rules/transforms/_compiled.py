@@ -1,0 +1,88 @@
+"""An op called through ``torch.compile``: traced by Dynamo and AOTAutograd, run op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from gradlint.trace._problem import Problem
+
+
+class Graphs:
+    """How many graphs were compiled."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+@contextmanager
+def compiled(problem: Problem) -> Iterator[tuple[Problem, Graphs]]:
+    """The op behind ``torch.compile``, with graph breaks allowed, and what it compiled.
+
+    The partitioner is the plain one: that of the backend "aot_eager" imports Inductor, which takes
+    a second and decides what is saved, not what is computed. Calls are counted as ``problem``'s.
+    """
+    import torch._dynamo
+    from torch._dynamo.backends.debugging import aot_eager_default_partitioner
+
+    graphs = Graphs()
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.count += 1
+        return aot_eager_default_partitioner(graph, inputs)
+
+    def transform(invoke: Callable[..., Any]) -> Callable[..., Any]:
+        found: Callable[..., Any] = torch.compile(invoke, backend=backend, dynamic=False)
+        return found
+
+    other = problem.through(transform)
+    torch._dynamo.reset()
+    try:
+        yield other, graphs
+    finally:
+        torch._dynamo.reset()
+        problem.forward_calls += other.forward_calls
+        problem.backward_calls += other.backward_calls
+
+
+def compiled_backward() -> Any:
+    """Backward calls of the body go through compiled autograd, where this PyTorch has it."""
+    from torch._dynamo import compiled_autograd
+
+    enable = getattr(compiled_autograd, "_enable", None) or getattr(
+        compiled_autograd, "enable", None
+    )
+    if enable is None:
+        return nullcontext()
+    return enable(torch.compile(backend="eager", dynamic=False))
+
+
+def unavailable() -> str:
+    """Why ``torch.compile`` can't run here; else ""."""
+    import torch._dynamo
+
+    if not torch._dynamo.is_dynamo_supported():
+        return "torch.compile does not work with this Python or on this platform"
+    return ""
+
+
+class _Counting(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def operations(problem: Problem) -> int:
+    """Operators of PyTorch that one forward calls."""
+    with _Counting() as mode:
+        problem.forward()
+    return mode.count

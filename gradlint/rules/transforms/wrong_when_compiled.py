@@ -1,0 +1,297 @@
+"""Wrong under torch.compile.
+
+What it finds
+-------------
+An op that gives other values once it is compiled: outputs and gradients through `torch.compile`
+(Dynamo and AOTAutograd, run operator by operator, graph breaks allowed), on inputs that are not
+contiguous, at the sample and, with what was compiled there, at values nearby; and gradients through
+compiled autograd. A registered operator also goes through `torch.library.opcheck`: schema, autograd
+registration, fake kernel. A clear refusal is no fault. Ops of hundreds of operators take long to
+trace: they are looked at only where this rule is selected by its code.
+
+Cost: 4 forward and 3 backward calls; opcheck beside them calls a registered operator 8 times.
+
+Why it matters
+--------------
+The compiler believes what an op declares: its schema, its fake kernel, that it is a function of its
+inputs. A mutation that nobody declared is dropped without a word.
+
+Bad
+---
+```python
+import torch
+
+@torch.library.custom_op("gl903::double_", mutates_args=())
+def double_(x: torch.Tensor) -> None:
+    x.mul_(2)
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sin()
+        double_(y)
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+@torch.library.custom_op("gl903::double_", mutates_args={"x"})
+def double_(x: torch.Tensor) -> None:
+    x.mul_(2)
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sin()
+        double_(y)
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:7:1  GL903  `output` is another under torch.compile
+   7 | class Op(torch.autograd.Function):
+  cause      compiled: called without torch.compile it gives other values
+             index      returned     expected       error
+             [1]       -0.997495    -1.994990     1.0e+00
+  help       declare in mutates_args what an operator writes to
+```
+
+References
+----------
+- Custom operators and opcheck: https://docs.pytorch.org/docs/stable/library.html
+- A dropped mutation: KellerJordan/modded-nanogpt#83; a wrong fake kernel: NVIDIA/cuEquivariance#223
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    import torch
+
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.transforms._point import Point
+    from gradlint.trace._problem import Output, Problem
+
+    Pulled = tuple[list[Output], list[torch.Tensor | None]]
+
+#: Operators of PyTorch in one forward beyond which an op is not compiled unasked (heuristic:
+#: tracing takes about 3 ms each, forward and backward).
+MOST_OPERATIONS = 100
+
+_HELP = (
+    "declare in mutates_args what a registered operator writes to, let its fake kernel return the "
+    "shapes, dtypes and strides of the real one, and let forward and backward depend on nothing "
+    "but their arguments"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare compiled calls with plain ones."""
+    from gradlint.rules.transforms._called import unfit
+    from gradlint.rules.transforms._compiled import operations, unavailable
+    from gradlint.rules.transforms._point import quiet
+
+    with quiet():
+        reason = unfit(subject) or unavailable()
+        baseline = subject.baseline
+        if not reason and baseline is not None and not baseline.repeatable:
+            reason = "identical calls differ already: see GL606"
+        if not reason and not _asked_for(subject):
+            count = operations(subject.problem)
+            if count > MOST_OPERATIONS:
+                reason = f"forward calls {count} operators: long to trace; --select GL903 does"
+        if reason:
+            return Outcome("skipped", note=reason)
+        findings = _checked(subject) if subject.op.kind == "library" else []
+        if any(finding.severity == "error" for finding in findings):
+            return Outcome("fail", findings)
+        outcome = _compared(subject)
+    outcome.findings[:0] = findings
+    return outcome
+
+
+def _asked_for(subject: Subject) -> bool:
+    return RULE.code in (subject.settings.select or ())
+
+
+def _compared(subject: Subject) -> Outcome:
+    from gradlint.rules.transforms._compiled import compiled
+    from gradlint.rules.transforms._point import here, nearby
+    from gradlint.trace._problem import OpRaised
+
+    other = nearby(subject)
+    try:
+        with compiled(subject.problem) as (problem, graphs):
+            findings = _differences(subject, problem, here(subject), "torch.compile")
+            if not findings and other is not None:
+                where = "torch.compile at values that it was not compiled with"
+                findings = _differences(subject, problem, other, where)
+        if not findings:
+            findings = _through_compiled_autograd(subject)
+    except OpRaised as raised:
+        return _raised(subject, raised.error)
+    except Exception as error:
+        return _raised(subject, error)
+    if findings and _draws(subject):
+        return Outcome("skipped", note="forward draws random numbers, which the compiler may order")
+    if findings:
+        return Outcome("fail", findings)
+    if not graphs.count:
+        return Outcome("skipped", note="torch.compile runs this op as it is: nothing is compiled")
+    return Outcome("pass")
+
+
+def _differences(subject: Subject, problem: Problem, point: Point, where: str) -> list[Finding]:
+    """What is another through ``problem`` than at ``point``, on inputs laid out unusually; not
+    what that layout alone makes of it (GL703)."""
+    from gradlint.trace._altered import pull_altered
+
+    vs = subject.run.cotangents
+    got = pull_altered(problem, vs, values=point.values, inputs=_relaid)
+    if not _unlike(subject, got, point):
+        return []
+    plain, gradients = pull_altered(subject.problem, vs, values=point.values, inputs=_relaid)
+    same = {item.name: item.value.detach() for item in plain}
+    found = _unlike(subject, got, replace(point, outputs=same, gradients=gradients))
+    return [_finding(subject, *item, where) for item in found]
+
+
+def _relaid(position: int, value: torch.Tensor) -> torch.Tensor | None:
+    from gradlint.trace._layouts import relaid
+
+    found = relaid(value, "transposed")
+    return relaid(value, "strided") if found is None else found
+
+
+def _unlike(subject: Subject, got: Pulled, point: Point) -> list[tuple[Difference, bool]]:
+    """Outputs (True) that differ from ``point``, or else gradients (False) that do."""
+    from gradlint.rules.transforms._point import gradient_difference, output_difference
+
+    outputs, gradients = got
+    wrong = [
+        output_difference(subject, item.name, item.value.detach(), point.outputs[item.name])
+        for item in outputs
+        if item.name in point.outputs
+    ]
+    if any(wrong):
+        return [(d, True) for d in wrong if d is not None]
+    pairs = zip(gradients, point.gradients, strict=True)
+    worse = [gradient_difference(subject, k, new, old) for k, (new, old) in enumerate(pairs)]
+    return [(d, False) for d in worse if d is not None]
+
+
+def _through_compiled_autograd(subject: Subject) -> list[Finding]:
+    from gradlint.rules.transforms._compiled import compiled_backward
+    from gradlint.rules.transforms._point import here
+
+    problem, vs = subject.problem, subject.run.cotangents
+    leaves, outputs = problem.linearize()
+    chosen = [item for item in outputs if item.name in vs and item.differentiable]
+    with compiled_backward():
+        gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
+    found = _unlike(subject, ([], gradients), here(subject))
+    return [_finding(subject, *item, "compiled autograd") for item in found]
+
+
+def _draws(subject: Subject) -> bool:
+    from gradlint.trace._problem import draws_random_numbers
+
+    return draws_random_numbers(subject.problem)
+
+
+def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -> Finding:
+    what = f"`{found.name}`" if is_output else f"gradient for `{found.name}`"
+    return subject.finding(
+        RULE,
+        f"{what} is another under {where}",
+        cause="compiled",
+        cause_text="compiled: the same call without the compiler gives other values",
+        input=None if is_output else found.name,
+        output=found.name if is_output else None,
+        index=found.index,
+        evidence=found.evidence(),
+        help=_HELP,
+    )
+
+
+def _checked(subject: Subject) -> list[Finding]:
+    """What opcheck says of a registered operator."""
+    from gradlint.rules.transforms._opcheck import opcheck
+    from gradlint.rules.transforms._refusals import first_line
+
+    failed = opcheck(subject)
+    if failed is None:
+        return []
+    return [
+        subject.finding(
+            RULE,
+            "no fake kernel is registered: torch.compile can't trace this operator"
+            if failed.absent
+            else f"opcheck: {failed.meaning}",
+            severity="info" if failed.absent else None,
+            cause=failed.test.removeprefix("test_"),
+            cause_text=first_line(failed.error),
+            evidence={"test": failed.test, "also_failing": failed.others},
+            help=_HELP,
+        )
+    ]
+
+
+def _raised(subject: Subject, error: BaseException) -> Outcome:
+    """A compiler that gives up is no fault of the op's; compiled code that raises is."""
+    from gradlint.rules._raised import raised_evidence, raised_place
+    from gradlint.rules.transforms._refusals import first_line, refuses
+
+    line = first_line(error)
+    honest = type(error).__module__.startswith("torch._dynamo") or refuses(error)
+    finding = subject.finding(
+        RULE,
+        f"torch.compile gives up: {line}" if honest else f"raises under torch.compile: {line}",
+        severity="info" if honest else None,
+        cause="refused" if honest else "raises",
+        place=raised_place(error),
+        evidence=raised_evidence(error),
+        help=_HELP,
+    )
+    return Outcome("pass" if honest else "fail", [finding])
+
+
+RULE = Rule(
+    code="GL903",
+    name="wrong_when_compiled",
+    severity="error",
+    summary="torch.compile gives other values, or opcheck fails",
+    module=__name__,
+    probe=probe,
+)
