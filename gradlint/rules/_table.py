@@ -14,10 +14,13 @@ from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
 from gradlint.rules.finite.nan_in_backward import RULE as GL302
 from gradlint.rules.finite.nan_in_forward import RULE as GL301
 from gradlint.rules.finite.overflow_in_intermediate import RULE as GL303
+from gradlint.rules.layout.empty_tensors import RULE as GL705
 from gradlint.rules.layout.expanded_grad_output import RULE as GL702
 from gradlint.rules.layout.non_contiguous_grad_output import RULE as GL701
 from gradlint.rules.layout.non_contiguous_input import RULE as GL703
+from gradlint.rules.layout.odd_sizes import RULE as GL706
 from gradlint.rules.layout.storage_offset import RULE as GL704
+from gradlint.rules.layout.zero_dimensional_tensors import RULE as GL707
 from gradlint.rules.loading.backward_raised import RULE as GL004
 from gradlint.rules.loading.forward_raised import RULE as GL003
 from gradlint.rules.loading.no_usable_inputs import RULE as GL002
@@ -50,6 +53,7 @@ from gradlint.rules.transforms.wrong_when_compiled import RULE as GL903
 from gradlint.rules.value.differs_from_reference import RULE as GL404
 from gradlint.rules.value.undefined_or_zero_grad_output import RULE as GL405
 from gradlint.rules.value.wrong_gradient import RULE as GL401
+from gradlint.rules.value.wrong_gradient_at_special_points import RULE as GL402
 from gradlint.rules.value.wrong_jvp import RULE as GL403
 
 if TYPE_CHECKING:
@@ -78,6 +82,7 @@ TABLE: tuple[Rule, ...] = (
     GL302,
     GL303,
     GL401,
+    GL402,
     GL403,
     GL404,
     GL405,
@@ -98,6 +103,9 @@ TABLE: tuple[Rule, ...] = (
     GL702,
     GL703,
     GL704,
+    GL705,
+    GL706,
+    GL707,
     GL801,
     GL901,
     GL902,

@@ -144,7 +144,7 @@ def _raised(
     refused = phase == "forward" and refuses_layout(error, prefer)
     behind = backward_place(nodes[-1]) if nodes and phase == "backward" else None
     verb = "refuses" if refused else "raises"
-    what = f"{', '.join(names)} {LAYOUT_WORDS[seen.layout]}" if refused else ""
+    what = ", ".join(f"`{name}`" for name in names) + f" {LAYOUT_WORDS[seen.layout]}"
     return subject.finding(
         rule,
         f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",

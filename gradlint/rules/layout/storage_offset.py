@@ -28,7 +28,8 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
-        memory = torch.as_strided(x.contiguous(), x.shape, (1,), 0)
+        x = x.contiguous()
+        memory = torch.as_strided(x, x.shape, x.stride(), 0)
         return grad_output * memory.cos()
 
     @staticmethod
@@ -50,7 +51,8 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
-        memory = torch.as_strided(x.contiguous(), x.shape, (1,), x.storage_offset())
+        x = x.contiguous()
+        memory = torch.as_strided(x, x.shape, x.stride(), x.storage_offset())
         return grad_output * memory.cos()
 
     @staticmethod
@@ -61,8 +63,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:13:16  GL704  gradient for `x` is not finite where `x` is contiguous at …
-  13 |         return grad_output * memory.cos()
+mylib/ops.py:14:16  GL704  gradient for `x` is not finite where `x` is contiguous at …
+  14 |         return grad_output * memory.cos()
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
              index      returned     expected       error
              [0]            nan     +0.412036         inf

@@ -48,7 +48,7 @@ def _positions(items: list[Difference]) -> set[int]:
 
 def _pulled(subject: Subject, baseline: Baseline, *, fill: bool) -> Found:
     try:
-        with _deterministic(fill):
+        with deterministic(fill):
             outputs, gradients = pull_altered(subject.problem, baseline.cotangents)
     except OpRaised as raised:
         return raised, [], []
@@ -61,7 +61,7 @@ def _pulled(subject: Subject, baseline: Baseline, *, fill: bool) -> Found:
 
 
 @contextmanager
-def _deterministic(fill: bool) -> Iterator[None]:
+def deterministic(fill: bool) -> Iterator[None]:
     """Deterministic algorithms in the body, without their warnings; all flags are put back."""
     before = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()

@@ -1,0 +1,276 @@
+"""The op at other arguments than the sample's: is its gradient right there too?
+
+One pair (v, u) that moves all inputs at once judges most calls: one forward with its backward, and
+two evaluations. Only what disagrees there is judged input by input, confirmed and told from kinks
+as the sample itself is. Where forward refuses the arguments there is nothing to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlint.numerics._decide import Decision, decide
+from gradlint.numerics._directions import KINDS, cotangent
+from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
+from gradlint.numerics._map import Map, Projection
+from gradlint.numerics._products import all_finite, dense
+from gradlint.rules._allowance import decide_within
+from gradlint.rules._maps import first_order, float64_twin
+from gradlint.rules._plan import LONE
+from gradlint.rules._subject import Subject
+from gradlint.trace._problem import OpRaised, Output, Problem
+
+if TYPE_CHECKING:
+    from gradlint.inputs import Sample
+    from gradlint.targets import Op
+
+#: What came of it. REFUSED: forward raised, or returned nothing finite; RAISED: backward raised;
+#: NOT_FINITE: a gradient is not finite although the outputs are; EMPTY: there is nothing to move.
+RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNTOLD = (
+    "right",
+    "wrong",
+    "refused",
+    "raised",
+    "not finite",
+    "empty",
+    "untold",
+)
+
+
+@dataclass
+class Look:
+    """What was seen at other arguments.
+
+    Args:
+        verdict: one of the words above.
+        subject: the op there.
+        error: what it raised.
+        decision: with WRONG, what was decided input by input.
+        positions: inputs whose gradient is wrong, or not finite.
+        outputs: what forward returned.
+        gradients: what backward returned for one random cotangent.
+    """
+
+    verdict: str
+    subject: Subject
+    error: OpRaised | None = None
+    decision: Decision | None = None
+    positions: list[int] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
+    gradients: list[torch.Tensor | None] = field(default_factory=list)
+
+
+def look(subject: Subject, sample: Sample, op: Op | None = None) -> Look:
+    """Judge the op of ``subject`` at ``sample``.
+
+    Args:
+        subject: the op at its own sample; the calls count there.
+        sample: other arguments, the same tensors in the same places.
+        op: another form of the op; default itself.
+    """
+    there = Subject(op or subject.op, sample, subject.settings)
+    there.planned = subject.planned
+    try:
+        return _looked(subject, there)
+    finally:
+        subject.problem.forward_calls += there.problem.forward_calls
+        subject.problem.backward_calls += there.problem.backward_calls
+
+
+def _looked(subject: Subject, there: Subject) -> Look:
+    problem = there.problem
+    judged = judged_inputs(subject)
+    try:
+        leaves, outputs = problem.linearize()
+    except OpRaised as raised:
+        return Look(REFUSED, there, raised)
+    found = Look(EMPTY, there, outputs=outputs)
+    chosen = [item for item in outputs if item.differentiable]
+    if not chosen or any(item.value.is_nested for item in outputs):
+        return found
+    if not _as_finite(subject, chosen):
+        found.verdict = REFUSED
+        return found
+    map = _map(found, leaves, chosen, _projections(subject, problem))
+    moved = [position for position in judged if problem.inputs[position].value.numel()]
+    try:
+        if not moved or not any(y.numel() for y in map.outputs):
+            map.pull(_cotangents(map.outputs, there.seed))
+            return found
+        glance = _decided(subject, there, _merged(map, moved), LONE)
+    except OpRaised as raised:
+        found.verdict, found.error = RAISED, raised
+        return found
+    broken = [k for k in moved if not _finite(found.gradients[k])]
+    if broken:
+        found.verdict, found.positions = NOT_FINITE, broken
+        return found
+    if all(verdict in (AGREES, ROUNDED) for verdict in glance.verdicts):
+        found.verdict = RIGHT
+        return found
+    return _in_full(subject, there, found, moved)
+
+
+def _cotangents(outputs: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [cotangent(output, generator) for output in outputs]
+
+
+def _as_finite(subject: Subject, outputs: Sequence[Output]) -> bool:
+    """Whether outputs are finite, or neither those at the sample are (masks)."""
+    if all(all_finite(item.value) for item in outputs):
+        return True
+    masked = any(not all_finite(item.value) for item in subject.run.outputs if item.differentiable)
+    return masked and not any(bool(item.value.isnan().any()) for item in outputs)
+
+
+def _in_full(subject: Subject, there: Subject, found: Look, moved: Sequence[int]) -> Look:
+    """Judge input by input, with all kinds of direction."""
+    function = replace(first_order(there.problem), project=_projections(subject, there.problem))
+    decision = _decided(subject, there, function, KINDS, moved)
+    pairs = list(zip(decision.judgement.inputs, decision.verdicts, strict=True))
+    found.decision = decision
+    found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
+    if found.positions:
+        known = _wrong_at_the_sample(subject)
+        found.positions = [k for k in found.positions if k not in known]
+        found.verdict = WRONG if found.positions else RIGHT
+    else:
+        found.verdict = UNTOLD if UNSURE in decision.verdicts else RIGHT
+    return found
+
+
+def judged_inputs(subject: Subject) -> list[int]:
+    """The inputs that are judged at the sample, without those that are known to be wrong there."""
+    wrong = _wrong_at_the_sample(subject) if "first_order" in vars(subject) else set()
+    return [position for position in subject.judged if position not in wrong]
+
+
+def _wrong_at_the_sample(subject: Subject) -> set[int]:
+    from gradlint.rules.value._agreement import wrong_already
+
+    return wrong_already(subject)
+
+
+def _finite(gradient: torch.Tensor | None) -> bool:
+    return gradient is None or all_finite(dense(gradient))
+
+
+def _decided(
+    subject: Subject,
+    there: Subject,
+    function: Map,
+    kinds: Sequence[str],
+    inputs: Sequence[int] | None = None,
+) -> Decision:
+    spent = subject.problem.forward_calls + subject.problem.backward_calls
+    return decide_within(
+        subject.plan,
+        there.problem,
+        function,
+        spent,
+        lambda map: decide(map, seed=there.seed, kinds=kinds, inputs=inputs),
+    )
+
+
+def _projections(subject: Subject, problem: Problem) -> list[Projection | None]:
+    """How directions are kept inside their domains: as at the sample, where shapes allow it."""
+    known = list(subject.first_order_map.project or [])
+    found: list[Projection | None] = []
+    for item, project in zip(problem.inputs, known, strict=False):
+        shape = item.value.shape
+        fits = len(shape) >= 2 and shape[-1] == shape[-2]
+        found.append(project if fits else None)
+    return found + [None] * (len(problem.inputs) - len(found))
+
+
+def _map(
+    look: Look,
+    leaves: list[torch.Tensor],
+    outputs: list[Output],
+    project: list[Projection | None],
+) -> Map:
+    """x ↦ f(x) over ``outputs``. The first VJP at the point itself uses their graph; its gradients
+    go to ``look``."""
+    problem = look.subject.problem
+    names = [item.name for item in outputs]
+    point = problem.values()
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            found = {item.name: item.value for item in problem.forward(values)}
+        except OpRaised:
+            return None
+        return [found[name] for name in names] if all(n in found for n in names) else None
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        if look.gradients or not all(a is b for a, b in zip(values, point, strict=True)):
+            found = problem.pull(dict(zip(names, cotangents, strict=True)), values)
+        else:
+            found = problem.backward(outputs, leaves, cotangents)
+            look.gradients = found
+        return [None if grad is None else dense(grad) for grad in found]
+
+    values = [item.value.detach() for item in outputs]
+    return Map(
+        point, values, evaluate, pull_at, project=project, twin=lambda: float64_twin(problem)
+    )
+
+
+def _merged(function: Map, moved: Sequence[int]) -> Map:
+    """``function`` of one value a dtype: the inputs ``moved`` in a row. Others stay as they are."""
+    groups: dict[torch.dtype, list[int]] = {}
+    for position in moved:
+        groups.setdefault(function.values[position].dtype, []).append(position)
+    members = list(groups.values())
+
+    def in_rows(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [torch.cat([tensors[k].reshape(-1) for k in group]) for group in members]
+
+    def apart(rows: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        found = list(function.values)
+        for row, group in zip(rows, members, strict=True):
+            sizes = [function.values[k].numel() for k in group]
+            for k, part in zip(group, row.split(sizes), strict=True):
+                found[k] = part.reshape(function.values[k].shape)
+        return found
+
+    rows = in_rows(function.values)
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        here = all(a is b for a, b in zip(values, rows, strict=True))
+        at = function.values if here else apart(values)
+        return in_rows(function.gradients_at(at, cotangents))
+
+    def twin() -> Map | None:
+        wide = function.twin() if function.twin is not None else None
+        return None if wide is None else _merged(wide, moved)
+
+    def project(number: int) -> Projection:
+        def inside(row: torch.Tensor) -> torch.Tensor:
+            group = members[number]
+            sizes = [function.values[k].numel() for k in group]
+            parts = []
+            for k, part in zip(group, row.split(sizes), strict=True):
+                shaped = part.reshape(function.values[k].shape)
+                parts.append(function.projected(k, shaped).reshape(-1))
+            return torch.cat(parts)
+
+        return inside
+
+    return Map(
+        rows,
+        function.outputs,
+        lambda values: function.evaluate(apart(values)),
+        pull_at,
+        project=[project(number) for number in range(len(members))],
+        twin=twin if function.twin is not None else None,
+    )

@@ -1,0 +1,166 @@
+"""Backward fails on empty tensors.
+
+What it finds
+-------------
+A backward that fails where a dimension has size 0 and forward takes that. It may not raise; where
+nothing depends on an input, its gradient must be zeros, neither NaN nor memory that was never
+written (it is filled with NaN here); where outputs still depend on it, its gradient is measured as
+ever. A forward that refuses empty tensors is left alone.
+
+Cost: 1 forward call and 1 backward call for each of up to 3 dimensions; 2 further forward calls
+where outputs have elements.
+
+Why it matters
+--------------
+A mask that selects nothing, an expert that no token goes to, an image without boxes: empty tensors
+come with the data, hours into training. A mean over nothing makes all weights NaN, and a kernel
+that is not launched leaves its gradient uninitialised.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        products = grad_output * x
+        return grad_output * scale, products.mean(0) * products.shape[0]
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(4, 3, generator=generator), torch.randn(3, generator=generator)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        products = grad_output * x
+        return grad_output * scale, products.sum(0)
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(4, 3, generator=generator), torch.randn(3, generator=generator)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:37  GL705  gradient for `scale` is not zero where `x` has shape [0, 3]
+  13 |         return grad_output * scale, products.mean(0) * products.shape[0]
+     |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `scale`
+             index      returned     expected       error
+             [0]            nan     +0.000000         inf
+  help       return zeros where there is nothing to sum, and make gradients with zeros_like
+```
+
+References
+----------
+- Empty inputs: rusty1s/pytorch_scatter#39, pytorch/FBGEMM#1993
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.layout._sizes import Tried
+
+HELP = (
+    "return zeros where there is nothing to sum, make gradients with torch.zeros_like, and return"
+    " early where a tensor is empty"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Run backward with each dimension at size 0 that forward accepts."""
+    from gradlint.rules.layout._sizes import Sizes, no_sizes
+    from gradlint.rules.layout._told import told
+    from gradlint.rules.state._poison import deterministic
+
+    reason = no_sizes(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    sizes = Sizes(subject)
+    with deterministic(fill=True):
+        tried = sizes.alone(0)
+    findings: list[Finding] = []
+    for item in tried:
+        if findings:
+            break
+        if item.faulty:
+            findings += told(subject, RULE, item.look, item.words, cause="empty", help=HELP)
+        else:
+            findings += _not_zero(subject, item)
+    if any(finding.severity != "info" for finding in findings):
+        return Outcome("fail", findings)
+    if not tried:
+        note = "forward refuses empty tensors" if sizes.refused else "nothing to resize"
+        return Outcome("skipped", findings, note=note)
+    return Outcome("pass", findings)
+
+
+def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
+    """Findings where all outputs are empty, so that nothing depends on anything."""
+    import torch
+
+    from gradlint.rules._place import gradient_place
+    from gradlint.rules._same import compared
+
+    if any(output.value.numel() for output in item.look.outputs):
+        return []
+    findings = []
+    for position, gradient in enumerate(item.look.gradients):
+        given = subject.problem.inputs[position]
+        if gradient is None or position not in subject.judged:
+            continue
+        zero = torch.zeros_like(gradient)
+        found = compared(position, given.name, gradient.detach(), zero, None)
+        if found is not None:
+            findings.append(
+                subject.finding(
+                    RULE,
+                    f"gradient for `{given.name}` is not zero where {item.words}",
+                    cause="empty",
+                    cause_text="all outputs are empty: nothing depends on it",
+                    input=given.name,
+                    index=found.index,
+                    place=gradient_place(subject, given),
+                    evidence=found.evidence(),
+                    help=HELP,
+                )
+            )
+    return findings
+
+
+RULE = Rule(
+    code="GL705",
+    name="empty_tensors",
+    severity="error",
+    summary="backward fails, or returns garbage, where a tensor is empty",
+    module=__name__,
+    probe=probe,
+)

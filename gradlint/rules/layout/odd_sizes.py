@@ -1,0 +1,145 @@
+"""Wrong at odd sizes.
+
+What it finds
+-------------
+A gradient that is right at the sample and wrong, not finite, or refused by an exception in backward
+at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two and one
+more along the last axis, primes elsewhere), each dimension alone to 1, and one axis in front more
+and less. Axes of equal size change together. What forward refuses is left out, and so is another
+number of axes at which backward raises: forward took it by accident.
+
+Cost: 3 forward calls and 1 backward call for each of up to 6 shapes that forward accepts, 1 forward
+call for others.
+
+Why it matters
+--------------
+Kernels work in blocks, and the tail of a block needs a mask; a bare `squeeze()` drops the axis of a
+batch of one. Tests use round sizes, and the last batch of an epoch is the first to differ.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return (x * weight).sum(1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_weight = torch.zeros_like(weight)
+        for start in range(0, x.shape[0] - 1, 2):
+            block = slice(start, start + 2)
+            grad_weight += (grad_output[block, None] * x[block]).sum(0)
+        return grad_output[:, None] * weight, grad_weight
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(4, 3, generator=generator), torch.randn(3, generator=generator)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return (x * weight).sum(1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_weight = torch.zeros_like(weight)
+        for start in range(0, x.shape[0], 2):
+            block = slice(start, start + 2)
+            grad_weight = grad_weight + (grad_output[block, None] * x[block]).sum(0)
+        return grad_output[:, None] * weight, grad_weight
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(4, 3, generator=generator), torch.randn(3, generator=generator)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:16:49  GL706  wrong gradient for `weight` where `x` has shape [31, 3]
+  16 |         return grad_output[:, None] * weight, grad_weight
+     |                                               ^^^^^^^^^^^ returned for `weight`
+             index      returned     measured       error
+             [2]       -3.210442    -2.871003     3.4e-01
+  help       look for blocks without a mask for their tail, sizes rounded down, and bare squeeze()
+```
+
+References
+----------
+- Tails of blocks: state-spaces/mamba#368, open-mmlab/mmcv#1212
+- Axes of size one: deep-spin/entmax#18, nerfstudio-project/gsplat#136
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+HELP = (
+    "look in backward for blocks without a mask for their tail, sizes that are rounded down or"
+    " fixed, and squeeze() without an axis"
+)
+
+HELP_RANK = (
+    "look in backward for axes counted from the front where forward counts from the back; or refuse"
+    " other numbers of axes in forward"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Judge the op at odd sizes, at size 1, and with an axis more and less."""
+    from gradlint.rules._elsewhere import RAISED, RIGHT
+    from gradlint.rules.layout._sizes import Sizes, no_sizes
+    from gradlint.rules.layout._told import told
+
+    reason = no_sizes(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    sizes = Sizes(subject)
+    findings = []
+    odd = sizes.odd()
+    if odd is not None and odd.faulty:
+        findings += told(subject, RULE, odd.look, odd.words, cause="odd-size", help=HELP)
+    for item in sizes.alone(1):
+        if item.faulty and not findings:
+            findings += told(subject, RULE, item.look, item.words, cause="size-one", help=HELP)
+    for item in sizes.ranks():
+        if item.faulty and item.look.verdict != RAISED and not findings:
+            findings += told(subject, RULE, item.look, item.words, cause="rank", help=HELP_RANK)
+    if any(finding.severity != "info" for finding in findings):
+        return Outcome("fail", findings)
+    if any(item.look.verdict == RIGHT for item in sizes.tried):
+        return Outcome("pass", findings)
+    if not sizes.tried:
+        note = "forward takes no other sizes" if sizes.refused else "nothing to resize"
+        return Outcome("skipped", findings, note=note)
+    return Outcome("inconclusive", findings, note="could not tell at any other size")
+
+
+RULE = Rule(
+    code="GL706",
+    name="odd_sizes",
+    severity="error",
+    summary="the gradient is wrong at odd sizes, at size 1, or with an axis more or less",
+    module=__name__,
+    probe=probe,
+)

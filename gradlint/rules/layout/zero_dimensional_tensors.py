@@ -1,0 +1,124 @@
+"""Wrong for zero-dimensional tensors.
+
+What it finds
+-------------
+An elementwise operator whose forward takes tensors without dimensions (scalars in tensors) and
+whose backward raises for them, or returns a wrong gradient.
+
+Cost: 3 forward calls and 1 backward call; 1 forward call where forward refuses.
+
+Why it matters
+--------------
+Losses, temperatures and learned scales are tensors of no dimensions, and the same elementwise
+operator is applied to them. `len(x)`, `x.shape[0]` and `x[0]` raise for them in backward only.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.cat([grad_output[k : k + 1] * x[k : k + 1].cos() for k in range(len(x))])
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:12:79  GL707  backward raises TypeError where every tensor has no dimensions
+  12 |         return torch.cat([… for k in range(len(x))])
+     |                                            ^^^^^^ raised here
+  cause      TypeError: len() of a 0-d tensor
+  help       write backward without axes, or refuse such tensors in forward
+```
+
+References
+----------
+- Tensors without dimensions: https://docs.pytorch.org/docs/stable/tensors.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+WHERE = "every tensor has no dimensions"
+
+HELP = (
+    "write backward without len(), axes and indices, which tensors without dimensions don't have,"
+    " or refuse these in forward"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Judge the op with every tensor reduced to one without dimensions."""
+    from gradlint.inputs._resized import tensors_of, without_dimensions
+    from gradlint.rules._elsewhere import REFUSED, RIGHT, look
+    from gradlint.rules.layout._elementwise import elementwise
+    from gradlint.rules.layout._sizes import FAULTS, no_sizes
+    from gradlint.rules.layout._told import told
+
+    reason = no_sizes(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    if all(tensor.dim() == 0 for tensor in tensors_of(subject.sample)):
+        return Outcome("skipped", note="every tensor of the sample has no dimensions")
+    seen = look(subject, without_dimensions(subject.sample))
+    if seen.verdict == REFUSED:
+        return Outcome("skipped", note="forward refuses tensors without dimensions")
+    if seen.verdict in FAULTS:
+        if not elementwise(subject):
+            return Outcome("skipped", note="not elementwise: nothing is promised without axes")
+        findings = told(subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP)
+        if any(finding.severity != "info" for finding in findings):
+            return Outcome("fail", findings)
+        return Outcome("pass" if findings else "inconclusive", findings)
+    if seen.verdict != RIGHT:
+        return Outcome("inconclusive", note="could not tell without dimensions")
+    return Outcome("pass")
+
+
+RULE = Rule(
+    code="GL707",
+    name="zero_dimensional_tensors",
+    severity="error",
+    summary="an elementwise gradient is wrong for tensors without dimensions",
+    module=__name__,
+    probe=probe,
+)
