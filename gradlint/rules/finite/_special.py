@@ -32,12 +32,14 @@ USUAL_BOUNDS = (1.0, -1.0, 0.5)
 
 @dataclass(frozen=True)
 class Place:
-    """One special element: flat index ``element`` of input ``position``, and what is special."""
+    """One special element: flat index ``element`` of input ``position``, and what is special;
+    ``twin`` is the element that it equals, where that is it."""
 
     position: int
     element: int
     words: str
     value: float
+    twin: int | None = None
 
 
 def zeros(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
@@ -112,7 +114,7 @@ def single(
         if len(order) >= 3 and allowed.equal and not allowed.rows:
             a, b = order[0], order[1]
             flat[b] = flat[a]
-            mine.append(Place(position, b, "equals another element", float(flat[b])))
+            mine.append(Place(position, b, "equals another element", float(flat[b]), twin=a))
             order = order[2:]
         wanted = [0.0, *(bound for bound in bounds if bound)]
         if flat.numel() < 2:

@@ -1,0 +1,287 @@
+"""Gradients at special points, held against what the function does on either side.
+
+Per output j, with D⁺ⱼ and D⁻ⱼ the slopes of f_j along u to the right and to the left, a gradient g
+under the cotangent v is right
+
+- at a smooth point (D⁺ = D⁻) when ⟨g, u⟩ = Σⱼ vⱼ·Dⱼ;
+- at a kink of single elements when ⟨g, u⟩ lies in Σⱼ [vⱼ·D⁻ⱼ, vⱼ·D⁺ⱼ], the sum of the intervals.
+
+Where whole tensors are special, kinks inside of f may cancel in ways that no interval shows: only
+smooth points are judged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlint.numerics._differences import significand_bits
+from gradlint.numerics._products import all_finite, rms, widened
+from gradlint.rules._same import share_of
+from gradlint.rules.contract._dependence import wide_problem
+from gradlint.rules.finite._extremes import WORDS
+from gradlint.rules.value._slopes import TOGETHER, Point, Slopes
+from gradlint.trace._problem import OpRaised
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.finite._extremes import Extreme
+    from gradlint.rules.finite._special import Place
+    from gradlint.trace._problem import Problem
+
+#: Steps relative to the elements, by significand bits: slopes on one side need few digits.
+STEPS = {53: 2.0**-24, 24: 2.0**-9}
+
+#: The step at which a suspicion is looked at again: jumps and roots have other slopes there.
+WIDER = 2.0**5
+
+#: What is looked for is wrong in the first digits (heuristic), by significand bits.
+TOLERATED = {53: 1e-3, 24: 2e-2}
+
+#: Slopes at the two steps that differ by more are those of a jump, a root or an oscillation.
+STEADY = 5e-2
+
+#: Elements that are measured one by one for the evidence, in each input that is wrong.
+SHOWN = 6
+
+#: Where equal elements move together, as a message says it.
+EQUAL = "where equal elements move together"
+
+#: Special elements that are measured, at most, over all inputs.
+MOST_PLACES = 8
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One wrong gradient.
+
+    Args:
+        position: of the input.
+        where: words for the point.
+        index: the worst element measured; ``returned`` and the one-sided slopes there.
+        kink: whether the one-sided slopes differ there.
+    """
+
+    position: int
+    where: str
+    index: list[int]
+    value: float
+    returned: float
+    right: float
+    left: float
+    kink: bool
+
+
+class Points:
+    """The special points of one subject."""
+
+    def __init__(self, subject: Subject, inputs: Sequence[int]) -> None:
+        self._subject = subject
+        self._inputs = inputs
+        self._wide = wide_problem(subject)
+        self._typical = self._wide.values()
+        bits = min(significand_bits(value.dtype) for value in self._typical)
+        self._step, self._bits = STEPS.get(bits, 0.0), bits
+        self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
+        self.judged: list[str] = []
+        low = (share_of(v.dtype) for v in (*subject.problem.values(), *self._cotangents.values()))
+        self._tolerated = max(TOLERATED.get(bits, 0.0), *low)
+
+    @property
+    def measurable(self) -> bool:
+        """Whether the function is known in enough digits."""
+        return self._step > 0.0
+
+    def wrong(self, extreme: Extreme) -> Iterator[Wrong]:
+        """The inputs whose gradient is wrong at ``extreme``."""
+        gradients = extreme.gradients
+        if not extreme.finite or gradients is None:
+            return
+        # Values of the twin are those of the low dtype; its outputs stand for the function.
+        problem = self._wide
+        if extreme.problem is not self._subject.problem:
+            problem = wide_problem(self._subject, extreme.problem)
+        point = [v.to(t.dtype) for v, t in zip(extreme.values, self._typical, strict=True)]
+        wides = [
+            torch.zeros_like(widened(v)) if g is None else widened(g)
+            for v, g in zip(point, gradients, strict=True)
+        ]
+        usable = [
+            k
+            for k in self._inputs
+            if point[k].is_floating_point()
+            and point[k].layout == torch.strided
+            and all_finite(wides[k])
+        ]
+        if any(g.shape != v.shape for g, v in zip(wides, point, strict=True)):
+            return
+        if problem is extreme.problem:
+            base: dict[str, torch.Tensor] | None = {
+                name: widened(extreme.outputs[name]) for name in self._cotangents
+            }
+        else:
+            base = self._outputs(problem, point)
+        if base is None:
+            return
+        sizes = [rms(value) or 1.0 for value in self._typical]
+        at = Point(
+            lambda values: self._outputs(problem, values),
+            self._cotangents,
+            base,
+            point,
+            wides,
+            sizes,
+        )
+        if extreme.name == "single":
+            yield from self._single(extreme, at, usable)
+        else:
+            yield from self._whole(extreme, at, usable)
+
+    def _single(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
+        told: set[int] = set()
+        for place in extreme.places[:MOST_PLACES]:
+            if place.position not in usable or place.position in told:
+                continue
+            flat = at.gradients[place.position].reshape(-1)
+            # Elements that are equal are moved alone, where the gradient may be anything between
+            # the sides, and together, where they stay equal and the function is often smooth.
+            for twins in ((),) if place.twin is None else ((), (place.twin,)):
+                found = at.element(place.position, place.element, self._step, *twins)
+                if found is None:
+                    continue
+                self.judged.append(extreme.name)
+                claimed = float(flat[[place.element, *twins]].sum())
+                if not found.excludes(claimed, self._slack(found, claimed)):
+                    continue
+                if self._steady(at, place, found, twins):
+                    told.add(place.position)
+                    where = (
+                        f"where {'equal elements move together' if twins else f'it {place.words}'}"
+                    )
+                    yield self._told(at, place.position, place.element, found, where, claimed)
+                    break
+
+    def _whole(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
+        moved = [k for k in usable if not torch.equal(at.values[k], self._typical[k])]
+        moved = moved or list(usable)
+        found = at.along(moved, self._step, seed=0) if moved else None
+        if found is None:
+            return
+        if not found[0].smooth(self._tolerated):
+            if extreme.name == "ties":
+                yield from self._together(at, moved)
+            return
+        self.judged.append(extreme.name)
+        slopes, claimed, size = found
+        if not slopes.excludes(claimed, self._slack(slopes, size)):
+            return
+        for position in moved:
+            if self._differs(at, position):
+                worst = self._worst(at, position)
+                if worst is not None:
+                    yield self._told(at, position, *worst, WORDS[extreme.name])
+
+    def _together(self, at: Point, moved: Sequence[int]) -> Iterator[Wrong]:
+        """Equal elements moved so that they stay equal: whatever a gradient makes of the kink
+        between them, it must tell this change (conservative fields, Bolte & Pauwels 2021)."""
+        for position in moved:
+            found = at.along([position], self._step, seed=TOGETHER)
+            if found is None or not found[0].smooth(self._tolerated):
+                continue
+            self.judged.append("ties")
+            slopes, claimed, size = found
+            if not slopes.excludes(claimed, self._slack(slopes, size)):
+                continue
+            again = at.along([position], WIDER * self._step, seed=TOGETHER)
+            if again is None:
+                continue
+            if abs(slopes.right - again[0].right) > STEADY * slopes.size + slopes.noise:
+                continue
+            yield self._told(at, position, 0, slopes, EQUAL, claimed)
+
+    def _differs(self, at: Point, position: int) -> bool:
+        """Whether the gradient of one input is wrong along two fresh directions, and the slope
+        along their sum is the sum of the slopes: else f has no gradient here."""
+        slopes = []
+        for seed in (1, 2):
+            found = at.along([position], self._step, seed=seed)
+            again = at.along([position], WIDER * self._step, seed=seed)
+            if found is None or again is None or not found[0].smooth(self._tolerated):
+                return False
+            if not found[0].excludes(found[1], self._slack(found[0], found[2])):
+                return False
+            if abs(found[0].right - again[0].right) > STEADY * found[0].size + found[0].noise:
+                return False
+            slopes.append(found[0])
+        both = at.along([position], self._step, seed=3)  # the sum of directions 1 and 2
+        if both is None:
+            return False
+        gap = abs(both[0].right - slopes[0].right - slopes[1].right)
+        return gap <= STEADY * max(one.size for one in slopes) + both[0].noise
+
+    def _worst(self, at: Point, position: int) -> tuple[int, Slopes] | None:
+        gradient = at.gradients[position].reshape(-1)
+        count = gradient.numel()
+        order = dict.fromkeys(
+            [int(gradient.abs().argmax()), *range(0, count, max(1, count // SHOWN))]
+        )
+        worst: tuple[float, int, Slopes] | None = None
+        for element in order:
+            found = at.element(position, element, self._step)
+            if found is None:
+                continue
+            claimed = float(gradient[element])
+            error = max(found.low - claimed, claimed - found.high)
+            if found.excludes(claimed, self._slack(found, claimed)) and (
+                worst is None or error > worst[0]
+            ):
+                worst = (error, element, found)
+        return worst and (worst[1], worst[2])
+
+    def _steady(self, at: Point, place: Place, found: Slopes, twins: Sequence[int]) -> bool:
+        """Whether slopes over a wider step are the same: no jump, no root."""
+        again = at.element(place.position, place.element, WIDER * self._step, *twins)
+        if again is None:
+            return False
+        gap = max(abs(found.right - again.right), abs(found.left - again.left))
+        return gap <= STEADY * found.size + found.noise
+
+    def _slack(self, found: Slopes, claimed: float) -> float:
+        return self._tolerated * (found.size + abs(claimed)) + found.noise
+
+    def _told(
+        self,
+        at: Point,
+        position: int,
+        element: int,
+        found: Slopes,
+        where: str,
+        claimed: float | None = None,
+    ) -> Wrong:
+        value = at.values[position]
+        spots = torch.unravel_index(torch.tensor(element), value.shape) if value.dim() else ()
+        return Wrong(
+            position,
+            where,
+            [int(k) for k in spots],
+            float(value.reshape(-1)[element]),
+            float(at.gradients[position].reshape(-1)[element]) if claimed is None else claimed,
+            found.right,
+            found.left,
+            not found.smooth(self._tolerated),
+        )
+
+    def _outputs(
+        self, problem: Problem, values: list[torch.Tensor]
+    ) -> dict[str, torch.Tensor] | None:
+        try:
+            found = {item.name: widened(item.value) for item in problem.forward(values)}
+        except OpRaised:
+            return None
+        for name, v in self._cotangents.items():
+            if name not in found or found[name].shape != v.shape:
+                return None
+        return found

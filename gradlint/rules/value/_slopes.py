@@ -1,0 +1,132 @@
+"""Slopes of the outputs to the right and to the left of a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.numerics._products import real_dot, unit_roundoff, widened
+
+#: Roundings of the outputs that a difference of two of them may hold (heuristic).
+ROUNDINGS = 16.0
+
+#: Seed that stands for the direction of the values themselves.
+TOGETHER = -1
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Slopes of the outputs along one direction, weighted by the cotangents.
+
+    Args:
+        low, high: ends of Σⱼ [vⱼ·D⁻ⱼ, vⱼ·D⁺ⱼ].
+        right, left: Σⱼ vⱼ·D⁺ⱼ and Σⱼ vⱼ·D⁻ⱼ.
+        size: Σⱼ |vⱼ|·max(|D⁺ⱼ|, |D⁻ⱼ|).
+        noise: rounding of the above.
+    """
+
+    low: float
+    high: float
+    right: float
+    left: float
+    size: float
+    noise: float
+
+    def smooth(self, tolerated: float) -> bool:
+        """Whether no output has a kink."""
+        return self.high - self.low <= tolerated * self.size + self.noise
+
+    def excludes(self, claimed: float, slack: float) -> bool:
+        """Whether a gradient that predicts ``claimed`` is wrong."""
+        return not self.low - slack <= claimed <= self.high + slack
+
+
+class Point:
+    """One point, and slopes of the outputs along directions from there.
+
+    Args:
+        evaluate: outputs by name, in float64, at values of the inputs; None where they can't be
+            compared with those at the point.
+        cotangents: of the outputs; ``base``: the outputs at the point.
+        values: of the inputs at the point; ``gradients``: those claimed there.
+        typical: sizes of the elements of each input, for steps from zero.
+    """
+
+    def __init__(
+        self,
+        evaluate: Callable[[list[torch.Tensor]], dict[str, torch.Tensor] | None],
+        cotangents: dict[str, torch.Tensor],
+        base: dict[str, torch.Tensor],
+        values: list[torch.Tensor],
+        gradients: list[torch.Tensor],
+        typical: Sequence[float],
+    ) -> None:
+        self._evaluate, self._cotangents, self._base = evaluate, cotangents, base
+        self.values, self.gradients, self._typical = values, gradients, typical
+
+    def element(self, position: int, element: int, step: float, *twins: int) -> Slopes | None:
+        """Slopes along one element, and its ``twins`` as much, per unit."""
+        value = self.values[position]
+        size = max(abs(float(value.reshape(-1)[element])), self._typical[position])
+        direction = torch.zeros_like(value)
+        direction.view(-1)[[element, *twins]] = size * step
+        return self._slopes({position: direction}, size * step)
+
+    def along(
+        self, positions: Sequence[int], step: float, *, seed: int
+    ) -> tuple[Slopes, float, float] | None:
+        """Slopes along one direction, with what the gradient predicts, and Σ |gᵢ·uᵢ|.
+
+        Args:
+            seed: 0 for a direction aligned with the gradient, 1 and 2 for random ones, 3 for the
+                sum of these two, :data:`TOGETHER` for the values themselves: equal elements stay
+                equal.
+        """
+        directions, claimed, size = {}, 0.0, 0.0
+        for position in positions:
+            value, gradient = self.values[position], self.gradients[position]
+            signs = gradient.sign() if seed == 0 else torch.zeros_like(gradient)
+            unit = torch.zeros_like(gradient)
+            for one in (1, 2) if seed == 3 else (seed,):
+                generator = torch.Generator().manual_seed(100 * position + one)
+                drawn = torch.rand((2, *value.shape), generator=generator, dtype=torch.float64)
+                drawn = drawn.to(gradient.device)
+                chosen = torch.where(signs == 0, (drawn[0] - 0.5).sign(), signs)
+                unit = unit + chosen * (0.5 + drawn[1])
+            unit = unit * torch.where(value == 0, self._typical[position], value.abs())
+            unit = widened(value) if seed == TOGETHER else unit
+            directions[position] = (unit * step).to(value.dtype)
+            claimed += real_dot(gradient, unit)
+            size += float((gradient * unit).abs().sum())
+        found = self._slopes(directions, step)
+        return None if found is None else (found, claimed, size)
+
+    def _slopes(self, directions: dict[int, torch.Tensor], h: float) -> Slopes | None:
+        sides = []
+        for sign in (1.0, -1.0):
+            values = list(self.values)
+            for position, direction in directions.items():
+                values[position] = self.values[position] + sign * direction
+            found = self._evaluate(values)
+            if found is None:
+                return None
+            sides.append(found)
+        low = high = right = left = size = noise = 0.0
+        for name, v in self._cotangents.items():
+            base = self._base[name]
+            ups, downs = sides[0][name] - base, base - sides[1][name]
+            kept = (sides[0][name] == base) & (sides[1][name] == base)
+            ups, downs = (torch.where(kept, torch.zeros_like(d), v * d / h) for d in (ups, downs))
+            if ups.is_complex() or not bool((ups.isfinite() & downs.isfinite()).all()):
+                return None
+            low += float(torch.minimum(ups, downs).sum())
+            high += float(torch.maximum(ups, downs).sum())
+            right += float(ups.sum())
+            left += float(downs.sum())
+            size += float(torch.maximum(ups.abs(), downs.abs()).sum())
+            finite = torch.where(base.isfinite(), base, torch.zeros_like(base))
+            eps = unit_roundoff(self.values[0].dtype)
+            noise += ROUNDINGS * eps * float((v * finite).abs().sum()) / h
+        return Slopes(low, high, right, left, size, noise)

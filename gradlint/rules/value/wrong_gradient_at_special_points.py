@@ -1,0 +1,168 @@
+"""Wrong gradient only at special points.
+
+What it finds
+-------------
+The gradient is right at the sample, and wrong at values that random inputs never take: all zeros,
+all elements equal, magnitudes up to 10000, rows of boolean arguments that are all False or True,
+and single elements that are zero, equal to another element, or equal to a number of the op's
+arguments and source (the bounds of a clamp). At smooth points it must be the derivative. At a kink
+it must lie between the one-sided derivatives; any value between them is right. Jumps, roots and
+inputs with a declared surrogate are left alone. Cost: up to 6 forward and 6 backward calls shared
+with GL302, and 2 forward calls for each of 4 points and 8 elements.
+
+Why it matters
+--------------
+Zeros, ties and saturated values are common in practice: padding, ReLU outputs, clamped and
+quantized values. Their gradient is wrong, and no test with random inputs shows it.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return grad_output * torch.where(x == 0, 0.0, s + x * s * (1 - s))
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return grad_output * (s + x * s * (1 - s))
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:16  GL402  wrong gradient for `x` at [0, 2], where an element is 0
+  13 |         return grad_output * torch.where(x == 0, 0.0, s + x * s * (1 - s))
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+             index      returned     measured       error
+             [0, 2]    +0.000000    +0.184302     1.8e-01
+  help       the gradient is right elsewhere: look for comparisons with this value in backward
+```
+
+References
+----------
+- Clarke, Optimization and Nonsmooth Analysis (1983)
+- Bertoin et al., Numerical influence of ReLU'(0) on backpropagation, NeurIPS 2021
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.value._points import Wrong
+
+#: Extremes that are judged: slopes at the smallest normal numbers have no digits.
+POINTS = ("zeros", "ties", "single", "large", "masked")
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare gradients at special points with the slopes of the function there."""
+    from gradlint.numerics._judge import AGREES, ROUNDED
+    from gradlint.rules._blocked import blocked
+    from gradlint.rules.value._points import Points
+
+    reason = blocked(subject) or subject.extremes.reason
+    if reason:
+        return Outcome("skipped", note=reason)
+    decision = subject.first_order
+    pairs = zip(decision.judgement.inputs, decision.verdicts, strict=True)
+    right = [item.index for item, verdict in pairs if verdict in (AGREES, ROUNDED)]
+    if not right:
+        return Outcome("skipped", note="the gradient at the sample is not right: see GL401")
+    points = Points(subject, right)
+    if not points.measurable:
+        return Outcome("skipped", note="differences in 16 bits are too coarse, and float64 refused")
+    findings: list[Finding] = []
+    told: set[int] = set()
+    for name in POINTS:
+        extreme = subject.extremes.named(name)
+        for wrong in points.wrong(extreme) if extreme is not None else ():
+            if wrong.position not in told:
+                findings.append(_finding(subject, wrong))
+            told.add(wrong.position)
+    if findings:
+        return Outcome("fail", findings)
+    if not points.judged:
+        return Outcome("skipped", note="at no special point is forward finite and smooth enough")
+    return Outcome("pass", note=f"judged: {', '.join(dict.fromkeys(points.judged))}")
+
+
+def _finding(subject: Subject, wrong: Wrong) -> Finding:
+    from gradlint.rules._place import gradient_place
+
+    item = subject.problem.inputs[wrong.position]
+    at = f" at {wrong.index}" if wrong.index else ""
+    nearest = min((wrong.right, wrong.left), key=lambda slope: abs(slope - wrong.returned))
+    kink = f"outside of the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
+    return subject.finding(
+        RULE,
+        f"wrong gradient for `{item.name}`{at}, {wrong.where}",
+        severity="warning" if wrong.kink else None,
+        cause="kink" if wrong.kink else None,
+        cause_text=f"kink: {kink}" if wrong.kink else "",
+        input=item.name,
+        index=wrong.index,
+        place=gradient_place(subject, item),
+        evidence={
+            "elements": [
+                {
+                    "index": wrong.index,
+                    "returned": wrong.returned,
+                    "measured": nearest,
+                    "error": abs(wrong.returned - nearest),
+                }
+            ],
+            "right": wrong.right,
+            "left": wrong.left,
+            f"{item.name} there": wrong.value if math.isfinite(wrong.value) else str(wrong.value),
+        },
+        help="the gradient is right elsewhere: look for comparisons with this value in backward, "
+        "sums over equal elements, and for guards that are missing in it or that forward lacks",
+    )
+
+
+RULE = Rule(
+    code="GL402",
+    name="wrong_gradient_at_special_points",
+    severity="error",
+    summary="the gradient is wrong at zeros, ties, bounds or large values only",
+    module=__name__,
+    probe=probe,
+)
