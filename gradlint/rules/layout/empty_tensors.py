@@ -97,8 +97,8 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run backward with each dimension at size 0 that forward accepts."""
+    from gradlint.rules._told import told
     from gradlint.rules.layout._sizes import Sizes, no_sizes
-    from gradlint.rules.layout._told import told
     from gradlint.rules.state._poison import deterministic
 
     reason = no_sizes(subject)

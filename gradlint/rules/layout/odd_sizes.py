@@ -108,8 +108,8 @@ HELP_RANK = (
 def probe(subject: Subject) -> Outcome:
     """Judge the op at odd sizes, at size 1, and with an axis more and less."""
     from gradlint.rules._elsewhere import RAISED, RIGHT
+    from gradlint.rules._told import told
     from gradlint.rules.layout._sizes import Sizes, no_sizes
-    from gradlint.rules.layout._told import told
 
     reason = no_sizes(subject)
     if reason:

@@ -90,9 +90,9 @@ def probe(subject: Subject) -> Outcome:
     """Judge the op with every tensor reduced to one without dimensions."""
     from gradlint.inputs._resized import tensors_of, without_dimensions
     from gradlint.rules._elsewhere import REFUSED, RIGHT, look
+    from gradlint.rules._told import told
     from gradlint.rules.layout._elementwise import elementwise
     from gradlint.rules.layout._sizes import FAULTS, no_sizes
-    from gradlint.rules.layout._told import told
 
     reason = no_sizes(subject)
     if reason:

@@ -11,6 +11,9 @@ zero, ignores grad_output, not linear in it, and others.
 Backward must also be linear in grad_output: it is called with a sum, with 65536 times and with a
 1024th of its cotangents, where clipping, rounding, thresholds and added constants show.
 
+Where the gradient is right, float arguments are moved off the values of the sample, and it is
+measured again: a factor of 1 that backward leaves out shows elsewhere only.
+
 Why it matters
 --------------
 Training goes on and the loss may even fall, only slower, or towards something else. Nothing else
@@ -117,6 +120,13 @@ def probe(subject: Subject) -> Outcome:
 
     findings, declared = judge_surrogates(subject)
     measured = _measured(subject, declared)
+    if measured.verdict == "pass":
+        from gradlint.rules.value._away import away
+
+        elsewhere, note = away(subject, RULE)
+        measured.findings += elsewhere
+        measured.verdict = "fail" if elsewhere else "pass"
+        measured.note = "; ".join(text for text in (measured.note, note) if text)
     measured.findings = findings + measured.findings
     if any(finding.severity != "info" for finding in findings):
         measured.verdict = "fail"
