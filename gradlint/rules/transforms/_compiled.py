@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradlint.inputs import map_tensors
+
 if TYPE_CHECKING:
     from gradlint.trace._problem import Problem
 
@@ -37,7 +39,12 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, Graphs]]:
         return aot_eager_default_partitioner(graph, inputs)
 
     def transform(invoke: Callable[..., Any]) -> Callable[..., Any]:
-        found: Callable[..., Any] = torch.compile(invoke, backend=backend, dynamic=False)
+        def on_copies(*given: Any) -> Any:
+            return invoke(*map_tensors(given, torch.Tensor.clone))
+
+        # Compiled by PyTorch 2.13, mark_dirty on an input of the graph loses the op's gradient.
+        body = on_copies if problem.in_place else invoke
+        found: Callable[..., Any] = torch.compile(body, backend=backend, dynamic=False)
         return found
 
     other = problem.through(transform)

@@ -34,6 +34,7 @@ _REFUSALS = (
     "data-dependent",
     "does not require grad",
     "__torch_function__",
+    "this is a bug",  # PyTorch, of itself
     "tracing",
     "tracer",
 )

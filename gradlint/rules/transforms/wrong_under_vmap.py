@@ -182,9 +182,8 @@ def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) ->
     vs = tuple(subject.run.cotangents[name] for name in differentiable_names(subject))
 
     def gradients(*passed: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        _, pull = torch.func.vjp(call, *passed)
         subject.problem.backward_calls += 1
-        found: tuple[torch.Tensor, ...] = pull(vs)
+        found: tuple[torch.Tensor, ...] = torch.func.vjp(call, *passed)[1](vs)
         return found
 
     dims = [None if shares_first and k == 0 else 0 for k in range(len(points[0].values))]

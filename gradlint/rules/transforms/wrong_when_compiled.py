@@ -9,7 +9,7 @@ compiled autograd. A registered operator also goes through `torch.library.opchec
 registration, fake kernel. A clear refusal is no fault. Ops of hundreds of operators take long to
 trace: they are looked at only where this rule is selected by its code.
 
-Cost: 4 forward and 3 backward calls; opcheck beside them calls a registered operator 8 times.
+Cost: 6 forward and 5 backward calls; opcheck beside them calls a registered operator 8 times.
 
 Why it matters
 --------------
@@ -89,12 +89,13 @@ References
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import torch
 
     from gradlint.report import Finding
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
     from gradlint.rules.transforms._point import Point
     from gradlint.trace._problem import Output, Problem
 
+    Layout = Callable[[int, torch.Tensor], torch.Tensor | None]
     Pulled = tuple[list[Output], list[torch.Tensor | None]]
 
 #: Operators of PyTorch in one forward beyond which an op is not compiled unasked (heuristic:
@@ -148,23 +150,23 @@ def _asked_for(subject: Subject) -> bool:
 def _compared(subject: Subject) -> Outcome:
     from gradlint.rules.transforms._compiled import compiled
     from gradlint.rules.transforms._point import here, nearby
-    from gradlint.trace._problem import OpRaised
+    from gradlint.trace._problem import OpRaised, draws_random_numbers
 
-    other = nearby(subject)
+    start, other, layout = here(subject), nearby(subject), _layout(subject)
     try:
         with compiled(subject.problem) as (problem, graphs):
-            findings = _differences(subject, problem, here(subject), "torch.compile")
+            findings = _differences(subject, problem, start, layout, "torch.compile")
             if not findings and other is not None:
                 where = "torch.compile at values that it was not compiled with"
-                findings = _differences(subject, problem, other, where)
-        if not findings:
+                findings = _differences(subject, problem, other, layout, where)
+        if not findings and subject.run.nodes:
             findings = _through_compiled_autograd(subject)
     except OpRaised as raised:
         return _raised(subject, raised.error)
     except Exception as error:
         return _raised(subject, error)
-    if findings and _draws(subject):
-        return Outcome("skipped", note="forward draws random numbers, which the compiler may order")
+    if findings and draws_random_numbers(subject.problem):
+        return Outcome("skipped", note="forward draws random numbers: compiled, it draws others")
     if findings:
         return Outcome("fail", findings)
     if not graphs.count:
@@ -172,19 +174,29 @@ def _compared(subject: Subject) -> Outcome:
     return Outcome("pass")
 
 
-def _differences(subject: Subject, problem: Problem, point: Point, where: str) -> list[Finding]:
-    """What is another through ``problem`` than at ``point``, on inputs laid out unusually; not
-    what that layout alone makes of it (GL703)."""
+def _layout(subject: Subject) -> Layout | None:
+    """Inputs that are not contiguous, where a plain call takes them as what they are (else GL703
+    tells)."""
+    from gradlint.rules.transforms._point import here
+    from gradlint.trace._altered import pull_altered
+    from gradlint.trace._problem import OpRaised
+
+    try:
+        plain = pull_altered(subject.problem, subject.run.cotangents, inputs=_relaid)
+    except OpRaised:
+        return None
+    return None if _unlike(subject, plain, here(subject)) else _relaid
+
+
+def _differences(
+    subject: Subject, problem: Problem, point: Point, layout: Layout | None, where: str
+) -> list[Finding]:
+    """What is another through ``problem`` than at ``point``."""
     from gradlint.trace._altered import pull_altered
 
     vs = subject.run.cotangents
-    got = pull_altered(problem, vs, values=point.values, inputs=_relaid)
-    if not _unlike(subject, got, point):
-        return []
-    plain, gradients = pull_altered(subject.problem, vs, values=point.values, inputs=_relaid)
-    same = {item.name: item.value.detach() for item in plain}
-    found = _unlike(subject, got, replace(point, outputs=same, gradients=gradients))
-    return [_finding(subject, *item, where) for item in found]
+    got = pull_altered(problem, vs, values=point.values, inputs=layout)
+    return [_finding(subject, *item, where) for item in _unlike(subject, got, point)]
 
 
 def _relaid(position: int, value: torch.Tensor) -> torch.Tensor | None:
@@ -222,12 +234,6 @@ def _through_compiled_autograd(subject: Subject) -> list[Finding]:
         gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
     found = _unlike(subject, ([], gradients), here(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
-
-
-def _draws(subject: Subject) -> bool:
-    from gradlint.trace._problem import draws_random_numbers
-
-    return draws_random_numbers(subject.problem)
 
 
 def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -> Finding:
