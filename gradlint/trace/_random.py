@@ -26,6 +26,12 @@ _Handle = tuple[Callable[[], Any], Callable[[Any], Any]]
 @contextmanager
 def common_random_numbers(seed: int) -> Iterator[None]:
     """Every generator (torch, ``random``, numpy where loaded) starts from ``seed`` in the body."""
+    start_from(seed)
+    yield
+
+
+def start_from(seed: int) -> None:
+    """Seed every generator: torch's, that of ``random``, and numpy's where it is loaded."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
@@ -33,7 +39,6 @@ def common_random_numbers(seed: int) -> Iterator[None]:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
-    yield
 
 
 def generator_states() -> list[Any]:
@@ -52,7 +57,10 @@ class OwnGenerators:
     """Generators that an op or its arguments hold, with the states they had when found."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
-        self._kept = [(read, put, read()) for read, put in _handles(roots)]
+        self._kept: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = []
+        for read, put in _handles(roots):
+            with suppress(NotImplementedError):  # random.SystemRandom has no state
+                self._kept.append((read, put, read()))
 
     def __bool__(self) -> bool:
         return bool(self._kept)

@@ -29,14 +29,19 @@ def unfit(subject: Subject) -> str:
         return "an input is sparse"
     if subject.baseline is None:
         return "an identical second call raised"
-    if unsteady(subject.baseline):
-        return "identical calls give different gradients: see GL606"
+    if unsteady(subject):
+        return "identical calls give different results: see GL606"
     return ""
 
 
-def unsteady(baseline: Baseline) -> bool:
-    """Whether identical runs differed beyond rounding."""
-    return any(differing(baseline, found) for found in baseline.repeats)
+def unsteady(subject: Subject) -> bool:
+    """Whether identical runs differed beyond rounding, in outputs or gradients."""
+    baseline = subject.baseline
+    if baseline is None:
+        return False
+    return any(differing(baseline, found) for found in baseline.repeats) or bool(
+        outputs_differing(baseline, subject.guarded.outputs)
+    )
 
 
 def differing(baseline: Baseline, gradients: list[torch.Tensor | None]) -> list[Difference]:

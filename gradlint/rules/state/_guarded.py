@@ -60,6 +60,7 @@ class Guarded:
         draws: whether forward, and whether backward, draw random numbers.
         outputs: values that forward returned, by name.
         aliases: outputs in the memory of an argument: (output, argument).
+        python: whether a Python Function of the user's is in the graph.
     """
 
     error: OpRaised | None = None
@@ -74,6 +75,17 @@ class Guarded:
     draws: tuple[bool, bool] = (False, False)
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     aliases: list[tuple[str, str]] = field(default_factory=list)
+    python: bool = False
+
+
+def unchanged(now: torch.Tensor, was: torch.Tensor) -> bool:
+    """Whether two tensors are the same but for NaN."""
+    if now.shape != was.shape or now.dtype != was.dtype:
+        return False
+    try:
+        return torch.equal(now, was)
+    except (RuntimeError, NotImplementedError):  # chalf, quantised
+        return compared(0, "", now, was, None) is None
 
 
 def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[str]) -> Guarded:
@@ -116,6 +128,7 @@ def _backwards(
 ) -> None:
     named = [(item.name, item.value) for item in chosen]
     nodes = python_nodes([item.value for item in chosen])
+    found.python = bool(nodes)
     kept = [
         (node, name, tensor, tensor.detach().clone())
         for node in nodes
@@ -200,7 +213,7 @@ def _written(
     if tensor.layout != torch.strided or was.layout != torch.strided or tensor.is_nested:
         return []
     now = tensor.detach()
-    if now.shape == was.shape and now.dtype == was.dtype and torch.equal(now, was):
+    if unchanged(now, was):
         return []
     difference = compared(0, name, now, was, None)
     if difference is None:
@@ -235,6 +248,8 @@ def _aliases(
         where = memory_of(output.value)
         if where is None or not output.differentiable or not output.value.numel():
             continue
+        if any(output.value is item.tensor for item in handed):
+            continue  # a plain callable gives back what it got
         for item in handed:
             if memory_of(item.tensor) == where and not declared(item):
                 found.append((output.name, item.name))

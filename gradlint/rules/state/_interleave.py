@@ -42,12 +42,13 @@ def interleave(subject: Subject) -> Interleaved | None:
     assert baseline is not None
     found = Interleaved()
     leaves, outputs = problem.linearize()
+    before = {item.name: item.value.detach().clone() for item in outputs}
     later = _other_call(subject)
     if later is None:
         return None
     other_leaves, other_outputs = later
     values = {item.name: item.value.detach() for item in outputs}
-    found.outputs = outputs_differing(baseline, values)
+    found.outputs = outputs_differing(replace(baseline, outputs=before), values)
     chosen = _chosen(outputs, baseline.cotangents)
     try:
         gradients = problem.backward(

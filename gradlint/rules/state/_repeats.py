@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gradlint.rules._same import compared
 from gradlint.rules.state._fit import differing, outputs_differing
 from gradlint.trace._problem import OpRaised
 
@@ -96,6 +97,4 @@ def _same_bits(
     pairs += [
         (a, b) for a, b in zip(gradients, others, strict=True) if a is not None and b is not None
     ]
-    return all(
-        a.is_nested or torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in pairs
-    )
+    return all(a.is_nested or compared(0, "", a, b, None) is None for a, b in pairs)

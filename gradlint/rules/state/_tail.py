@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlint.diagnosis._engine_errors import error_text
+from gradlint.rules.state._guarded import unchanged
 from gradlint.trace._graph import memory_of
 from gradlint.trace._problem import OpRaised
 
@@ -60,7 +61,7 @@ def change_outputs(problem: Problem, baseline: Baseline) -> Tail:
         return found
     found.changed = [item.name for item in intact if not _intact(item) and not _known(item, chosen)]
     try:
-        halves = [baseline.cotangents[item.name] / 2 for item in chosen]
+        halves = [baseline.cotangents[item.name] * 0.5 for item in chosen]
         found.wrong = baseline.differences(problem.backward(chosen, leaves, halves))
     except OpRaised:  # the version check, which is what it is for
         return found
@@ -71,7 +72,7 @@ def _intact(item: Handed) -> bool:
     tensor, value = item.tensor, item.value
     if tensor.layout != torch.strided or tensor.is_nested:
         return True
-    return tensor.shape == value.shape and torch.equal(tensor.detach(), value)
+    return unchanged(tensor.detach(), value)
 
 
 def _known(item: Handed, outputs: list[Output]) -> bool:

@@ -127,9 +127,11 @@ def _severity(subject: Subject, item: Written) -> str:
     words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
     if WRITTEN_TO.intersection(words):
         return "info"
-    # A plain callable may write to what carries no gradient, by contract, as long as it shows.
-    visible = item.bumped and item.phase == "forward" and subject.op.function is None
-    return "info" if handed.position is None and visible else "error"
+    # A plain callable may write to what carries no gradient, by contract; inside of a Function
+    # nobody expects it.
+    plain = subject.op.kind in ("callable", "module") and item.phase == "forward"
+    shown = item.bumped or not subject.guarded.python
+    return "info" if handed.position is None and plain and shown else "error"
 
 
 def _finding(subject: Subject, item: Written, severity: str) -> Finding:

@@ -97,7 +97,7 @@ def probe(subject: Subject) -> Outcome:
     from gradlint.rules.state._repeats import repeat
 
     reason = unfit(subject)
-    if reason and not (subject.baseline is not None and unsteady(subject.baseline)):
+    if reason and not unsteady(subject):
         return Outcome("skipped", note=reason)
     repeats = repeat(subject)
     findings = [_finding(subject, repeats, item, True) for item in repeats.outputs]

@@ -96,7 +96,7 @@ def probe(subject: Subject) -> Outcome:
 
     reason = unfit(subject)
     # What nobody wrote changes from call to call.
-    chance = subject.baseline is not None and unsteady(subject.baseline)
+    chance = unsteady(subject)
     if reason and not chance:
         return Outcome("skipped", note=reason)
     raised, outputs, gradients = poisoned(subject)
