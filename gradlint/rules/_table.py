@@ -50,6 +50,7 @@ from gradlint.rules.state.uninitialised_memory import RULE as GL607
 from gradlint.rules.transforms.wrong_under_torch_func import RULE as GL902
 from gradlint.rules.transforms.wrong_under_vmap import RULE as GL901
 from gradlint.rules.transforms.wrong_when_compiled import RULE as GL903
+from gradlint.rules.transforms.wrong_when_exported import RULE as GL905
 from gradlint.rules.value.differs_from_reference import RULE as GL404
 from gradlint.rules.value.undefined_or_zero_grad_output import RULE as GL405
 from gradlint.rules.value.wrong_gradient import RULE as GL401
@@ -110,6 +111,7 @@ TABLE: tuple[Rule, ...] = (
     GL901,
     GL902,
     GL903,
+    GL905,
 )
 
 

@@ -1,0 +1,193 @@
+"""Wrong when exported.
+
+What it finds
+-------------
+A forward that returns other values once it is exported. Programs are made at the sample and run at
+values nearby: a TorchScript trace, `torch.export`, and an ONNX model where this rule is selected by
+its code and `onnx` and `onnxscript` are installed. An exporter that refuses, or warns that what it
+made may be incorrect, is no fault.
+
+Cost: 3 forward calls; 1 forward and 1 backward at the values nearby, shared with other rules.
+
+Why it matters
+--------------
+The exported model is what runs in production, and nobody computes a gradient there that could show
+that it is another function.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor([2.0, 0.5, 1.5]))
+
+    def forward(self, x):
+        if torch.jit.is_tracing() or torch.compiler.is_compiling():
+            return self.scale * (0.2 * x + 0.5).clamp(0, 1)
+        return self.scale * x.sigmoid()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.0]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor([2.0, 0.5, 1.5]))
+
+    def forward(self, x):
+        if torch.jit.is_tracing() or torch.compiler.is_compiling():
+            return self.scale * (1 / (1 + (-x).exp()))
+        return self.scale * x.sigmoid()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.0]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:3:1  GL905  `output` is another in a TorchScript trace
+   3 | class Op(torch.nn.Module):
+  cause      exported: the op itself returns other values
+             index      returned     expected       error
+             [1]       +0.188402    +0.172931     1.5e-02
+  help       let forward compute the same thing while it is traced
+```
+
+References
+----------
+- torch.export: https://docs.pytorch.org/docs/stable/export.html
+- Traces: https://docs.pytorch.org/docs/stable/generated/torch.jit.trace.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.transforms._exported import Forward, Program
+    from gradlint.rules.transforms._point import Point
+
+    Exporter = Callable[[Forward, tuple[Any, ...]], Program]
+
+_HELP = (
+    "let forward compute the same thing while it is traced (torch.jit.is_tracing, "
+    "torch.compiler.is_exporting), with operators of PyTorch alone; what others write to memory "
+    "does not become part of the program"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Export forward, run what comes out at other values, and compare."""
+    from gradlint.rules.transforms._called import unfit
+    from gradlint.rules.transforms._point import here, nearby, quiet
+
+    reason = unfit(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    point = nearby(subject) or here(subject)
+    with quiet():
+        findings, notes = _tried(subject, point)
+    if findings:
+        return Outcome("fail", findings[:1], note="; ".join(notes))
+    return Outcome(
+        "skipped" if len(notes) == len(_programs(subject)) else "pass", note="; ".join(notes)
+    )
+
+
+def _programs(subject: Subject) -> dict[str, Exporter]:
+    """Name of a kind of program → what makes one."""
+    from gradlint.rules.transforms._exported import as_onnx, exported, traced
+
+    found: dict[str, Exporter] = {"a TorchScript trace": traced, "torch.export": exported}
+    if RULE.code in (subject.settings.select or ()):
+        found["ONNX"] = as_onnx
+    return found
+
+
+def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
+    """Findings, and what could not be compared."""
+    import torch
+
+    from gradlint.rules.transforms._exported import Forward
+    from gradlint.rules.transforms._refusals import first_line
+    from gradlint.trace._random import common_random_numbers
+
+    problem = subject.problem
+    module = Forward(problem)
+    tensors = module.tensors(problem, problem.values())
+    others = module.tensors(problem, point.values)
+    findings, notes = [], []
+    for name, export in _programs(subject).items():
+        problem.forward_calls += 1
+        try:
+            with common_random_numbers(problem.seed):
+                program = export(module, tensors)
+            with common_random_numbers(problem.seed), torch.no_grad():
+                got = program(*others)
+        except Exception as error:
+            notes.append(f"{name}: {first_line(error)}")
+            continue
+        found = _difference(subject, list(got), point)
+        if found is not None and _draws(subject):
+            notes.append(f"{name}: forward draws random numbers, other ones in the program")
+        elif found is not None:
+            findings.append(_finding(subject, found, name))
+    return findings, notes
+
+
+def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | None:
+    from gradlint.rules.transforms._point import output_difference
+
+    for item, value in zip(subject.run.outputs, got, strict=False):
+        found = output_difference(subject, item.name, value, point.outputs[item.name])
+        if found is not None:
+            return found
+    return None
+
+
+def _draws(subject: Subject) -> bool:
+    from gradlint.trace._problem import draws_random_numbers
+
+    return draws_random_numbers(subject.problem)
+
+
+def _finding(subject: Subject, found: Difference, where: str) -> Finding:
+    return subject.finding(
+        RULE,
+        f"`{found.name}` is another in {where}",
+        cause="exported",
+        cause_text="exported: the op itself returns other values",
+        output=found.name,
+        index=found.index,
+        evidence=found.evidence(),
+        help=_HELP,
+    )
+
+
+RULE = Rule(
+    code="GL905",
+    name="wrong_when_exported",
+    severity="error",
+    summary="an exported forward returns other values",
+    module=__name__,
+    probe=probe,
+)
