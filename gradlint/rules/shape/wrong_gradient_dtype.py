@@ -7,6 +7,11 @@ boolean one) is a warning: digits are lost before the engine casts back. It is o
 forward's output has no more digits either. A wider one is a note: the engine rounds it. A complex
 one for a real input is an error: the engine rejects it.
 
+Where forward takes several tensors, it is tried with mixed dtypes too: the first one coarser than
+the others, and the others coarser than it. If it accepts them, backward must not raise (a warning);
+that it returns a gradient coarser than its input is a note. Cost: up to 2 forward and 2 backward
+calls.
+
 Why it matters
 --------------
 The engine casts silently, so nothing shows but the loss of digits: float32 computations inside a
@@ -98,9 +103,53 @@ def probe(subject: Subject) -> Outcome:
     if not findings:
         text = "a gradient in a dtype that the engine rejects"
         findings = engine_finding(subject, RULE, "invalid-gradient-dtype", text)
+    if not any(finding.severity != "info" for finding in findings):
+        findings += _when_mixed(subject, {finding.input or "" for finding in findings})
     if any(finding.severity != "info" for finding in findings):
         return Outcome("fail", findings)
     return Outcome("skipped", note=note) if note else Outcome("pass", findings)
+
+
+def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
+    """What is wrong with inputs of mixed dtypes only: the first of it."""
+    from gradlint.rules.shape._compare import tensors
+    from gradlint.rules.shape._mixed import mixed
+
+    if subject.run.error is not None or subject.problem.has_sparse_inputs:
+        return []
+    for words, other in mixed(subject):
+        error = other.run.error
+        subject.problem.forward_calls += other.problem.forward_calls
+        subject.problem.backward_calls += other.problem.backward_calls
+        if error is not None:
+            if error.phase == "backward":
+                return [_raised(subject, other, words)]
+            continue  # refused: as good as any answer
+        for item in tensors(other)[0]:
+            severity = item.meta and _severity(item, item.value.dtype, item.meta.dtype)
+            if severity in ("error", "warning") and item.name not in told:
+                # What is computed from the coarser input has no more digits than that.
+                floating = item.value.is_floating_point()
+                return [_finding(other, item, "info" if floating else severity, words)]
+    return []
+
+
+def _raised(subject: Subject, other: Subject, words: str) -> Finding:
+    from gradlint.diagnosis._engine_errors import error_line
+    from gradlint.rules._raw import backward_place
+
+    error = other.run.error
+    assert error is not None
+    node = next((node for node in other.run.nodes if node.raised is not None), None)
+    return subject.finding(
+        RULE,
+        f"backward raises {words}, which forward takes: {error_line(error.error)}",
+        severity="warning",
+        place=backward_place(node) if node is not None else None,
+        evidence={"error": error_line(error.error)},
+        help="cast in backward as forward does, and return each gradient in the dtype of its "
+        "input; or let forward refuse inputs of different dtypes",
+    )
 
 
 def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> str | None:
@@ -132,7 +181,7 @@ def _coarsest(item: Returned) -> float:
     return max(found, default=0.0)
 
 
-def _finding(subject: Subject, item: Returned, severity: str) -> Finding:
+def _finding(subject: Subject, item: Returned, severity: str, condition: str = "") -> Finding:
     import torch
 
     from gradlint.rules._raw import returned_place
@@ -153,7 +202,7 @@ def _finding(subject: Subject, item: Returned, severity: str) -> Finding:
         )
     return subject.finding(
         RULE,
-        f"gradient for `{item.name}` is {have}, its input {want}",
+        f"gradient for `{item.name}` is {have}, its input {want}{condition and f' ({condition})'}",
         severity=severity,
         input=item.name,
         place=returned_place(item),

@@ -13,24 +13,23 @@ smooth points are judged there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 from gradlint.numerics._differences import significand_bits
-from gradlint.numerics._products import all_finite, rms, widened
-from gradlint.rules._same import share_of
+from gradlint.numerics._products import all_finite, norm, rms, unit_roundoff, widened
+from gradlint.rules._same import jitter, share_of
 from gradlint.rules.contract._dependence import wide_problem
 from gradlint.rules.finite._extremes import WORDS
-from gradlint.rules.value._slopes import TOGETHER, Point, Slopes
+from gradlint.rules.value._slopes import TOGETHER, Point, Slopes, Wrong
 from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
     from gradlint.rules.finite._extremes import Extreme
     from gradlint.rules.finite._special import Place
-    from gradlint.trace._problem import Problem
+    from gradlint.trace._problem import Output, Problem
 
 #: Steps relative to the elements, by significand bits: slopes on one side need few digits.
 STEPS = {53: 2.0**-24, 24: 2.0**-9}
@@ -44,6 +43,9 @@ TOLERATED = {53: 1e-3, 24: 2e-2}
 #: Slopes at the two steps that differ by more are those of a jump, a root or an oscillation.
 STEADY = 5e-2
 
+#: Times that outputs may grow at large inputs: beyond, cancellation leaves no digits (heuristic).
+MOST_GROWN = 1e13
+
 #: Elements that are measured one by one for the evidence, in each input that is wrong.
 SHOWN = 6
 
@@ -54,27 +56,6 @@ EQUAL = "where equal elements move together"
 MOST_PLACES = 8
 
 
-@dataclass(frozen=True)
-class Wrong:
-    """One wrong gradient.
-
-    Args:
-        position: of the input.
-        where: words for the point.
-        index: the worst element measured; ``returned`` and the one-sided slopes there.
-        kink: whether the one-sided slopes differ there.
-    """
-
-    position: int
-    where: str
-    index: list[int]
-    value: float
-    returned: float
-    right: float
-    left: float
-    kink: bool
-
-
 class Points:
     """The special points of one subject."""
 
@@ -83,7 +64,11 @@ class Points:
         self._inputs = inputs
         self._wide = wide_problem(subject)
         self._typical = self._wide.values()
-        bits = min(significand_bits(value.dtype) for value in self._typical)
+        outputs = [o.value for o in self._wide_outputs() if o.name in subject.run.cotangents]
+        dtypes = [value.dtype for value in (*self._typical, *outputs)]
+        bits = min(significand_bits(dtype) for dtype in dtypes)
+        self._roundoff = max(unit_roundoff(dtype) for dtype in dtypes)
+        self._project = subject.first_order_map.project or [None] * len(self._typical)
         self._step, self._bits = STEPS.get(bits, 0.0), bits
         self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
         self.judged: list[str] = []
@@ -124,7 +109,7 @@ class Points:
             }
         else:
             base = self._outputs(problem, point)
-        if base is None:
+        if base is None or (extreme.name == "large" and not self._digits(base)):
             return
         sizes = [rms(value) or 1.0 for value in self._typical]
         at = Point(
@@ -134,17 +119,26 @@ class Points:
             point,
             wides,
             sizes,
+            self._roundoff,
+            self._project,
         )
         if extreme.name == "single":
             yield from self._single(extreme, at, usable)
         else:
             yield from self._whole(extreme, at, usable)
 
+    def _digits(self, outputs: dict[str, torch.Tensor]) -> bool:
+        """Whether outputs at large inputs have grown as polynomials of low degree do."""
+        before = {item.name: rms(item.value.detach()) for item in self._subject.run.outputs}
+        return all(rms(value) <= MOST_GROWN * (before[k] or 1.0) for k, value in outputs.items())
+
     def _single(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
         told: set[int] = set()
         for place in extreme.places[:MOST_PLACES]:
             if place.position not in usable or place.position in told:
                 continue
+            if self._project[place.position] is not None:
+                continue  # elements of a symmetric matrix do not move alone
             flat = at.gradients[place.position].reshape(-1)
             # Elements that are equal are moved alone, where the gradient may be anything between
             # the sides, and together, where they stay equal and the function is often smooth.
@@ -161,7 +155,8 @@ class Points:
                     where = (
                         f"where {'equal elements move together' if twins else f'it {place.words}'}"
                     )
-                    yield self._told(at, place.position, place.element, found, where, claimed)
+                    joint = claimed if twins else None
+                    yield self._told(at, place.position, place.element, found, where, joint)
                     break
 
     def _whole(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
@@ -179,7 +174,7 @@ class Points:
         if not slopes.excludes(claimed, self._slack(slopes, size)):
             return
         for position in moved:
-            if self._differs(at, position):
+            if self._differs(at, position) and self._stable(extreme, at, position):
                 worst = self._worst(at, position)
                 if worst is not None:
                     yield self._told(at, position, *worst, WORDS[extreme.name])
@@ -221,6 +216,19 @@ class Points:
             return False
         gap = abs(both[0].right - slopes[0].right - slopes[1].right)
         return gap <= STEADY * max(one.size for one in slopes) + both[0].noise
+
+    def _stable(self, extreme: Extreme, at: Point, position: int) -> bool:
+        """Whether the gradient is the same when the inputs move by a roundoff: where it is
+        ill-conditioned, its error is no fault."""
+        moved = [jitter(value, self._subject.seed) for value in extreme.values]
+        try:
+            found = extreme.problem.pull(self._subject.run.cotangents, moved)[position]
+        except OpRaised:
+            return False
+        if found is None:
+            return True
+        before = at.gradients[position]
+        return norm(widened(found) - before) <= STEADY * norm(before) + self._roundoff
 
     def _worst(self, at: Point, position: int) -> tuple[int, Slopes] | None:
         gradient = at.gradients[position].reshape(-1)
@@ -271,8 +279,13 @@ class Points:
             float(at.gradients[position].reshape(-1)[element]) if claimed is None else claimed,
             found.right,
             found.left,
-            not found.smooth(self._tolerated),
+            claimed is not None or not found.smooth(self._tolerated),
         )
+
+    def _wide_outputs(self) -> Sequence[Output]:
+        if self._wide is self._subject.problem:
+            return self._subject.run.outputs
+        return self._wide.forward()
 
     def _outputs(
         self, problem: Problem, values: list[torch.Tensor]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gradlint.numerics._products import real_dot, unit_roundoff, widened
+from gradlint.numerics._map import Projection
+from gradlint.numerics._products import real_dot, widened
 
 #: Roundings of the outputs that a difference of two of them may hold (heuristic).
 ROUNDINGS = 16.0
@@ -43,6 +44,27 @@ class Slopes:
         return not self.low - slack <= claimed <= self.high + slack
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """One wrong gradient.
+
+    Args:
+        position: of the input.
+        where: words for the point.
+        index: the worst element measured; ``returned`` and the one-sided slopes there.
+        kink: whether the one-sided slopes differ there.
+    """
+
+    position: int
+    where: str
+    index: list[int]
+    value: float
+    returned: float
+    right: float
+    left: float
+    kink: bool
+
+
 class Point:
     """One point, and slopes of the outputs along directions from there.
 
@@ -52,6 +74,8 @@ class Point:
         cotangents: of the outputs; ``base``: the outputs at the point.
         values: of the inputs at the point; ``gradients``: those claimed there.
         typical: sizes of the elements of each input, for steps from zero.
+        roundoff: of the coarsest dtype among inputs and outputs.
+        project: keeps directions of an input inside its domain, by position.
     """
 
     def __init__(
@@ -62,16 +86,20 @@ class Point:
         values: list[torch.Tensor],
         gradients: list[torch.Tensor],
         typical: Sequence[float],
+        roundoff: float,
+        project: Sequence[Projection | None],
     ) -> None:
         self._evaluate, self._cotangents, self._base = evaluate, cotangents, base
         self.values, self.gradients, self._typical = values, gradients, typical
+        self._roundoff, self._project = roundoff, project
 
     def element(self, position: int, element: int, step: float, *twins: int) -> Slopes | None:
         """Slopes along one element, and its ``twins`` as much, per unit."""
         value = self.values[position]
         size = max(abs(float(value.reshape(-1)[element])), self._typical[position])
-        direction = torch.zeros_like(value)
-        direction.view(-1)[[element, *twins]] = size * step
+        flat = torch.zeros(value.numel(), dtype=value.dtype, device=value.device)
+        flat[[element, *twins]] = size * step
+        direction = flat.reshape(value.shape)
         return self._slopes({position: direction}, size * step)
 
     def along(
@@ -97,6 +125,8 @@ class Point:
                 unit = unit + chosen * (0.5 + drawn[1])
             unit = unit * torch.where(value == 0, self._typical[position], value.abs())
             unit = widened(value) if seed == TOGETHER else unit
+            keep = self._project[position]
+            unit = unit if keep is None else keep(unit)
             directions[position] = (unit * step).to(value.dtype)
             claimed += real_dot(gradient, unit)
             size += float((gradient * unit).abs().sum())
@@ -127,6 +157,5 @@ class Point:
             left += float(downs.sum())
             size += float(torch.maximum(ups.abs(), downs.abs()).sum())
             finite = torch.where(base.isfinite(), base, torch.zeros_like(base))
-            eps = unit_roundoff(self.values[0].dtype)
-            noise += ROUNDINGS * eps * float((v * finite).abs().sum()) / h
+            noise += ROUNDINGS * self._roundoff * float((v * finite).abs().sum()) / h
         return Slopes(low, high, right, left, size, noise)

@@ -86,7 +86,7 @@ from gradlint.rules._rule import Outcome, Rule
 if TYPE_CHECKING:
     from gradlint.report import Finding
     from gradlint.rules._subject import Subject
-    from gradlint.rules.value._points import Wrong
+    from gradlint.rules.value._slopes import Wrong
 
 #: Extremes that are judged: slopes at the smallest normal numbers have no digits.
 POINTS = ("zeros", "ties", "single", "large", "masked")
