@@ -131,26 +131,35 @@ def map_tensors(value: Any, convert: Callable[[torch.Tensor], torch.Tensor]) -> 
 
     The same tensor passed twice stays one tensor.
     """
-    return _mapped(value, convert, {})
+    import torch
+
+    return _mapped(value, convert, {}, torch.Tensor)
+
+
+#: Most leaves are of these types, and stay as they are.
+_PLAIN = frozenset({int, float, bool, str, type(None)})
 
 
 def _mapped(
-    item: Any, convert: Callable[[torch.Tensor], torch.Tensor], seen: dict[int, torch.Tensor]
+    item: Any,
+    convert: Callable[[torch.Tensor], torch.Tensor],
+    seen: dict[int, torch.Tensor],
+    tensor: Any,
 ) -> Any:
     # No function nested in map_tensors: one that calls itself is a reference cycle, which would
     # keep every tensor alive until the garbage collector runs.
-    import torch
-
-    if isinstance(item, torch.Tensor):
+    kind = type(item)
+    if kind in _PLAIN:
+        return item
+    if isinstance(item, tensor):
         if id(item) not in seen:
             seen[id(item)] = convert(item)
         return seen[id(item)]
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*(_mapped(part, convert, seen) for part in item))
     if isinstance(item, (list, tuple)):
-        return type(item)(_mapped(part, convert, seen) for part in item)
+        parts = [_mapped(part, convert, seen, tensor) for part in item]
+        return kind(*parts) if hasattr(item, "_fields") else kind(parts)
     if isinstance(item, dict):
-        return {key: _mapped(part, convert, seen) for key, part in item.items()}
+        return {key: _mapped(part, convert, seen, tensor) for key, part in item.items()}
     return item
 
 

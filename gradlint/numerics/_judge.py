@@ -52,10 +52,10 @@ __all__ = [
 ]
 
 #: Where every pair agrees this closely (error bar relative to ‖g∘u‖, by significand bits) at one
-#: step, no ladder of steps is climbed (heuristic: a third of float32's rounding in float64, so that
-#: a cast inside is looked at more closely; truncation, noise and an error would have to cancel in
-#: each of the pairs).
-GLANCED = {53: 3e-8, 24: 3e-5, 11: 7e-3, 8: 3e-2}
+#: step, no ladder of steps is climbed (heuristic: float32's rounding in float64, so that a cast
+#: inside is looked at more closely; truncation, noise and an error would have to cancel in each of
+#: the pairs).
+GLANCED = {53: 2.0**-24, 24: 3e-5, 11: 7e-3, 8: 3e-2}
 
 
 @dataclass
@@ -123,7 +123,8 @@ def _glance(trials: Sequence[Trial]) -> None:
     still = [trial for trial in trials if trial.open]
     for k in range(len(still[0].bank) if still else 0):
         for trial in still:
-            trial.glance(k)
+            if k in trial.draws:
+                trial.glance(k)
     for trial in still:
         trial.settled = (
             trial.finite
@@ -142,7 +143,8 @@ def _climb(trials: Sequence[Trial], rungs_of: Callable[[Trial], Sequence[int]]) 
         return
     for k in range(len(still[0][0].bank)):
         for trial, rungs in still:
-            trial.take(k, rungs)
+            if k in trial.draws:
+                trial.take(k, rungs)
     for trial, _ in still:
         if trial.finite:
             trial.review()
@@ -155,6 +157,7 @@ def _walk_paths(trials: Sequence[Trial]) -> None:
         return
     for k in range(len(still[0].bank)):
         for trial in still:
-            trial.walk(k)
+            if k in trial.draws:
+                trial.walk(k)
     for trial in still:
         trial.review()

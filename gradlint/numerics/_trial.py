@@ -68,6 +68,10 @@ SUSPECT = 1e-5
 #: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
+#: An input of one element has one direction: draws differ in their cotangents alone, in each of
+#: which every output counts.
+LONE_DRAWS = 2
+
 AGREES, DIFFERS, UNSURE, ROUNDED = "agrees", "differs", "unsure", "rounded"
 
 
@@ -135,6 +139,7 @@ class Trial:
         if significand_bits(x.dtype) > self.bits:
             self.tolerated = min(self.tolerated, FEW_ROUNDINGS * 2.0**-self.bits)
         self.empty = x.numel() == 0
+        self.draws = range(len(bank.kinds) if x.numel() > 1 else min(LONE_DRAWS, len(bank.kinds)))
         self.finite = True
         self.ladders: list[list[Step]] = [[] for _ in bank.kinds]
         self.paths: list[list[Estimate]] = [[] for _ in bank.kinds]
@@ -226,7 +231,7 @@ class Trial:
     def review(self) -> None:
         """Draw the pairs from all that was measured."""
         self.kappa = noise_factor(self.ladders)
-        self.pairs = [self._pair(k, *self._measured(k)) for k in range(len(self.bank))]
+        self.pairs = [self._pair(k, *self._measured(k)) for k in self.draws]
 
     def conclude(self) -> InputJudgement:
         """The verdict."""

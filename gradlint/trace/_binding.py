@@ -60,7 +60,9 @@ class Binding:
         def place(tensor: torch.Tensor) -> torch.Tensor:
             slot = self._slots.get(id(tensor))
             given = copy(tensor) if slot is None else passed[slot]
-            seen.append(Handed(self._names.get(id(tensor), ""), given, tensor.detach(), slot))
+            if handed is not None:
+                name = self._names.get(id(tensor), "")
+                seen.append(Handed(name, given, tensor.detach(), slot))
             return given
 
         args, kwargs = map_tensors((self._sample.args, self._sample.kwargs), place)

@@ -6,8 +6,7 @@ from it whether forward or backward was running. Without a sink, entering a phas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 #: Names of phases in the order of a run; the sink receives the position in this tuple.
 PHASES = ("start", "import", "inputs", "forward", "backward", "rule", "done")
@@ -22,16 +21,25 @@ def install(sink: Callable[[int], None] | None) -> None:
     _sink = sink
 
 
-@contextmanager
-def phase(name: str) -> Iterator[None]:
+class _Phase:
+    """A context manager in plain slots: it is entered twice for every call of the op."""
+
+    __slots__ = ("_before", "_index")
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def __enter__(self) -> None:
+        self._before = _current
+        _enter(self._index)
+
+    def __exit__(self, *_: object) -> None:
+        _enter(self._before)
+
+
+def phase(name: str) -> _Phase:
     """Mark the body as running in phase ``name``; the phase before is restored behind it."""
-    global _current
-    before = _current
-    _enter(PHASES.index(name))
-    try:
-        yield
-    finally:
-        _enter(before)
+    return _Phase(PHASES.index(name))
 
 
 def _enter(index: int) -> None:

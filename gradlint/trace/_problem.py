@@ -19,7 +19,13 @@ from gradlint.diagnosis._engine_errors import error_line, error_text
 from gradlint.inputs import map_tensors
 from gradlint.trace._binding import Binding, Relay
 from gradlint.trace._phase import phase
-from gradlint.trace._random import OwnGenerators, common_random_numbers, generator_states
+from gradlint.trace._random import (
+    OwnGenerators,
+    common_random_numbers,
+    generator_states,
+    start_from,
+)
+from gradlint.trace._spare import Spare
 from gradlint.trace._terms import Handed as Handed
 from gradlint.trace._terms import Input as Input
 from gradlint.trace._terms import OpRaised as OpRaised
@@ -76,6 +82,7 @@ class Problem:
         self._copy_leaves = False
         self._origins: list[torch.Tensor] = []
         self._handed: list[Handed] | None = None
+        self._spare = Spare()
         self._binding = Binding(op, sample)
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
@@ -131,7 +138,7 @@ class Problem:
         grad = grad or bool(self._needs_graph)
         try:
             with torch.set_grad_enabled(grad):
-                outputs = self._call(self._leaves(point, grad))
+                outputs = self._call(self._leaves(point, grad) if grad else self._lent(point))
         except OpRaised:
             if grad or self._needs_graph is not None:
                 raise
@@ -150,6 +157,7 @@ class Problem:
         requires_grad: Sequence[bool] | None = None,
     ) -> tuple[list[torch.Tensor], list[Output]]:
         """Fresh leaves and the outputs connected to them by a graph."""
+        self._spare = Spare()  # a backward needs the memory more than the next forward
         leaves = self._leaves(self.values() if values is None else values, True, requires_grad)
         with torch.enable_grad():
             return leaves, self._call(leaves)
@@ -277,6 +285,11 @@ class Problem:
             self._handed = None
 
     @property
+    def in_place(self) -> bool:
+        """Whether the op writes to its inputs and refused leaves: it gets copies of them."""
+        return self._copy_leaves
+
+    @property
     def has_sparse_inputs(self) -> bool:
         """Whether a differentiable input is sparse: ``values`` hold what it stores."""
         return bool(self._binding.patterns)
@@ -306,6 +319,14 @@ class Problem:
         return [
             self._binding.as_passed(k, value.detach().clone()).requires_grad_(flag)
             for k, (value, flag) in enumerate(zip(values, flags, strict=True))
+        ]
+
+    def _lent(self, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Copies of ``values`` for a call that builds no graph."""
+        self._origins = list(values)
+        return [
+            self._binding.as_passed(k, self._spare.copy(k, value.detach()))
+            for k, value in enumerate(values)
         ]
 
     def _put_back(self, leaves: list[torch.Tensor]) -> None:
@@ -348,7 +369,8 @@ class Problem:
 
     def _invoke(self, leaves: list[torch.Tensor], constants: Relay | None) -> Any:
         self.own_generators.reset()
-        with phase("forward"), self._around(), common_random_numbers(self.seed):
+        with phase("forward"), self._around():
+            start_from(self.seed)
             passed = leaves
             if self._copy_leaves:
                 passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in leaves]
