@@ -1,0 +1,151 @@
+"""Forward under autocast, backward outside of it: what training loops do."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlint.numerics._products import all_finite, norm, widened
+from gradlint.rules._same import share_of
+from gradlint.trace._problem import OpRaised, Output, Problem
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+#: The dtype that autocast is asked for: the one that both CPUs and GPUs know.
+LOW = torch.bfloat16
+
+#: Times the change of the gradient under rounding of inputs and cotangents to the low dtype that
+#: computing in it may cost (heuristic: a few roundings on the way).
+ROUNDINGS = 8.0
+
+
+@dataclass
+class Cast:
+    """The op with and without autocast.
+
+    Args:
+        reason: why there is nothing to compare.
+        refused: what forward raised under autocast.
+        raised: what backward raised.
+        outputs: dtypes of the outputs under autocast, by name.
+        changed: whether autocast changed any output.
+        wrong: position of an input → its relative error, what is allowed, and the worst element
+            with what was returned and expected.
+    """
+
+    reason: str = ""
+    refused: OpRaised | None = None
+    raised: OpRaised | None = None
+    outputs: dict[str, str] = field(default_factory=dict)
+    changed: bool = False
+    wrong: dict[int, tuple[float, float, list[int], float, float]] = field(default_factory=dict)
+
+
+def in_float32(subject: Subject) -> Problem | str:
+    """The op in float32, which autocast casts from; or why it can't be had."""
+    problem = subject.problem
+    if problem.has_sparse_inputs or not problem.inputs:
+        return "inputs are sparse" if problem.inputs else "no input requires grad"
+    dtypes = {value.dtype for value in problem.values()}
+    if dtypes == {torch.float32}:
+        return problem
+    if not dtypes <= {torch.float32, torch.float64}:
+        return "inputs are not in float32"
+    device = str(problem.inputs[0].value.device)
+    found = Problem(subject.op, subject.sample.converted(torch.float32, device), seed=subject.seed)
+    found.preserve_state = problem.preserve_state
+    return found
+
+
+def under_autocast(subject: Subject, problem: Problem) -> Cast:
+    """Compare the gradients of ``problem`` with those after a forward under autocast."""
+    cotangents = {name: v.to(torch.float32) for name, v in subject.run.cotangents.items()}
+    device = problem.values()[0].device.type
+    try:
+        leaves, plain = problem.linearize()
+        chosen = [o for o in plain if o.name in cotangents and o.differentiable]
+        expected = problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
+    except OpRaised as raised:
+        return Cast(reason=f"in float32 {raised.phase} raises {type(raised.error).__name__}")
+    if not all(all_finite(o.value) for o in chosen) or not _finite(expected):
+        return Cast(reason="in float32 outputs or gradients are not finite")
+    found = Cast()
+    try:
+        with warnings.catch_warnings(), torch.autocast(device, dtype=LOW):
+            warnings.simplefilter("ignore")
+            leaves, outputs = problem.linearize()
+    except OpRaised as raised:
+        found.refused = raised
+        return found
+    found.outputs = {o.name: str(o.value.dtype).removeprefix("torch.") for o in outputs}
+    by_name = {o.name: o for o in outputs if o.name in cotangents and o.differentiable}
+    found.changed = any(_changed(o, by_name.get(o.name)) for o in chosen)
+    try:
+        gradients = problem.backward(
+            list(by_name.values()),
+            leaves,
+            [cotangents[name].to(o.value.dtype) for name, o in by_name.items()],
+        )
+    except OpRaised as raised:
+        found.raised = raised
+        return found
+    rounded = _rounded(problem, cotangents)
+    for position, (got, want) in enumerate(zip(gradients, expected, strict=True)):
+        nearby = None if rounded is None else rounded[position]
+        error = _error(got, want, nearby)
+        if error is not None:
+            found.wrong[position] = error
+    return found
+
+
+def _finite(gradients: list[torch.Tensor | None]) -> bool:
+    return all(gradient is None or all_finite(gradient) for gradient in gradients)
+
+
+def _changed(before: Output, now: Output | None) -> bool:
+    if now is None or now.value.dtype != before.value.dtype:
+        return True
+    return not torch.equal(now.value.detach(), before.value.detach())
+
+
+def _rounded(
+    problem: Problem, cotangents: dict[str, torch.Tensor]
+) -> list[torch.Tensor | None] | None:
+    """The gradients without autocast at inputs and cotangents rounded to the low dtype."""
+
+    def round_off(value: torch.Tensor) -> torch.Tensor:
+        return value.to(LOW).to(value.dtype) if value.is_floating_point() else value
+
+    try:
+        low = {name: round_off(v) for name, v in cotangents.items()}
+        return problem.pull(low, [round_off(value) for value in problem.values()])
+    except OpRaised:
+        return None
+
+
+def _error(
+    got: torch.Tensor | None, want: torch.Tensor | None, nearby: torch.Tensor | None
+) -> tuple[float, float, list[int], float, float] | None:
+    """The relative error of a gradient where it is beyond what the low dtype costs."""
+    if want is None or want.is_complex() or not norm(want):
+        return None
+    there = widened(want)
+    here = torch.zeros_like(there) if got is None else widened(got)
+    if here.shape != there.shape:
+        return None
+    moved = 0.0 if nearby is None else norm(widened(nearby) - there)
+    if nearby is not None and not all_finite(nearby):
+        return None
+    allowed = share_of(LOW) * norm(there) + ROUNDINGS * moved
+    gap = here - there
+    error = norm(gap) if all_finite(here) else float("inf")
+    if error <= allowed:
+        return None
+    flat = int(torch.nan_to_num(gap.abs(), float("inf")).argmax())
+    index = [int(k) for k in torch.unravel_index(torch.tensor(flat), there.shape)]
+    values = (float(here.reshape(-1)[flat]), float(there.reshape(-1)[flat]))
+    return error / norm(there), allowed / norm(there), index, *values
