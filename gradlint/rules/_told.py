@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradlint.rules._elsewhere import NOT_FINITE, RAISED, Look
@@ -20,13 +21,22 @@ def told(
     *,
     cause: str,
     help: str,
+    severity: str | None = None,
 ) -> list[Finding]:
     """Findings on ``seen``: one for what backward raised, else one an input.
 
     Args:
         where: the arguments in words, behind "where".
         cause: slug.
+        severity: default that of the rule.
     """
+    found = _told(subject, rule, seen, where, cause=cause, help=help)
+    return [replace(item, severity=severity or item.severity) for item in found]
+
+
+def _told(
+    subject: Subject, rule: Rule, seen: Look, where: str, *, cause: str, help: str
+) -> list[Finding]:
     if seen.verdict == RAISED:
         return [_raised(subject, rule, seen, where, cause=cause, help=help)]
     if seen.verdict == NOT_FINITE:

@@ -20,6 +20,7 @@ from gradlint.rules._elsewhere import (
     NOT_FINITE,
     RAISED,
     REFUSED,
+    RIGHT,
     WRONG,
     Look,
     judged_inputs,
@@ -37,9 +38,12 @@ LAST = (1025, 257, 129, 65, 33, 17, 9, 5)
 #: Sizes of other axes: primes, and powers of two less one.
 OTHERS = (31, 17, 13, 11, 7, 5, 3)
 
-#: Elements of all tensors up to which samples grow (heuristic: a call stays well below a
-#: millisecond for vectorised code); those of larger samples shrink.
-MOST_ELEMENTS = 20_000
+#: Elements of all tensors up to which samples grow (heuristic: outputs may have the product of two
+#: tensors' sizes); those of larger samples shrink.
+MOST_ELEMENTS = 4096
+
+#: Product of a sequence of integers that change with sizes, up to which they do: it may be a shape.
+MOST_IN_SHAPE = 2**20
 
 #: Seconds that a call at other sizes may take by a guess from the sample's (heuristic: loops over
 #: elements in Python); share of ``--timeout`` after which no further sizes are tried.
@@ -51,16 +55,31 @@ MOST_ALONE = 3
 #: Size of an axis that is put in front.
 LEADING = 2
 
+#: What is said of a fault at an odd size that is none at the even one beside it.
+EVEN = "right where {even}: forward takes an odd size where it needs two halves"
+
 #: Verdicts that are faults.
 FAULTS = (WRONG, RAISED, NOT_FINITE)
 
 
 @dataclass
 class Tried:
-    """One other shape: in words what was changed, and what was seen."""
+    """One other shape.
+
+    Args:
+        words: what was changed.
+        look: what was seen.
+        batch: whether an axis of a batch was changed.
+        carried: whether outputs have the axes that were changed.
+        hint: what else was seen, in words; such a fault may be a demand that forward leaves
+            unsaid.
+    """
 
     words: str
     look: Look
+    batch: bool = False
+    carried: bool = False
+    hint: str = ""
 
     @property
     def faulty(self) -> bool:
@@ -94,11 +113,14 @@ class Sizes:
         if not sizes:
             return None
         found = self.changed(sizes)
-        if len(sizes) == 1 or (found is not None and not found.faulty):
+        if found is not None and not found.faulty:
             return found
         for old in list(sizes)[:MOST_ALONE]:
-            one = self.changed({old: sizes[old]})
+            one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
             if one is not None and one.faulty:
+                even = None if one.batch else self.changed({old: sizes[old] + 1})
+                if even is not None and even.look.verdict == RIGHT:
+                    one.hint = EVEN.format(even=even.words)
                 return one
         return found
 
@@ -108,7 +130,7 @@ class Sizes:
         change = {axis: new for old, new in sizes.items() for axis in self.groups[old]}
         found: Look | None = None
         words = ""
-        for integers in (None, sizes) if self._integers(sizes) else (None,):
+        for integers in (None, sizes) if _integers(self.subject, sizes) else (None,):
             sample = resized(self.subject.sample, change, seed=self.subject.seed, integers=integers)
             if sample is None or self.late:
                 continue
@@ -117,7 +139,10 @@ class Sizes:
                 found, words = seen, shapes(self.subject, sample, change)
             if seen.verdict not in (REFUSED, *FAULTS):
                 break
-        return self._noted(words, found)
+        noted = self._noted(words, found)
+        if noted is not None:
+            _place(self.subject, noted, sizes)
+        return noted
 
     def ranks(self) -> list[Tried]:
         """An axis more in front of the tensors that share their first axis, and that one less."""
@@ -148,9 +173,35 @@ class Sizes:
         self.tried.append(tried)
         return tried
 
-    def _integers(self, sizes: dict[int, int]) -> bool:
-        leaves = (value for _, value in self.subject.arguments())
-        return any(type(value) is int and value in sizes for value in leaves)
+
+def _place(subject: Subject, tried: Tried, sizes: dict[int, int]) -> None:
+    """Tell what the changed axes are; a size that outputs keep was broadcast, not taken."""
+    before = {item.name: item.value.shape for item in subject.run.outputs}
+    after = {item.name: item.value.shape for item in tried.look.outputs}
+    pairs = [
+        (old, now)
+        for name, shape in before.items()
+        if name in after and len(after[name]) == len(shape)
+        for old, now in zip(shape, after[name], strict=True)
+        if old in sizes
+    ]
+    tried.carried = bool(pairs) and all(sizes[old] == now for old, now in pairs)
+    if not tried.carried and pairs and tried.look.verdict == RAISED:
+        tried.look.verdict = REFUSED
+    first = next((item.value for item in subject.problem.inputs if item.value.dim()), None)
+    if first is not None and first.shape[0] in sizes:
+        leading = [shape[:1] for shape in before.values()]
+        tried.batch = any(not size or size[0] == first.shape[0] for size in leading)
+
+
+def _integers(subject: Subject, sizes: dict[int, int]) -> bool:
+    """Whether integer arguments are equal to old sizes, and can change with them."""
+    found, product = False, 1
+    for _, value in subject.arguments():
+        if type(value) is int:
+            found = found or value in sizes
+            product *= max(abs(sizes.get(value, value)), 1)
+    return found and product <= MOST_IN_SHAPE
 
 
 def no_sizes(subject: Subject) -> str:
@@ -173,8 +224,7 @@ def odd_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> dict[int, int]
     if not groups:
         return {}
     total = sum(tensor.numel() for tensor in tensors) or 1
-    fast = total * MOST_SECONDS / max(subject.run_s, 1e-4)
-    most = min(MOST_ELEMENTS, max(total, fast))
+    most = min(MOST_ELEMENTS, total * MOST_SECONDS / max(subject.run_s, 1e-4))
     largest = max(range(len(tensors)), key=lambda k: tensors[k].numel())
     axes = {axis: old for old, found in groups.items() for axis in found}
     ends = (axes.get((largest, axis)) for axis in reversed(range(tensors[largest].dim())))

@@ -5,7 +5,8 @@ What it finds
 A backward that fails where a dimension has size 0 and forward takes that. It may not raise; where
 nothing depends on an input, its gradient must be zeros, neither NaN nor memory that was never
 written (it is filled with NaN here); where outputs still depend on it, its gradient is measured as
-ever. A forward that refuses empty tensors is left alone.
+ever. A forward that refuses empty tensors is left alone; a backward that raises where another axis
+than the first is empty is noted only.
 
 Cost: 1 forward call and 1 backward call for each of up to 3 dimensions; 2 further forward calls
 where outputs have elements.
@@ -97,6 +98,7 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run backward with each dimension at size 0 that forward accepts."""
+    from gradlint.rules._elsewhere import RAISED
     from gradlint.rules._told import told
     from gradlint.rules.layout._sizes import Sizes, no_sizes
     from gradlint.rules.state._poison import deterministic
@@ -109,10 +111,20 @@ def probe(subject: Subject) -> Outcome:
         tried = sizes.alone(0)
     findings: list[Finding] = []
     for item in tried:
-        if findings:
+        if any(finding.severity != "info" for finding in findings):
             break
         if item.faulty:
-            findings += told(subject, RULE, item.look, item.words, cause="empty", help=HELP)
+            # Empty batches come with the data; where other axes are empty, raising is no news.
+            mild = item.look.verdict == RAISED and not item.batch
+            findings += told(
+                subject,
+                RULE,
+                item.look,
+                item.words,
+                cause="empty",
+                help=HELP,
+                severity="info" if mild else None,
+            )
         else:
             findings += _not_zero(subject, item)
     if any(finding.severity != "info" for finding in findings):

@@ -92,12 +92,15 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    from gradlint.report import Finding
     from gradlint.rules._subject import Subject
 
 HELP = (
     "look in backward for blocks without a mask for their tail, sizes that are rounded down or"
     " fixed, and squeeze() without an axis"
 )
+
+HELP_EVEN = "refuse odd sizes in forward, or treat the element in the middle in backward as there"
 
 HELP_RANK = (
     "look in backward for axes counted from the front where forward counts from the back; or refuse"
@@ -115,15 +118,31 @@ def probe(subject: Subject) -> Outcome:
     if reason:
         return Outcome("skipped", note=reason)
     sizes = Sizes(subject)
-    findings = []
     odd = sizes.odd()
+    ones = [item for item in sizes.alone(1) if item.faulty]
+    findings: list[Finding] = []
     if odd is not None and odd.faulty:
-        findings += told(subject, RULE, odd.look, odd.words, cause="odd-size", help=HELP)
-    for item in sizes.alone(1):
-        if item.faulty and not findings:
-            findings += told(subject, RULE, item.look, item.words, cause="size-one", help=HELP)
-    for item in sizes.ranks():
-        if item.faulty and item.look.verdict != RAISED and not findings:
+        help = HELP_EVEN if odd.hint else HELP
+        mild = "info" if odd.hint else None
+        findings += told(
+            subject, RULE, odd.look, odd.words, cause="odd-size", help=help, severity=mild
+        )
+        for finding in findings:
+            finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
+    for item in ones if not findings else ():
+        # A backward that raises, where outputs don't even show the axis, may be a demand unsaid.
+        loud = item.look.verdict == RAISED and not (item.batch or item.carried)
+        findings += told(
+            subject,
+            RULE,
+            item.look,
+            item.words,
+            cause="size-one",
+            help=HELP,
+            severity="info" if loud else None,
+        )
+    for item in sizes.ranks() if not findings else ():
+        if item.faulty and item.look.verdict != RAISED:
             findings += told(subject, RULE, item.look, item.words, cause="rank", help=HELP_RANK)
     if any(finding.severity != "info" for finding in findings):
         return Outcome("fail", findings)

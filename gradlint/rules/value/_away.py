@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gradlint.rules._rule import Rule
     from gradlint.rules._subject import Subject
 
-#: Factors for arguments that are not zero, the first that forward takes: both keep the sign, the
-#: first keeps probabilities (heuristic).
+#: Factors of the distance from zero (of ±1 and less), or from ±1 (beyond), the first that forward
+#: takes: arguments stay on their side of -1, 0 and 1, where domains end (heuristic).
 FACTORS = (0.63, 1.7)
 
 #: What zero becomes (heuristic: inside the unit interval).
@@ -98,6 +98,13 @@ def _moves(value: Any) -> bool:
     return type(value) is float and math.isfinite(value)
 
 
+def _moved(value: float, factor: float) -> float:
+    if abs(value) > 1.0:
+        one = math.copysign(1.0, value)
+        return one + factor * (value - one)
+    return factor * value or INSTEAD_OF_ZERO
+
+
 def _leaves(subject: Subject, sample: Sample) -> list[tuple[str, Any]]:
     return list(sample.named_leaves(subject.op.signature))
 
@@ -108,7 +115,7 @@ def _first_taken(
     """What is seen with the arguments ``names`` moved, at the first values that forward takes."""
     found = None
     for factor in FACTORS:
-        moved = {name: factor * value or INSTEAD_OF_ZERO for name, value in names.items()}
+        moved = {name: _moved(value, factor) for name, value in names.items()}
         found = look(subject, with_values(subject, sample, moved)), moved
         if found[0].verdict != REFUSED:
             break
