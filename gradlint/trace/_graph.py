@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -14,6 +15,9 @@ MOST_NODES = 20_000
 
 #: Containers inside of containers on ``ctx`` that are looked into.
 DEEPEST = 3
+
+#: What lives longer than a call anyway.
+_NOT_HOLDERS = (type, ModuleType, FunctionType, torch.nn.Module)
 
 #: Module of the Functions that torch writes around registered operators: what their ``ctx`` holds
 #: is the user's.
@@ -62,6 +66,9 @@ def _tensors(name: str, value: Any, depth: int) -> Iterator[tuple[str, torch.Ten
     elif isinstance(value, dict) and depth:
         for key, part in value.items():
             yield from _tensors(f"{name}[{key!r}]", part, depth - 1)
+    elif depth and not isinstance(value, _NOT_HOLDERS):
+        for key, part in list(getattr(value, "__dict__", {}).items()):
+            yield from _tensors(f"{name}.{key}", part, depth - 1)
 
 
 def saved_by(node: Any) -> list[tuple[str, torch.Tensor]]:

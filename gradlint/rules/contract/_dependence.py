@@ -30,7 +30,7 @@ def slope_along(subject: Subject, index: int) -> float | None:
         return None
     names = [output.name for output in subject.run.outputs if output.differentiable]
     generator = torch.Generator().manual_seed(subject.seed)
-    for kind in ("signs", "gaussian"):
+    for kind in ("signs", "random"):
         slope = _slope(problem, index, names, kind, generator)
         if slope is not None:
             return slope

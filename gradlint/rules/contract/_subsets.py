@@ -59,7 +59,11 @@ def twins(subject: Subject) -> tuple[int, int] | None:
 
 def passed_twice(subject: Subject, first: int, second: int) -> Difference | None:
     """Where the gradient of one tensor, passed for both inputs, is not the sum of the gradients of
-    two equal ones. None where it is, or where the op takes no equal ones."""
+    two equal ones. None where it is, or where the op takes no equal ones.
+
+    Raises:
+        OpRaised: where the op takes two equal tensors, and raises for one passed twice.
+    """
     problem, baseline = subject.problem, subject.baseline
     assert baseline is not None
     values = problem.values()

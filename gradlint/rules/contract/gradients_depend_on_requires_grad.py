@@ -160,13 +160,17 @@ def _twice(subject: Subject, first: int, second: int) -> list[Finding]:
     """A finding where one tensor passed for two inputs gets another gradient than the sum of what
     two equal tensors get."""
     from gradlint.rules.contract._subsets import passed_twice
-    from gradlint.rules.state._tell import changed_gradient
+    from gradlint.rules.state._tell import changed_gradient, raised_there
+    from gradlint.trace._problem import OpRaised
 
-    difference = passed_twice(subject, first, second)
-    if difference is None:
-        return []
     other = subject.problem.inputs[second].name
     when = f"where the same tensor is passed for `{other}`"
+    try:
+        difference = passed_twice(subject, first, second)
+    except OpRaised as raised:
+        return [raised_there(subject, RULE, raised, when, help=_TWICE_HELP)]
+    if difference is None:
+        return []
     return [changed_gradient(subject, RULE, difference, when, help=_TWICE_HELP)]
 
 

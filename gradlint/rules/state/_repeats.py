@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from gradlint.rules._same import Difference
     from gradlint.rules._subject import Subject
 
-#: Calls made for the comparison alone, beside those of other rules.
+#: Calls made for the comparison alone, beside those of other rules; on a GPU, where blocks race,
+#: more of them (heuristic: what these miss shows once in tens of calls).
 MORE = 2
+MORE_ON_GPU = 10
 
 Call = tuple[dict[str, torch.Tensor], list["torch.Tensor | None"]]
 
@@ -73,7 +75,8 @@ def _calls(subject: Subject) -> list[Call]:
         calls.append((guarded.outputs, guarded.first))
     if subject.lifetime is not None:
         calls.append(({}, subject.lifetime.gradients))
-    for _ in range(MORE):
+    cuda = any(value.is_cuda for value in problem.values())
+    for _ in range(MORE_ON_GPU if cuda else MORE):
         try:
             leaves, outputs = problem.linearize()
             chosen = [o for o in outputs if o.name in baseline.cotangents and o.differentiable]

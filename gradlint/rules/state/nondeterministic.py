@@ -5,7 +5,8 @@ What it finds
 Identical calls (same values, same seeds) that give different outputs or gradients, beyond rounding.
 The first call is compared with later ones too: an autotuner that runs a kernel which adds to its
 result, or state that is set up lazily, shows only there. Differences in the last bits, from sums
-in changing order, are a note.
+in changing order, are a note. Where all later calls agree and only the first is another, or where a
+second identical call raises, it is an error.
 
 Cost: 2 forward and 2 backward calls beside those that other rules have made anyway.
 
@@ -96,6 +97,9 @@ def probe(subject: Subject) -> Outcome:
     from gradlint.rules.state._fit import unfit, unsteady
     from gradlint.rules.state._repeats import repeat
 
+    again = _raised_again(subject)
+    if again is not None:
+        return Outcome("fail", [again])
     reason = unfit(subject)
     if reason and not unsteady(subject):
         return Outcome("skipped", note=reason)
@@ -116,6 +120,22 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("fail" if findings else "pass", findings)
 
 
+def _raised_again(subject: Subject) -> Finding | None:
+    """A finding where an identical later call raises, and the first did not."""
+    from gradlint.rules.state._tell import raised_there
+    from gradlint.trace._problem import OpRaised
+
+    run = subject.run
+    unseen = run.error is not None or run.gradients is None or subject.problem.has_sparse_inputs
+    if unseen or subject.baseline is not None:
+        return None
+    try:
+        subject.problem.pull(run.cotangents)
+    except OpRaised as raised:
+        return raised_there(subject, RULE, raised, "in an identical later call", help=_HELP)
+    return None
+
+
 def _finding(subject: Subject, repeats: Repeats, found: Difference, output: bool) -> Finding:
     from gradlint.rules._place import gradient_place
 
@@ -127,6 +147,7 @@ def _finding(subject: Subject, repeats: Repeats, found: Difference, output: bool
     return subject.finding(
         RULE,
         f"{what} changes {when}",
+        severity=None if repeats.first_only else "warning",
         input=None if item is None else item.name,
         output=found.name if output else None,
         index=found.index,
@@ -144,7 +165,7 @@ def _finding(subject: Subject, repeats: Repeats, found: Difference, output: bool
 RULE = Rule(
     code="GL606",
     name="nondeterministic",
-    severity="warning",
+    severity="error",
     summary="identical calls give different results",
     module=__name__,
     probe=probe,

@@ -100,6 +100,8 @@ def probe(subject: Subject) -> Outcome:
     if reason and not chance:
         return Outcome("skipped", note=reason)
     raised, outputs, gradients = poisoned(subject)
+    if chance:
+        outputs, gradients = ([d for d in part if d.kind == "NaN"] for part in (outputs, gradients))
     if raised is not None:
         from gradlint.rules.state._tell import raised_there
 

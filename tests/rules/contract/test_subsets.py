@@ -1,0 +1,153 @@
+"""GL110: inputs that do not require grad, and one tensor passed for two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.rules._rule import Outcome
+from gradlint.rules.contract._subsets import MOST, subsets
+from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE
+
+Probed = Callable[..., Outcome]
+
+A = torch.tensor([0.7, -1.3, 2.1])
+B = torch.tensor([1.1, 0.4, -0.8])
+
+
+def product(backward: Callable[..., Any], forward: Callable[..., None] | None = None) -> type:
+    """(a, b) ↦ a·b with the given ``backward(ctx, a, b, grad)``."""
+
+    class Op(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            if forward is not None:
+                forward(ctx, a, b)
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(ctx, *ctx.saved_tensors, grad)
+
+    return Op
+
+
+def right(ctx: Any, a: Any, b: Any, grad: Any) -> Any:
+    needs = ctx.needs_input_grad
+    return grad * b if needs[0] else None, grad * a if needs[1] else None
+
+
+def swapped(ctx: Any, a: Any, b: Any, grad: Any) -> Any:
+    needs = ctx.needs_input_grad
+    return grad * b if needs[1] else None, grad * a if needs[0] else None
+
+
+def crashes(ctx: Any, a: Any, b: Any, grad: Any) -> Any:
+    grad_b = grad * a if ctx.needs_input_grad[1] else None
+    return grad * b, grad_b.view_as(b)
+
+
+def refuses(ctx: Any, a: Any, b: Any, grad: Any) -> Any:
+    if not all(ctx.needs_input_grad):
+        raise NotImplementedError("both inputs must require grad")
+    return grad * b, grad * a
+
+
+def other_values(ctx: Any, a: Any, b: Any, grad: Any) -> Any:
+    return grad * b * (1 if ctx.needs_input_grad[1] else 2), grad * a
+
+
+def messages(outcome: Outcome) -> list[str]:
+    return [finding.message for finding in outcome.findings]
+
+
+@pytest.mark.parametrize(
+    ("backward", "expected"),
+    [
+        (
+            swapped,
+            [
+                "the gradient for `a` is missing where only `a` requires grad",
+                "the gradient for `b` is missing where only `b` requires grad",
+            ],
+        ),
+        (other_values, ["the gradient for `a` is another where only `a` requires grad"]),
+    ],
+)
+def test_faults(probed: Probed, backward: Any, expected: list[str]) -> None:
+    outcome = probed(RULE, product(backward), A, B)
+    assert messages(outcome) == expected
+    assert outcome.verdict == "fail"
+
+
+def test_crash(probed: Probed) -> None:
+    (finding,) = probed(RULE, product(crashes), A, B).findings
+    assert finding.message.startswith("backward raises where only `a` requires grad: Attribute")
+    assert finding.severity == "error"
+
+
+def test_open_refusal_is_a_note(probed: Probed) -> None:
+    outcome = probed(RULE, product(refuses), A, B)
+    assert [f.severity for f in outcome.findings] == ["info"]
+    assert outcome.verdict == "pass"
+
+
+def test_graph_that_is_cut_where_an_input_is_frozen(probed: Probed) -> None:
+    def op(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return x * weight if x.requires_grad else x * weight.detach()
+
+    assert messages(probed(RULE, op, A, B)) == [
+        "the gradient for `weight` is missing where only `weight` requires grad"
+    ]
+
+
+def test_one_tensor_for_two(probed: Probed) -> None:
+    def told_apart(ctx: Any, a: Any, b: Any) -> None:
+        ctx.same = a is b
+
+    def backward(ctx: Any, a: Any, b: Any, grad: Any) -> Any:
+        return grad * b, None if ctx.same else grad * a
+
+    def raises(ctx: Any, a: Any, b: Any) -> None:
+        if a is b:
+            raise ValueError("twice")
+
+    (found,) = messages(probed(RULE, product(backward, told_apart), A, B))
+    assert found == "the gradient for `a` is another where the same tensor is passed for `b`"
+    (found,) = messages(probed(RULE, product(right, raises), A, B))
+    assert found.startswith("forward raises where the same tensor is passed for `b`: ValueError")
+
+
+@pytest.mark.parametrize(
+    ("op", "args"),
+    [
+        (product(right), (A, B)),
+        (torch.nn.Linear(3, 2), (A,)),
+        (torch.nn.GRU(3, 2), (torch.stack([A, B]),)),
+        (torch.addmm, (torch.ones(2, 2), torch.randn(2, 3), torch.randn(3, 2))),
+        (lambda a, b: a.mul_(b), (A, B)),
+        (torch.dist, (A, B)),
+    ],
+)
+def test_right_ops_pass(probed: Probed, op: Any, args: tuple[Any, ...]) -> None:
+    outcome = probed(RULE, op, *args)
+    assert messages(outcome) == []
+    assert outcome.verdict == "pass"
+
+
+def test_one_input_is_skipped(probed: Probed) -> None:
+    assert probed(RULE, torch.sin, A).verdict == "skipped"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 8, 20, 60])
+def test_subsets_tell_every_two_inputs_apart(count: int) -> None:
+    found = subsets(count, seed=0)
+    assert len(found) <= MOST
+    assert all(0 < len(set(chosen)) < count for chosen in found)
+    everywhere = [tuple(k in chosen for chosen in found) for k in range(count)]
+    assert len(set(everywhere)) == count

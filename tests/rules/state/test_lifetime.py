@@ -1,0 +1,122 @@
+"""GL604: what outlives a call and its backward."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.rules._rule import Outcome
+from gradlint.rules.state.tensor_kept_on_ctx import RULE
+
+Probed = Callable[..., Outcome]
+
+X = torch.tensor([0.7, -1.3, 2.1])
+
+
+def keeping(keep: Callable[[Any, torch.Tensor, torch.Tensor], None]) -> type:
+    """x ↦ exp(x), whose forward also does ``keep(ctx, x, y)``."""
+
+    class Op(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            keep(ctx, x, y)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            return grad * y
+
+    return Op
+
+
+def on(**values: Callable[[torch.Tensor, torch.Tensor], Any]) -> Callable[..., None]:
+    """Sets attributes of ctx to functions of x and y."""
+
+    def keep(ctx: Any, x: torch.Tensor, y: torch.Tensor) -> None:
+        for name, value in values.items():
+            setattr(ctx, name, value(x, y))
+
+    return keep
+
+
+@pytest.mark.parametrize(
+    ("keep", "attribute"),
+    [
+        (on(y=lambda x, y: y), "ctx.y"),
+        (on(cache=lambda x, y: {"out": [y]}), "ctx.cache['out'][0]"),
+        (on(state=lambda x, y: SimpleNamespace(y=y)), "ctx.state.y"),
+    ],
+)
+def test_output_on_ctx_is_a_circle(probed: Probed, keep: Any, attribute: str) -> None:
+    (finding,) = probed(RULE, keeping(keep), X).findings
+    assert finding.message == f"`{attribute}` holds `output`: the graph outlives its last user"
+    assert finding.severity == "warning"
+    assert finding.cause == "reference-cycle"
+    assert gc.isenabled()
+
+
+def test_detached_output_on_ctx_is_no_circle(probed: Probed) -> None:
+    (finding,) = probed(RULE, keeping(on(y=lambda x, y: y.detach())), X).findings
+    assert finding.message == "`ctx.y` holds the output `output` after backward"
+    assert finding.severity == "warning"
+
+
+def test_input_on_ctx_is_a_warning(probed: Probed) -> None:
+    outcome = probed(RULE, keeping(on(x=lambda x, y: x)), X)
+    assert [f.message for f in outcome.findings] == ["`ctx.x` holds the input `x` after backward"]
+    assert outcome.verdict == "fail"
+
+
+def test_intermediate_on_ctx_is_a_note(probed: Probed) -> None:
+    outcome = probed(RULE, keeping(on(mask=lambda x, y: x > 0)), X)
+    assert [f.severity for f in outcome.findings] == ["info"]
+    assert outcome.verdict == "pass"
+
+
+def test_constants_and_plain_values_pass(probed: Probed) -> None:
+    keep = on(shape=lambda x, y: x.shape, one=lambda x, y: torch.ones(()), n=lambda x, y: 3)
+    assert probed(RULE, keeping(keep), X).findings == []
+
+
+def test_what_backward_frees_passes(probed: Probed) -> None:
+    class Op(keeping(on(x=lambda x, y: x))):  # type: ignore[misc]
+        @staticmethod
+        def backward(ctx, grad):
+            ctx.x = None
+            (y,) = ctx.saved_tensors
+            return grad * y
+
+    assert probed(RULE, Op, X).findings == []
+
+
+def test_outputs_kept_elsewhere_outlive_the_call(probed: Probed) -> None:
+    kept = []
+
+    class Keeps(torch.nn.Module):
+        def forward(self, x):
+            self.last = x.exp()
+            return self.last
+
+    def keeps(x: torch.Tensor) -> torch.Tensor:
+        kept.append(Function_.apply(x))
+        return kept[-1]
+
+    Function_ = keeping(on())
+    (finding,) = probed(RULE, keeps, X).findings
+    assert "outlives its outputs" in finding.message
+    assert finding.severity == "info"
+    assert [f.severity for f in probed(RULE, Keeps(), X).findings] == ["info"]
+
+
+def test_without_a_python_function_it_is_skipped(probed: Probed) -> None:
+    assert probed(RULE, torch.exp, X).verdict == "skipped"
+    assert probed(RULE, torch.nn.Linear(3, 2), X).verdict == "skipped"

@@ -1,0 +1,109 @@
+"""GL609: what backward needs, saved in another way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.rules._rule import Outcome
+from gradlint.rules.state.breaks_under_checkpointing import RULE
+
+Probed = Callable[..., Outcome]
+
+X = torch.tensor([0.7, -1.3, 2.1, 0.4, 1.7, -0.3, 0.9, -2.0])
+ADDRESSES: dict[int, torch.Tensor] = {}
+
+
+class Right(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+class UnpacksTwice(Right):
+    @staticmethod
+    def backward(ctx, grad):
+        return (ctx.saved_tensors[0] + ctx.saved_tensors[0]) * grad
+
+
+class ByAddress(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ADDRESSES[x.data_ptr()] = x.detach().clone()
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * ADDRESSES[x.data_ptr()] * grad
+
+
+class Writes(Function):
+    """Recomputing starts from what forward made of its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x.data.mul_(2)
+        ctx.save_for_backward(x.detach().clone())
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 4 * x * grad
+
+
+def masked(draw: Callable[[], float]) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: x * torch.tensor([draw() > 0.5 for _ in x])
+
+
+def test_unpacking_twice(probed: Probed) -> None:
+    (finding,) = probed(RULE, UnpacksTwice, X).findings
+    assert finding.message.startswith("backward raises under torch.utils.checkpoint: Checkpoint")
+    assert finding.severity == "error"
+
+
+def test_memory_of_saved_tensors(probed: Probed) -> None:
+    (finding,) = probed(RULE, ByAddress, X).findings
+    assert finding.message.startswith("backward raises under saved-tensor hooks: KeyError")
+
+
+def test_input_that_is_written_to(probed: Probed) -> None:
+    (finding,) = probed(RULE, Writes, X).findings
+    assert finding.message == "the gradient for `x` is another under torch.utils.checkpoint"
+
+
+def test_generators_that_checkpointing_does_not_bring_back(probed: Probed) -> None:
+    (finding,) = probed(RULE, masked(random.random), X).findings
+    assert finding.severity == "warning"
+    assert "torch's own generators" in finding.help
+    assert probed(RULE, masked(lambda: float(torch.rand(()))), X).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Right,
+        torch.nn.Sequential(torch.nn.Linear(8, 3), torch.nn.Tanh()),
+        torch.nn.Dropout(0.5),
+        lambda x: x.mul_(2),
+        lambda x: (x.sin(), x > 0, {"square": x.square()}),
+        lambda x: x.sum(),
+    ],
+)
+def test_right_ops_pass(probed: Probed, op: Any) -> None:
+    outcome = probed(RULE, op, X)
+    assert [f.message for f in outcome.findings] == []
+    assert outcome.verdict == "pass"
