@@ -7,7 +7,6 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.inputs import map_tensors
 
@@ -76,20 +75,3 @@ def unavailable() -> str:
     if not torch._dynamo.is_dynamo_supported():
         return "torch.compile does not work with this Python or on this platform"
     return ""
-
-
-class _Counting(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += 1
-        return func(*args, **(kwargs or {}))
-
-
-def operations(problem: Problem) -> int:
-    """Operators of PyTorch that one forward calls."""
-    with _Counting() as mode:
-        problem.forward()
-    return mode.count

@@ -6,8 +6,8 @@ An op that gives other values once it is compiled: outputs and gradients through
 (Dynamo and AOTAutograd, run operator by operator, graph breaks allowed), on inputs that are not
 contiguous, at the sample and, with what was compiled there, at values nearby; and gradients through
 compiled autograd. A registered operator also goes through `torch.library.opcheck`: schema, autograd
-registration, fake kernel. A clear refusal is no fault. Ops of hundreds of operators take long to
-trace: they are looked at only where this rule is selected by its code.
+registration, fake kernel. A clear refusal is no fault. Ops that call more than a hundred
+operators take long to trace: they are looked at where this rule is selected by its code.
 
 Cost: 6 forward and 5 backward calls; opcheck beside them calls a registered operator 8 times.
 
@@ -107,10 +107,6 @@ if TYPE_CHECKING:
     Layout = Callable[[int, torch.Tensor], torch.Tensor | None]
     Pulled = tuple[list[Output], list[torch.Tensor | None]]
 
-#: Operators of PyTorch in one forward beyond which an op is not compiled unasked (heuristic:
-#: tracing takes about 3 ms each, forward and backward).
-MOST_OPERATIONS = 100
-
 _HELP = (
     "declare in mutates_args what a registered operator writes to, let its fake kernel return the "
     "shapes, dtypes and strides of the real one, and let forward and backward depend on nothing "
@@ -121,7 +117,8 @@ _HELP = (
 def probe(subject: Subject) -> Outcome:
     """Compare compiled calls with plain ones."""
     from gradlint.rules.transforms._called import unfit
-    from gradlint.rules.transforms._compiled import operations, unavailable
+    from gradlint.rules.transforms._compiled import unavailable
+    from gradlint.rules.transforms._operators import long_to_trace
     from gradlint.rules.transforms._point import quiet
 
     with quiet():
@@ -129,10 +126,7 @@ def probe(subject: Subject) -> Outcome:
         baseline = subject.baseline
         if not reason and baseline is not None and not baseline.repeatable:
             reason = "identical calls differ already: see GL606"
-        if not reason and not _asked_for(subject):
-            count = operations(subject.problem)
-            if count > MOST_OPERATIONS:
-                reason = f"forward calls {count} operators: long to trace; --select GL903 does"
+        reason = reason or long_to_trace(subject, RULE.code)
         if reason:
             return Outcome("skipped", note=reason)
         findings = _checked(subject) if subject.op.kind == "library" else []
@@ -143,14 +137,11 @@ def probe(subject: Subject) -> Outcome:
     return outcome
 
 
-def _asked_for(subject: Subject) -> bool:
-    return RULE.code in (subject.settings.select or ())
-
-
 def _compared(subject: Subject) -> Outcome:
     from gradlint.rules.transforms._compiled import compiled
+    from gradlint.rules.transforms._operators import is_random
     from gradlint.rules.transforms._point import here, nearby
-    from gradlint.trace._problem import OpRaised, draws_random_numbers
+    from gradlint.trace._problem import OpRaised
 
     start, other, layout = here(subject), nearby(subject), _layout(subject)
     try:
@@ -165,7 +156,7 @@ def _compared(subject: Subject) -> Outcome:
         return _raised(subject, raised.error)
     except Exception as error:
         return _raised(subject, error)
-    if findings and draws_random_numbers(subject.problem):
+    if findings and is_random(subject.problem):
         return Outcome("skipped", note="forward draws random numbers: compiled, it draws others")
     if findings:
         return Outcome("fail", findings)

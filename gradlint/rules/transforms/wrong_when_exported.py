@@ -3,9 +3,11 @@
 What it finds
 -------------
 A forward that returns other values once it is exported. Programs are made at the sample and run at
-values nearby: a TorchScript trace, `torch.export`, and an ONNX model where this rule is selected by
-its code and `onnx` and `onnxscript` are installed. An exporter that refuses, or warns that what it
-made may be incorrect, is no fault.
+values nearby: of `torch.export`; a TorchScript trace where no Python Function is involved, which it
+would call rather than trace; and an ONNX model where this rule is selected by its code and `onnx`
+and `onnxscript` are installed. An exporter that refuses, or warns that what it made may be
+incorrect, is no fault. Ops that call more than a hundred operators take long to trace: they are
+looked at where this rule is selected by its code.
 
 Cost: 3 forward calls; 1 forward and 1 backward at the values nearby, shared with other rules.
 
@@ -57,7 +59,7 @@ class Op(torch.nn.Module):
 How it looks
 ------------
 ```text
-mylib/ops.py:3:1  GL905  `output` is another in a TorchScript trace
+mylib/ops.py:3:1  GL905  `output` is another in torch.export
    3 | class Op(torch.nn.Module):
   cause      exported: the op itself returns other values
              index      returned     expected       error
@@ -98,9 +100,10 @@ _HELP = (
 def probe(subject: Subject) -> Outcome:
     """Export forward, run what comes out at other values, and compare."""
     from gradlint.rules.transforms._called import unfit
+    from gradlint.rules.transforms._operators import long_to_trace
     from gradlint.rules.transforms._point import here, nearby, quiet
 
-    reason = unfit(subject)
+    reason = unfit(subject) or long_to_trace(subject, RULE.code)
     if reason:
         return Outcome("skipped", note=reason)
     point = nearby(subject) or here(subject)
@@ -117,7 +120,10 @@ def _programs(subject: Subject) -> dict[str, Exporter]:
     """Name of a kind of program → what makes one."""
     from gradlint.rules.transforms._exported import as_onnx, exported, traced
 
-    found: dict[str, Exporter] = {"a TorchScript trace": traced, "torch.export": exported}
+    found: dict[str, Exporter] = {"torch.export": exported}
+    if subject.op.function is None and not subject.run.nodes:
+        # A trace holds a Python Function as a call of Python, which may end the process.
+        found["a TorchScript trace"] = traced
     if RULE.code in (subject.settings.select or ()):
         found["ONNX"] = as_onnx
     return found
@@ -128,6 +134,7 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
     import torch
 
     from gradlint.rules.transforms._exported import Forward
+    from gradlint.rules.transforms._operators import is_random
     from gradlint.rules.transforms._refusals import first_line
     from gradlint.trace._random import common_random_numbers
 
@@ -147,7 +154,7 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
             notes.append(f"{name}: {first_line(error)}")
             continue
         found = _difference(subject, list(got), point)
-        if found is not None and _draws(subject):
+        if found is not None and is_random(problem):
             notes.append(f"{name}: forward draws random numbers, other ones in the program")
         elif found is not None:
             findings.append(_finding(subject, found, name))
@@ -162,12 +169,6 @@ def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | 
         if found is not None:
             return found
     return None
-
-
-def _draws(subject: Subject) -> bool:
-    from gradlint.trace._problem import draws_random_numbers
-
-    return draws_random_numbers(subject.problem)
 
 
 def _finding(subject: Subject, found: Difference, where: str) -> Finding:
