@@ -87,6 +87,23 @@ def resized(
     return replace(made, args=args, kwargs=kwargs)
 
 
+def repeats_indices(before: Sample, after: Sample) -> bool:
+    """Whether integers that differ along an axis ``before`` repeat ``after``: what an op makes of
+    indices that repeat may be undefined."""
+    for old, new in zip(tensors_of(before), tensors_of(after), strict=True):
+        if old.is_floating_point() or old.is_complex() or old.dtype == torch.bool:
+            continue
+        for axis in range(min(old.dim(), new.dim())):
+            if new.shape[axis] > old.shape[axis] and _distinct(old, axis):
+                return True
+    return False
+
+
+def _distinct(tensor: torch.Tensor, axis: int) -> bool:
+    ordered = tensor.sort(axis).values
+    return tensor.numel() > 0 and bool((ordered.diff(dim=axis) != 0).all())
+
+
 def without_dimensions(sample: Sample) -> Sample:
     """``sample`` with the first element of every tensor, as a tensor of no dimensions."""
 

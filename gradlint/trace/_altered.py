@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradlint.inputs import map_tensors
+from gradlint.trace._layouts import relaid
 from gradlint.trace._problem import Output, Problem
+
+if TYPE_CHECKING:
+    from gradlint.targets import Op
 
 
 class _PassedAs(torch.autograd.Function):
@@ -65,3 +72,19 @@ def pull_altered(
         problem.backward(chosen, wanted, [cotangents[item.name] for item in chosen], as_given=exact)
     )
     return outputs, [next(found) if leaf.requires_grad else None for leaf in leaves]
+
+
+def laid_out_op(op: Op, layout: str) -> Op:
+    """``op``, which is no module, with every tensor that it gets in ``layout``."""
+
+    def place(tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.requires_grad:
+            found = relaid(tensor, layout)
+            return tensor if found is None else found
+        return _PassedAs.apply(tensor, lambda value: relaid(value, layout))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = map_tensors((args, kwargs), place)
+        return op.call(*args, **kwargs)
+
+    return replace(op, call=call)

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gradlint.rules._elsewhere import NOT_FINITE, RAISED, RIGHT, WRONG, look
 from gradlint.rules._rule import Outcome, Rule
+from gradlint.rules._told import told
 from gradlint.rules.layout._findings import of_inputs
 from gradlint.rules.layout._inputs import culprits, that_change, with_inputs
 from gradlint.rules.layout._seen import Seen, unable
+from gradlint.trace._altered import laid_out_op
+from gradlint.trace._layouts import LAYOUT_WORDS
 from gradlint.trace._problem import draws_random_numbers
 
 if TYPE_CHECKING:
@@ -39,9 +43,12 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
             seen = with_inputs(subject, layout, group)
             if seen.same:
                 continue
-            seen, random = _comparable(subject, with_inputs(subject, layout, group))
-            drawn = drawn or random
-            if not seen.same:
+            seen = with_inputs(subject, layout, group)
+            if seen.error is None and draws_random_numbers(subject.problem):
+                judged = _judged(subject, rule, seen, group, help)
+                drawn = drawn or judged is None
+                findings += judged or []
+            elif not seen.same:
                 blamed, alone = culprits(subject, layout, group)
                 findings += of_inputs(subject, rule, alone or seen, blamed, help)
     if not looked:
@@ -52,16 +59,29 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
     return Outcome("inconclusive" if drawn else "pass", findings, note=DRAWN if drawn else "")
 
 
-def _comparable(subject: Subject, seen: Seen) -> tuple[Seen, bool]:
-    """``seen`` without the values that other random numbers explain, and whether there are any."""
-    if seen.error is not None or seen.same or not draws_random_numbers(subject.problem):
-        return seen, False
+def _judged(
+    subject: Subject, rule: Rule, seen: Seen, names: list[str], help: str
+) -> list[Finding] | None:
+    """The same where random numbers differ, so that values can't be compared: whether anything is
+    missing, has another shape or is not finite, and whether the gradient is that of what forward
+    computes with these random numbers. None in place of findings where that can't be told."""
     kinds = ("missing", "shape", "NaN")
-    return replace(
+    left = replace(
         seen,
         differences=[item for item in seen.differences if item.kind in kinds],
         outputs=[item for item in seen.outputs if item.kind in kinds],
-    ), True
+    )
+    if not left.same:
+        return of_inputs(subject, rule, left, names, help)
+    if subject.op.module is not None:
+        return None
+    there = look(subject, subject.sample, laid_out_op(subject.op, seen.layout))
+    if there.verdict == RIGHT:
+        return []
+    if there.verdict not in (WRONG, RAISED, NOT_FINITE):
+        return None
+    where = f"inputs are {LAYOUT_WORDS[seen.layout]}"
+    return told(subject, rule, there, where, cause="layout-ignored", help=help)
 
 
 def _each_once(findings: Sequence[Finding]) -> list[Finding]:

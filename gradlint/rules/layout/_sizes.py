@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradlint.inputs._resized import (
     Axis,
+    repeats_indices,
     resizable,
     resized,
     tensors_of,
@@ -21,6 +22,7 @@ from gradlint.rules._elsewhere import (
     RAISED,
     REFUSED,
     RIGHT,
+    UNTOLD,
     WRONG,
     Look,
     judged_inputs,
@@ -135,6 +137,8 @@ class Sizes:
             if sample is None or self.late:
                 continue
             seen = look(self.subject, sample)
+            if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
+                seen.verdict = UNTOLD
             if found is None or seen.verdict != REFUSED:
                 found, words = seen, shapes(self.subject, sample, change)
             if seen.verdict not in (REFUSED, *FAULTS):
