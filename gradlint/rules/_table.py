@@ -47,6 +47,7 @@ from gradlint.rules.state.second_backward_differs import RULE as GL605
 from gradlint.rules.state.state_shared_between_calls import RULE as GL608
 from gradlint.rules.state.tensor_kept_on_ctx import RULE as GL604
 from gradlint.rules.state.uninitialised_memory import RULE as GL607
+from gradlint.rules.transforms.tensor_like_lost import RULE as GL906
 from gradlint.rules.transforms.wrong_under_autocast import RULE as GL904
 from gradlint.rules.transforms.wrong_under_torch_func import RULE as GL902
 from gradlint.rules.transforms.wrong_under_vmap import RULE as GL901
@@ -114,6 +115,7 @@ TABLE: tuple[Rule, ...] = (
     GL903,
     GL904,
     GL905,
+    GL906,
 )
 
 

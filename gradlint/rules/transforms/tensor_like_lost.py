@@ -1,0 +1,197 @@
+"""Tensor-like taken amiss.
+
+What it finds
+-------------
+An op that, handed tensor-likes in place of tensors, returns other values or loses the gradient
+without a word. Tried are a subclass of Tensor and, on callables and modules, a wrapper that is no
+Tensor and defines `__torch_function__`. An op that raises refuses clearly, which is no fault.
+Where only the type is lost, so that plain tensors come back, an info finding says so. PyTorch hands
+a wrapper to `Function.apply` like any object: what that loses is not held against an op.
+
+Cost: 1 forward and 1 backward call for each of the two.
+
+Why it matters
+--------------
+Tensors with units, names or a structure (diagonal, low rank, nested) are subclasses or wrappers. An
+op that converts what it does not know trains on: with zero gradients, or as if the structure were
+not there.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.nn.Module):
+    def forward(self, x):
+        if type(x) is not torch.Tensor:
+            x = torch.tensor(x.tolist(), dtype=x.dtype)
+        return x.sin()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.nn.Module):
+    def forward(self, x):
+        if not isinstance(x, torch.Tensor) and not torch.overrides.is_tensor_like(x):
+            raise TypeError(f"expected a tensor, got {type(x).__name__}")
+        return x.sin()
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, -1.5, 2.5]),)
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:3:1  GL906  a subclass of Tensor loses its gradient for `x`
+   3 | class Op(torch.nn.Module):
+  cause      tensor-like: with a plain tensor there is one
+  help       test with isinstance, not by type, and convert nothing that carries a gradient
+```
+
+References
+----------
+- Extending torch with `__torch_function__`: https://docs.pytorch.org/docs/stable/notes/extending.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._same import Difference
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.transforms._likes import Fed
+
+_HELP = (
+    "test with isinstance(x, torch.Tensor) or torch.overrides.is_tensor_like, not by type, and "
+    "convert nothing that may carry a gradient; hand over with handle_torch_function, or raise "
+    "TypeError"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Hand the differentiable inputs over as tensor-likes, and compare."""
+    from gradlint.rules.transforms._called import unfit
+    from gradlint.rules.transforms._likes import Subclass, Wrapper
+    from gradlint.rules.transforms._point import quiet
+
+    reason = unfit(subject)
+    if not reason and len(subject.problem.parameters) == len(subject.problem.inputs):
+        reason = "no argument requires grad"
+    if reason:
+        return Outcome("skipped", note=reason)
+    kinds: dict[str, type] = {"a subclass of Tensor": Subclass}
+    if subject.op.function is None:
+        kinds["a wrapper with __torch_function__"] = Wrapper
+    findings: list[Finding] = []
+    notes = []
+    with quiet():
+        for words, like in kinds.items():
+            found, note = _fed(subject, like, words)
+            findings += found
+            notes += [f"{words}: {note}"] if note else []
+            if any(finding.severity != "info" for finding in findings):
+                return Outcome("fail", findings, note="; ".join(notes))
+    return Outcome("pass", findings[:1], note="; ".join(notes))
+
+
+def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
+    """Findings for one kind of tensor-like, or why there is nothing to say."""
+    from gradlint.rules.transforms._likes import Fed
+    from gradlint.rules.transforms._refusals import first_line
+    from gradlint.trace._problem import OpRaised
+
+    fed = Fed(subject.problem, like)
+    try:
+        return _judged(subject, fed, words)
+    except OpRaised as raised:
+        return [], f"refused: {first_line(raised.error)}"
+    finally:
+        subject.problem.forward_calls += fed.problem.forward_calls
+        subject.problem.backward_calls += fed.problem.backward_calls
+
+
+def _judged(subject: Subject, fed: Fed, words: str) -> tuple[list[Finding], str]:
+    from gradlint.rules.transforms._point import gradient_difference, here, output_difference
+
+    point, vs = here(subject), subject.run.cotangents
+    leaves = fed.problem.leaves()
+    outputs = fed.problem.connect(leaves)
+    for item in outputs:
+        if item.name in point.outputs:
+            found = output_difference(
+                subject, item.name, item.value.detach(), point.outputs[item.name]
+            )
+            if found is not None:
+                return [_finding(subject, f"{words} gives another `{item.name}`", found, "")], ""
+    if len(outputs) != len(point.outputs):
+        return [], "other outputs"
+    chosen = [item for item in outputs if item.name in vs and item.differentiable]
+    gradients = fed.problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
+    count = len(leaves) - len(subject.problem.parameters)
+    pairs = zip(gradients[:count], point.gradients, strict=False)
+    wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
+    lost = [d for d in wrong if d is not None]
+    if lost and subject.run.nodes and fed.is_wrapper and not fed.dispatched:
+        return [], "PyTorch hands it to Function.apply like any object: no gradient"
+    findings = [
+        _finding(
+            subject,
+            f"{words} loses its gradient for `{d.name}`"
+            if d.kind == "missing"
+            else f"{words} gets another gradient for `{d.name}`",
+            d,
+            d.name,
+        )
+        for d in lost
+    ]
+    if not findings and not fed.kept:
+        findings = [_type_lost(subject, words)]
+    return findings, ""
+
+
+def _finding(subject: Subject, message: str, found: Difference, input: str) -> Finding:
+    return subject.finding(
+        RULE,
+        message,
+        cause="tensor-like",
+        cause_text="tensor-like: with a plain tensor it is another",
+        input=input or None,
+        output=None if input else found.name,
+        index=found.index,
+        evidence=found.evidence(),
+        help=_HELP,
+    )
+
+
+def _type_lost(subject: Subject, words: str) -> Finding:
+    return subject.finding(
+        RULE,
+        f"{words} comes back as a plain tensor",
+        severity="info",
+        cause="type-lost",
+        cause_text="type-lost: values and gradients are right",
+        help=_HELP,
+    )
+
+
+RULE = Rule(
+    code="GL906",
+    name="tensor_like_lost",
+    severity="error",
+    summary="tensor-likes get other values or lose their gradient",
+    module=__name__,
+    probe=probe,
+)
