@@ -45,6 +45,26 @@ class Cast:
     wrong: dict[int, tuple[float, float, list[int], float, float]] = field(default_factory=dict)
 
 
+#: Names of the wrappers of ``torch.amp.custom_fwd`` and ``custom_bwd``.
+_WRAPPERS = {"forward": "decorate_fwd", "backward": "decorate_bwd"}
+
+
+def written_for_autocast(subject: Subject) -> bool:
+    """Whether a Function of the op has one of torch.amp's decorators, or asks whether autocast is
+    on: what it does under autocast is meant then."""
+    functions = {node.function for node in subject.run.nodes}
+    if subject.op.function is not None:
+        functions.add(subject.op.function)
+    for function in functions:
+        for method, wrapper in _WRAPPERS.items():
+            code = getattr(getattr(function, method, None), "__code__", None)
+            if code is None:
+                continue
+            if code.co_name == wrapper or any("autocast" in name for name in code.co_names):
+                return True
+    return False
+
+
 def in_float32(subject: Subject) -> Problem | str:
     """The op in float32, which autocast casts from; or why it can't be had."""
     problem = subject.problem

@@ -5,8 +5,9 @@ What it finds
 Forward runs under ``torch.autocast`` in bfloat16 and backward outside of it, as in a training loop,
 and backward raises, or returns gradients that differ from those without autocast by more than
 bfloat16 explains. What bfloat16 explains is measured: the gradient in float32 at inputs rounded to
-it. Looked at in float32, which autocast casts from; a forward that refuses autocast is information.
-Cost: 4 forward and 3 backward calls, in float32.
+it. Looked at in float32, which autocast casts from. A forward that refuses autocast is information,
+and so is a backward that raises where neither decorator of ``torch.amp`` is there: the op was not
+written for autocast. Cost: 4 forward and 3 backward calls, in float32.
 
 Why it matters
 --------------
@@ -18,9 +19,11 @@ Bad
 ---
 ```python
 import torch
+from torch.amp import custom_fwd
 
 class Op(torch.autograd.Function):
     @staticmethod
+    @custom_fwd(device_type="cpu")
     def forward(ctx, x, weight):
         ctx.save_for_backward(x, weight)
         return x @ weight
@@ -64,8 +67,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:10:5  GL904  backward raises after a forward under autocast: RuntimeError: expected …
-  10 |     def backward(ctx, grad_output):
+mylib/ops.py:12:5  GL904  backward raises after a forward under autocast: RuntimeError: expected …
+  12 |     def backward(ctx, grad_output):
   help       decorate forward with custom_fwd and backward with custom_bwd (torch.amp) …
 ```
 
@@ -114,7 +117,8 @@ def probe(subject: Subject) -> Outcome:
     if found.refused is not None:
         return Outcome("pass", [_refused(subject, found)])
     if found.raised is not None:
-        return Outcome("fail", [_raised(subject, found)])
+        finding = _raised(subject, found)
+        return Outcome("pass" if finding.severity == "info" else "fail", [finding])
     findings = [_wrong(subject, found, position) for position in found.wrong]
     note = "" if found.changed else "autocast changes no output"
     return Outcome("fail" if findings else "pass", findings, note=note)
@@ -137,6 +141,7 @@ def _refused(subject: Subject, found: Cast) -> Finding:
 def _raised(subject: Subject, found: Cast) -> Finding:
     from gradlint.diagnosis._engine_errors import error_line
     from gradlint.rules._raw import backward_place
+    from gradlint.rules.transforms._autocast import written_for_autocast
 
     assert found.raised is not None
     line = error_line(found.raised.error)
@@ -144,6 +149,7 @@ def _raised(subject: Subject, found: Cast) -> Finding:
     return subject.finding(
         RULE,
         f"backward raises after a forward under autocast: {line}",
+        severity=None if written_for_autocast(subject) else "info",
         place=backward_place(own) if own is not None else None,
         evidence={"error": line, "output dtypes": found.outputs},
         help=_HELP,

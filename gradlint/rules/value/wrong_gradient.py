@@ -33,6 +33,7 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
+        grad_output = grad_output.to(x.dtype)  # another one under autocast
         return grad_output @ weight.mT, grad_output.mT @ x
 
     @staticmethod
@@ -56,6 +57,7 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
+        grad_output = grad_output.to(x.dtype)  # another one under autocast
         return grad_output @ weight.mT, x.mT @ grad_output
 
     @staticmethod
@@ -68,8 +70,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:12:41  GL401  wrong gradient for `weight`
-  12 |         return grad_output @ weight.mT, grad_output.mT @ x
+mylib/ops.py:13:41  GL401  wrong gradient for `weight`
+  13 |         return grad_output @ weight.mT, grad_output.mT @ x
      |                                         ^^^^^^^^^^^^^^^^^^ returned for `weight`
   cause      transposed: taken as .mT it agrees to 2e-10
              index      returned     measured       error
