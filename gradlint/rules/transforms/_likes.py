@@ -14,40 +14,11 @@ if TYPE_CHECKING:
     from gradlint.trace._problem import Problem
 
 #: Operators of Python that look up their method on the type, not on the object.
-_OPERATORS = [
-    "abs",
-    "add",
-    "and",
-    "eq",
-    "floordiv",
-    "ge",
-    "getitem",
-    "gt",
-    "invert",
-    "le",
-    "lt",
-    "matmul",
-    "mod",
-    "mul",
-    "ne",
-    "neg",
-    "or",
-    "pos",
-    "pow",
-    "radd",
-    "rand",
-    "rfloordiv",
-    "rmatmul",
-    "rmul",
-    "ror",
-    "rpow",
-    "rsub",
-    "rtruediv",
-    "rxor",
-    "sub",
-    "truediv",
-    "xor",
-]
+_OPERATORS = (
+    *("abs", "invert", "neg", "pos", "getitem", "eq", "ne", "ge", "gt", "le", "lt"),
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"),
+    *("radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rpow", "rmatmul", "rand", "ror"),
+)
 
 #: Conversions to plain Python values.
 _CONVERSIONS = ["bool", "complex", "float", "index", "int", "len"]
@@ -148,7 +119,8 @@ class Fed:
     def _as_like(self, tensor: torch.Tensor) -> Any:
         if not tensor.requires_grad:
             return tensor
-        return tensor.as_subclass(Subclass) if self._like is Subclass else Wrapper(tensor)
+        copy = tensor.clone()  # ops that work in place refuse leaves
+        return copy.as_subclass(Subclass) if self._like is Subclass else Wrapper(copy)
 
 
 def _plain(value: Any) -> Any:
