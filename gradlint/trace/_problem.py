@@ -111,6 +111,7 @@ class Problem:
         """
         found = Problem(self.op, self.sample, seed=self.seed)
         found.preserve_state, found.zeroed = self.preserve_state, self.zeroed
+        found._copy_leaves = self._copy_leaves
         found._binding.invoke = transform(self._binding.invoke)
         return found
 
