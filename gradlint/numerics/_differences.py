@@ -163,17 +163,17 @@ def noise_of(
         cotangents: v; after: f(x₊); before: f(x₋); each one an output.
         rounding: further standard deviation of an element, one an output.
     """
-    variance = 0.0
+    deviation = 0.0  # no squares: those of 1e155 overflow
     known = rounding or [0.0] * len(cotangents)
     for v, high, low, sigma in zip(cotangents, after, before, known, strict=True):
         wide = widened(v)
         if high.is_floating_point() or high.is_complex():
             ulp = unit_roundoff(high.dtype) * UNIFORM
-            variance += (ulp * norm(wide * widened(high))) ** 2
-            variance += (ulp * norm(wide * widened(low))) ** 2
+            rounded = (ulp * norm(wide * widened(value)) for value in (high, low))
+            deviation = math.hypot(deviation, *rounded)
         if sigma > 0.0:
-            variance += 2.0 * (sigma * norm(wide)) ** 2
-    return math.sqrt(variance)
+            deviation = math.hypot(deviation, math.sqrt(2.0) * sigma * norm(wide))
+    return deviation
 
 
 def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:

@@ -21,7 +21,10 @@ SMALLEST_RELATIVE_MOVE = 0.1
 COTANGENT_SPREAD = 0.5
 
 #: Kinds of direction, see :func:`direction`.
-KINDS = ("aligned", "signs", "equalised", "gaussian")
+KINDS = ("aligned", "random", "equalised", "signs")
+
+#: Elements of a random direction move at least this share of their scale: none hides (heuristic).
+LEAST_RANDOM = 0.25
 
 
 def move_scale(x: torch.Tensor) -> torch.Tensor:
@@ -60,7 +63,7 @@ def direction(
         kind: "aligned" follows the claimed gradient, so that its signal is about √n larger;
             "signs" is ±sᵢ, so that one wrong element stays visible and can be located;
             "equalised" moves elements of large gradient less, so that small ones count;
-            "gaussian" is random in magnitude too, so that no pair of elements cancels exactly.
+            "random" is random in magnitude too, so that no pair of elements cancels exactly.
         x: the input, any shape.
         claimed: the gradient backward returned for it, same shape.
         generator: source of the random numbers, on the CPU.
@@ -75,10 +78,10 @@ def direction(
         if top > 0.0:
             small = _low_decile(weight)
             return signs(x, generator).mul_(scale).mul_(small / weight.clamp_min_(small))
-    if kind == "gaussian":
-        draws = torch.randn(tuple(x.shape), generator=generator, dtype=torch.float64).to(x.device)
-        largest = draws.abs().max() if draws.numel() else 1.0
-        return signs(x, generator).mul_(scale).mul_(draws.abs_().div_(largest))
+    if kind == "random":
+        drawn = torch.empty(tuple(x.shape), dtype=torch.float64)
+        drawn.uniform_(LEAST_RANDOM, 1.0, generator=generator)
+        return signs(x, generator).mul_(scale).mul_(drawn.to(x.device))
     return signs(x, generator).mul_(scale)
 
 

@@ -59,7 +59,7 @@ BEYOND_DOUBT = 100.0
 #: function (it oscillates, or has a pole, within them), and nothing can be told. By significand
 #: bits; heuristic: in bfloat16 κ stays below 8 (share 0.06) on ordinary operators and is beyond 100
 #: for sin(30·x); in float64 the share is 1e-7 for float32 inside and 0.007 for sin(1e9·x).
-UNRESOLVED = {53: 1e-3, 24: 1.0 / 64.0, 11: 1.0 / 8.0, 8: 1.0 / 8.0}
+UNRESOLVED = {53: 1e-3, 24: 1.0 / 64.0, 11: 1.0 / 32.0, 8: 1.0 / 8.0}
 
 #: "Noise" beyond this share of float64 outputs calls for finer steps (heuristic: float32 inside
 #: float64 has 1e-7 to 1e-6).

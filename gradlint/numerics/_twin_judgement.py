@@ -95,7 +95,8 @@ def moved(found: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
 
 def off_scale(found: torch.Tensor, base: torch.Tensor) -> float:
     """Re⟨found − base, base⟩ / ⟨base, base⟩: by what share the whole is too large."""
-    weight = norm(base) ** 2
+    size = norm(base)
+    weight = size * size
     return real_dot(base, found - base) / weight if weight > 0.0 else 0.0
 
 

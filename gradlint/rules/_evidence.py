@@ -224,7 +224,7 @@ class _Case:
 
         generator = torch.Generator().manual_seed(self.seed + 11)
         found = []
-        for kind in ("signs", "gaussian"):
+        for kind in ("signs", "random"):
             u = direction(kind, self.value, self.clearest.own, generator)
             reaction = react(self.residuals, self.function.projected(self.item.index, u))
             if reaction is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradlint.rules._rule import Rule
     from gradlint.rules._subject import Subject
 
-#: Kinds of direction of second order: without "gaussian", a call there costs twice as much.
+#: Kinds of direction of second order: without "random", a call there costs twice as much.
 SECOND_KINDS = KINDS[:3]
 
 #: The one kind where there is one: "aligned" would not move an element whose gradient is wrongly

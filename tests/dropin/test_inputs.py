@@ -26,7 +26,7 @@ def _raising_at(number):
     return fn
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 9])
+@pytest.mark.parametrize("number", [1, 2, 3, 7])
 def test_an_exception_escapes_and_the_inputs_are_as_before(number):
     x = leaf(4)
     before = x.detach().clone()

@@ -53,7 +53,7 @@ def constant_infinities(subject: Subject, output: Output) -> torch.Tensor | None
     values = problem.values()
     moved = [
         value
-        + (MOVE * direction("gaussian", value, torch.zeros_like(value), generator)).to(value.dtype)
+        + (MOVE * direction("random", value, torch.zeros_like(value), generator)).to(value.dtype)
         for value in values
         if value.layout == torch.strided
     ]

@@ -70,7 +70,7 @@ def _worst(subject: Subject, twice: Twice, seed: int) -> Asymmetry | None:
     for k in attached:
         x, g = problem.inputs[k].value, grads[k]
         assert g is not None
-        kinds = ("gaussian", "signs")
+        kinds = ("random", "signs")
         moves = [twice.map.map.projected(k, direction(kind, x, g, generator)) for kind in kinds]
         ws[k] = [widened(move.to(x.dtype)) for move in moves]
         products[k] = [

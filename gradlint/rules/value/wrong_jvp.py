@@ -222,7 +222,7 @@ def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:
     problem = subject.problem
     value = problem.inputs[position].value
     generator = torch.Generator().manual_seed(subject.seed + position)
-    drawn = direction("gaussian", value, torch.zeros_like(value), generator)
+    drawn = direction("random", value, torch.zeros_like(value), generator)
     u = widened(drawn.to(value.dtype))
     tangents: list[torch.Tensor | None] = [None] * len(problem.inputs)
     tangents[position] = u
