@@ -11,6 +11,10 @@ from gradlint.rules.contract.gradient_not_a_tensor import RULE as GL104
 from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE as GL110
 from gradlint.rules.contract.missing_gradient import RULE as GL103
 from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
+from gradlint.rules.device.devices_disagree import RULE as GL802
+from gradlint.rules.device.ignores_current_device import RULE as GL804
+from gradlint.rules.device.ignores_current_stream import RULE as GL803
+from gradlint.rules.device.index_overflow import RULE as GL806
 from gradlint.rules.finite.nan_in_backward import RULE as GL302
 from gradlint.rules.finite.nan_in_forward import RULE as GL301
 from gradlint.rules.finite.overflow_in_intermediate import RULE as GL303
@@ -110,6 +114,10 @@ TABLE: tuple[Rule, ...] = (
     GL706,
     GL707,
     GL801,
+    GL802,
+    GL803,
+    GL804,
+    GL806,
     GL901,
     GL902,
     GL903,

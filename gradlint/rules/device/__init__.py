@@ -1,0 +1,1 @@
+"""GL8: devices, streams and sizes that only a GPU has."""

@@ -1,0 +1,157 @@
+"""What the rules on devices share: where they apply, and comparing with the ordinary run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlint.inputs import map_tensors
+from gradlint.numerics._products import widened
+from gradlint.rules._same import Difference, compared, share_of
+from gradlint.trace._problem import OpRaised, Problem, draws_random_numbers
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._rule import Rule
+    from gradlint.rules._subject import Subject
+
+#: Share of the largest element that convolutions and matrix products may lose where they compute
+#: in TF32, with its 11 significand bits.
+TF32_SHARE = 1e-2
+
+
+def unfit(subject: Subject) -> str:
+    """Why the rules on devices have nothing to look at, in words; else ""."""
+    from gradlint.rules._blocked import blocked
+
+    if not torch.cuda.is_available():
+        return "needs cuda: not available here"
+    if not _on_cuda(subject):
+        return "on cuda only: --device cpu,cuda"
+    reason = blocked(subject)
+    if reason:
+        return reason
+    if not subject.run.cotangents or not subject.problem.inputs:
+        return "nothing is differentiable"
+    if subject.baseline is None:
+        return "sparse inputs" if subject.problem.has_sparse_inputs else "raises when called again"
+    return ""
+
+
+def random(subject: Subject) -> str:
+    """Why results of another device or order of calls can't be compared, in words; else ""."""
+    try:
+        drawn = draws_random_numbers(subject.problem)
+    except OpRaised:
+        drawn = True
+    return "forward draws random numbers, which differ between devices" if drawn else ""
+
+
+def moved(subject: Subject, device: str) -> Problem:
+    """The op on the same sample with every tensor on ``device``."""
+    sample = subject.sample
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), move)
+    return Problem(subject.op, replace(sample, args=args, kwargs=kwargs), seed=subject.seed)
+
+
+def differences(
+    subject: Subject,
+    outputs: dict[str, torch.Tensor],
+    gradients: Sequence[torch.Tensor | None],
+) -> tuple[list[Difference], list[Difference]]:
+    """Where outputs and gradients are not those of the ordinary run, beyond rounding.
+
+    Args:
+        outputs: by name; those that the ordinary run does not have are left out.
+        gradients: one an input.
+    """
+    base = subject.baseline
+    assert base is not None
+    found = []
+    for position, (name, expected) in enumerate(base.outputs.items()):
+        got = outputs.get(name)
+        if got is None or not expected.is_floating_point():
+            continue
+        here = got.detach().to(expected.device)
+        finite = torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0).abs()
+        top = finite.max() if finite.numel() else finite.sum()
+        allowed = _share(expected) * top * torch.ones_like(finite)
+        difference = compared(position, name, here, expected, allowed)
+        if difference is not None:
+            found.append(difference)
+    here_gradients = [
+        g if g is None or like is None else g.detach().to(like.device)
+        for g, like in zip(gradients, base.gradients, strict=True)
+    ]
+    wrong = [
+        difference
+        for difference in base.differences(here_gradients)
+        if not _within_tf32(difference, base.gradients[difference.position])
+    ]
+    return found, wrong
+
+
+def found_in(
+    subject: Subject,
+    rule: Rule,
+    difference: Difference,
+    what: str,
+    help_text: str,
+    *,
+    output: bool,
+) -> Finding:
+    """A finding of one difference.
+
+    Args:
+        what: words behind the name: "differs between cpu and cuda".
+        output: whether an output differs; else a gradient.
+    """
+    from gradlint.rules._place import gradient_place
+
+    count = f" ({difference.count} of {difference.total} elements)" if difference.total > 1 else ""
+    if output:
+        return subject.finding(
+            rule,
+            f"`{difference.name}` {what}{count}",
+            output=difference.name,
+            index=difference.index,
+            evidence=difference.evidence(),
+            help=help_text,
+        )
+    item = subject.problem.inputs[difference.position]
+    return subject.finding(
+        rule,
+        f"gradient for `{item.name}` {what}{count}",
+        input=item.name,
+        index=difference.index,
+        place=gradient_place(subject, item),
+        evidence=difference.evidence(),
+        help=help_text,
+    )
+
+
+def _on_cuda(subject: Subject) -> bool:
+    return any(value.device.type == "cuda" for value in subject.problem.values())
+
+
+def _tf32() -> bool:
+    return bool(torch.backends.cudnn.allow_tf32 or torch.backends.cuda.matmul.allow_tf32)
+
+
+def _share(tensor: torch.Tensor) -> float:
+    share = share_of(tensor.dtype)
+    return max(share, TF32_SHARE) if tensor.dtype == torch.float32 and _tf32() else share
+
+
+def _within_tf32(difference: Difference, expected: torch.Tensor | None) -> bool:
+    if difference.kind != "value" or expected is None or not expected.numel():
+        return False
+    top = float(torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0).abs().max())
+    return difference.error <= _share(expected) * top

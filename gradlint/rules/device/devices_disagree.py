@@ -1,0 +1,123 @@
+"""Devices disagree.
+
+What it finds
+-------------
+The same arguments give other outputs or other gradients on a GPU than on the CPU, by more than
+rounding explains: the order of sums and TF32 are allowed for, and elements that change when the
+inputs move by a roundoff. Looked at for samples on cuda, where the op runs on the CPU too and draws
+no random numbers. Cost: 1 forward and 1 backward call on the CPU.
+
+Why it matters
+--------------
+Tests run on the CPU, training on the GPU, and the two have kernels of their own. One of them is
+wrong, and this says which tensor and where.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        if x.is_cuda:
+            return grad_output * x.cos() * 2
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:13:20  GL802  gradient for `x` differs between cpu and cuda (15 of 15 elements)
+             index      returned     expected       error
+             [0, 2]    +0.812403    +1.624806     8.1e-01
+  help       compare the kernels of the two devices (`returned` is from the CPU …)
+```
+
+References
+----------
+- Reports: NVIDIA/TransformerEngine#2921, open-mmlab/mmcv#1212
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+_HELP = (
+    "compare the kernels of the two devices (`returned` is from the CPU, `expected` from cuda); "
+    "GL401 with --device cpu and with --device cuda says which of them is wrong"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare outputs and gradients on cuda with those on the CPU."""
+    from gradlint.rules.device._on_cuda import differences, found_in, moved, random, unfit
+    from gradlint.trace._problem import OpRaised
+
+    reason = unfit(subject) or random(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    problem = moved(subject, "cpu")
+    cotangents = {name: v.cpu() for name, v in subject.run.cotangents.items()}
+    try:
+        leaves, outputs = problem.linearize()
+        chosen = [o for o in outputs if o.name in cotangents and o.differentiable]
+        gradients = problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
+    except OpRaised as raised:
+        return Outcome("skipped", note=f"on the CPU {raised.phase} raises: {raised.error}")
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+        subject.problem.backward_calls += problem.backward_calls
+    wrong_outputs, wrong = differences(subject, {o.name: o.value for o in outputs}, gradients)
+    findings = [
+        found_in(subject, RULE, difference, "differs between cpu and cuda", _HELP, output=output)
+        for output, group in ((True, wrong_outputs), (False, wrong))
+        for difference in group
+    ]
+    return Outcome("fail" if findings else "pass", findings)
+
+
+RULE = Rule(
+    code="GL802",
+    name="devices_disagree",
+    severity="error",
+    summary="outputs or gradients differ between the CPU and the GPU",
+    module=__name__,
+    probe=probe,
+)

@@ -1,0 +1,138 @@
+"""Ignores the current device.
+
+What it finds
+-------------
+The op runs on tensors of one GPU while another is the current one, and raises, or returns other
+outputs or gradients than usual. Needs two GPUs. Cost: 1 forward and 1 backward call.
+
+Why it matters
+--------------
+Kernels are launched on the current device, whatever the device of their arguments. With a model on
+``cuda:1`` they read and write memory of another GPU: zeros, garbage, or a crash, and only for
+people with several GPUs.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        out = torch.empty(x.shape, dtype=x.dtype, device="cuda" if x.is_cuda else "cpu")
+        return out.copy_(x).sin_()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.empty_like(x).copy_(x).sin_()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:4:1  GL804  with cuda:1 current and all tensors on cuda:0, `output` is on cuda:1
+  help       use c10::cuda::CUDAGuard (or torch.cuda.device_of) for the device of the tensors
+```
+
+References
+----------
+- Reports: open-mmlab/mmdetection#1326, linkedin/Liger-Kernel#1303
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+
+_HELP = (
+    "make the device of the tensors current before a launch (c10::cuda::CUDAGuard, "
+    "torch.cuda.device_of), and allocate with it: empty_like, new_empty, device=x.device"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Run the op while another GPU than that of its tensors is current."""
+    import torch
+
+    from gradlint.diagnosis._engine_errors import error_line
+    from gradlint.rules.device._on_cuda import differences, found_in, random, unfit
+    from gradlint.trace._problem import OpRaised
+
+    reason = unfit(subject) or random(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    if torch.cuda.device_count() < 2:
+        return Outcome("skipped", note="needs two GPUs: one is here")
+    own = next(v.device for v in subject.problem.values() if v.device.type == "cuda")
+    other = next(k for k in range(torch.cuda.device_count()) if k != own.index)
+    words = f"with cuda:{other} current and all tensors on {own}"
+    problem, cotangents = subject.problem, subject.run.cotangents
+    try:
+        with torch.cuda.device(other):
+            leaves, outputs = problem.linearize()
+            usual = {o.name: o.value.device for o in subject.run.outputs}
+            astray = next((o for o in outputs if o.value.device != usual.get(o.name)), None)
+            chosen = [o for o in outputs if o.name in cotangents and o.differentiable]
+            gradients = (
+                problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
+                if astray is None
+                else []
+            )
+            torch.cuda.synchronize(own)
+    except OpRaised as raised:
+        line = error_line(raised.error)
+        message = f"{words}, {raised.phase} raises: {line}"
+        finding = subject.finding(RULE, message, evidence={"error": line}, help=_HELP)
+        return Outcome("fail", [finding])
+    if astray is not None:
+        message = f"{words}, `{astray.name}` is on {astray.value.device}"
+        finding = subject.finding(RULE, message, output=astray.name, help=_HELP)
+        return Outcome("fail", [finding])
+    wrong_outputs, wrong = differences(subject, {o.name: o.value for o in outputs}, gradients)
+    findings = [
+        found_in(subject, RULE, difference, f"is wrong {words}", _HELP, output=output)
+        for output, group in ((True, wrong_outputs), (False, wrong))
+        for difference in group
+    ]
+    return Outcome("fail" if findings else "pass", findings)
+
+
+RULE = Rule(
+    code="GL804",
+    name="ignores_current_device",
+    severity="error",
+    summary="the op is wrong when another GPU than that of its tensors is current",
+    module=__name__,
+    probe=probe,
+)

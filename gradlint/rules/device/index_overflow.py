@@ -1,0 +1,166 @@
+"""Index overflow on large tensors.
+
+What it finds
+-------------
+The sample is repeated along its first axis until a tensor has more than 2³¹ elements, where every
+slice along that axis is computed by itself (three repetitions show that). Then every block of the
+outputs and gradients must be the sample's own; blocks behind the 2³¹st element that are not, and
+crashes there, show an index in 32 bits. Needs a GPU with enough free memory (about three times all
+huge tensors); left out where it would take longer than 20 s. Cost: 2 small and 1 huge forward and
+backward call.
+
+Why it matters
+--------------
+``int i = blockIdx.x * blockDim.x + threadIdx.x`` and ``tl.program_id(0) * stride`` wrap around.
+Long sequences and large batches reach 2³¹ elements, where results are garbage or the process dies.
+
+Bad
+---
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = x.sin()
+        if x.numel() > 2**31:
+            y.view(-1)[2**31:] = 0
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+Good
+----
+```python
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+    @staticmethod
+    def sample_inputs():
+        return torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+```
+
+How it looks
+------------
+```text
+mylib/ops.py:4:1  GL806  `output` is wrong from element 2147483648 on, in a tensor of 2147483670
+  help       compute indices in 64 bits: int64_t in CUDA, .to(tl.int64) in Triton
+```
+
+References
+----------
+- Reports: triton-lang/triton#832, fla-org/flash-linear-attention#1082, databricks/megablocks#186
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradlint.rules._rule import Outcome, Rule
+
+if TYPE_CHECKING:
+    from gradlint.report import Finding
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.device._tiled import Block, Tiled
+
+_HELP = (
+    "compute indices in 64 bits: int64_t in CUDA (also for blockIdx.x * blockDim.x), "
+    ".to(tl.int64) for program_id and loaded indices in Triton; or refuse such sizes in forward"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Run the op on more than 2³¹ elements."""
+    from gradlint.rules.device._on_cuda import random, unfit
+
+    reason = unfit(subject) or random(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    import torch
+
+    from gradlint.rules.device._tiled import overflowed
+
+    torch.cuda.empty_cache()
+    free, _ = torch.cuda.mem_get_info()
+    found = overflowed(subject, free_bytes=free)
+    torch.cuda.empty_cache()
+    return judged(subject, found)
+
+
+def judged(subject: Subject, found: Tiled) -> Outcome:
+    """The outcome of a huge call."""
+    import torch
+
+    from gradlint.diagnosis._engine_errors import error_line
+
+    if found.reason:
+        return Outcome("skipped", note=found.reason)
+    if found.raised is not None:
+        line = error_line(found.raised.error)
+        if isinstance(found.raised.error, torch.OutOfMemoryError):
+            return Outcome("skipped", note=f"out of memory: {line}")
+        crashed = "CUDA error" in line
+        finding = subject.finding(
+            RULE,
+            f"{found.raised.phase} raises on {found.elements} elements: {line}",
+            severity=None if crashed else "info",  # an honest refusal
+            evidence={"error": line, "elements": found.elements},
+            help=_HELP,
+        )
+        return Outcome("fail" if crashed else "pass", [finding])
+    findings = [_finding(subject, found, block) for block in found.wrong]
+    note = f"{found.elements} elements"
+    return Outcome("fail" if findings else "pass", findings, note=note)
+
+
+def _finding(subject: Subject, found: Tiled, block: Block) -> Finding:
+    output = block.what == "output"
+    what = f"`{block.name}`" if output else f"gradient for `{block.name}`"
+    return subject.finding(
+        RULE,
+        f"{what} is wrong from element {block.element} on, in a call with {found.elements} "
+        "elements",
+        output=block.name if output else None,
+        input=None if output else block.name,
+        evidence={
+            "elements": [
+                {
+                    "index": [block.element],
+                    "returned": block.returned,
+                    "expected": block.expected,
+                    "error": abs(block.returned - block.expected),
+                }
+            ],
+            "block": f"{block.number} of {block.of}",
+        },
+        help=_HELP,
+    )
+
+
+RULE = Rule(
+    code="GL806",
+    name="index_overflow",
+    severity="error",
+    summary="results are wrong beyond 2³¹ elements",
+    module=__name__,
+    probe=probe,
+)
