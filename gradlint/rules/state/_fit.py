@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gradlint.rules._same import Baseline, Difference
     from gradlint.rules._subject import Subject
 
+#: Note of rules that compare, where there is nothing to compare with.
+CHANCE = "identical calls give different results: see GL606"
+
 
 def unfit(subject: Subject) -> str:
     """Why the op's gradients can't be compared with each other, in words; else ""."""
@@ -30,7 +33,7 @@ def unfit(subject: Subject) -> str:
     if subject.baseline is None:
         return "an identical second call raised"
     if unsteady(subject):
-        return "identical calls give different results: see GL606"
+        return CHANCE
     return ""
 
 
@@ -42,6 +45,14 @@ def unsteady(subject: Subject) -> bool:
     return any(differing(baseline, found) for found in baseline.repeats) or bool(
         outputs_differing(baseline, subject.guarded.outputs)
     )
+
+
+def wavers(subject: Subject) -> bool:
+    """Whether still more identical calls are not the first one's: to be asked before a difference
+    is blamed on anything but chance."""
+    from gradlint.rules.state._repeats import repeat
+
+    return repeat(subject).differing > 0
 
 
 def differing(baseline: Baseline, gradients: list[torch.Tensor | None]) -> list[Difference]:
