@@ -26,6 +26,9 @@ from gradlint.targets._build import from_object
 #: The examples of these rules are about another dtype than float64.
 DTYPES = {"GL801": torch.float32}
 
+#: The examples of these rules run on a GPU: they are skipped where there is none.
+ON_CUDA = {"GL802": 1, "GL803": 1, "GL804": 2, "GL806": 1}
+
 PROBED = [rule for rule in TABLE if rule.probe is not None]
 
 
@@ -41,13 +44,24 @@ def dtype_of(rule: Rule) -> torch.dtype:
     return DTYPES.get(rule.code, torch.float64)
 
 
-def subject_in(module: ModuleType, dtype: torch.dtype = torch.float64) -> Subject:
-    """The ``Op`` of an example on its own sample, in ``dtype``."""
+def device_of(rule: Rule) -> str:
+    """Where the rule's examples run; skips the test where there is no such device."""
+    if rule.code not in ON_CUDA:
+        return "cpu"
+    if torch.cuda.device_count() < ON_CUDA[rule.code]:
+        pytest.skip(f"needs {ON_CUDA[rule.code]} CUDA device(s)")
+    return "cuda"
+
+
+def subject_in(
+    module: ModuleType, dtype: torch.dtype = torch.float64, device: str = "cpu"
+) -> Subject:
+    """The ``Op`` of an example on its own sample, in ``dtype``, on ``device``."""
     cls = module.Op
     op = from_object(cls)
     given = cls.sample_inputs()
     args = given if isinstance(given, tuple) else (given,)
-    converted = Sample("example", "sample_inputs", args).converted(dtype, "cpu")
+    converted = Sample("example", "sample_inputs", args).converted(dtype, device)
     tensors = [tensor for _, tensor in converted.named_tensors(None)]
     if not any(tensor.requires_grad for tensor in tensors):
         for tensor in tensors:
@@ -77,7 +91,8 @@ def test_text_has_the_headings_in_order(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
 def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
     assert rule.probe is not None
-    outcome = rule.probe(subject_in(load_module(block(rule, "Bad")), dtype_of(rule)))
+    device = device_of(rule)
+    outcome = rule.probe(subject_in(load_module(block(rule, "Bad")), dtype_of(rule), device))
     assert [finding.code for finding in outcome.findings] == [rule.code]
     (finding,) = outcome.findings
     assert SEVERITIES.index(finding.severity) >= SEVERITIES.index(rule.severity)
@@ -91,7 +106,8 @@ def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -
 @pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
 def test_good_example_is_silent(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
     assert rule.probe is not None
-    outcome = rule.probe(subject_in(load_module(block(rule, "Good")), dtype_of(rule)))
+    device = device_of(rule)
+    outcome = rule.probe(subject_in(load_module(block(rule, "Good")), dtype_of(rule), device))
     assert outcome.findings == []
     assert outcome.verdict == "pass", outcome.note
 
