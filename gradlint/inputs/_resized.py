@@ -94,14 +94,14 @@ def repeats_indices(before: Sample, after: Sample) -> bool:
         if old.is_floating_point() or old.is_complex() or old.dtype == torch.bool:
             continue
         for axis in range(min(old.dim(), new.dim())):
-            if new.shape[axis] > old.shape[axis] and _distinct(old, axis):
+            if old.shape[axis] > 1 and _distinct(old, axis) and not _distinct(new, axis):
                 return True
     return False
 
 
 def _distinct(tensor: torch.Tensor, axis: int) -> bool:
     ordered = tensor.sort(axis).values
-    return tensor.numel() > 0 and bool((ordered.diff(dim=axis) != 0).all())
+    return bool((ordered.diff(dim=axis) != 0).all())
 
 
 def without_dimensions(sample: Sample) -> Sample:
@@ -212,6 +212,8 @@ def _pointing(
     integer = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
     if not integer or not found.numel():
         return found
+    if before.dim() == 1 and not before[0] and bool((before.diff() >= 0).all()):
+        found = found.sort().values  # offsets
     top = int(before.max())
     for old, new in sizes.items():
         if top == old:

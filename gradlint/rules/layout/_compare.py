@@ -36,8 +36,9 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
     looked, drawn = False, False
     for layout in layouts:
         names = that_change(subject, layout)
-        # Where one tensor alone is transposed, those that are read side by side disagree.
-        groups = [names, names[:1]] if layout == "transposed" and len(names) > 1 else [names]
+        groups = [names]
+        if layout == "transposed" and len(names) > 1:
+            groups += [names[:1], names[1:]]  # tensors that are read side by side disagree
         for group in groups if names else ():
             looked = True
             seen = with_inputs(subject, layout, group)

@@ -1,4 +1,4 @@
-"""Is an op elementwise at its sample?"""
+"""Is an op elementwise at its sample, and what does it take then?"""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gradlint.inputs._resized import tensors_of, with_leading_axis, without_leading_axis
 from gradlint.rules.layout._cotangents import pulled
 from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
+    from gradlint.inputs import Sample
     from gradlint.rules._subject import Subject
 
 
@@ -30,3 +32,15 @@ def elementwise(subject: Subject) -> bool:
         return False
     found = [g.detach().reshape(-1)[1:] for g in gradients if g is not None]
     return not any(bool(gradient.count_nonzero()) for gradient in found)
+
+
+def another_rank(subject: Subject) -> Sample:
+    """The sample of an elementwise op with one axis, or two where it has one."""
+    sample = subject.sample
+    every = range(len(tensors_of(sample)))
+    if subject.problem.inputs[0].value.dim() == 1:
+        return with_leading_axis(sample, every, 2, seed=subject.seed)
+    while any(tensor.dim() > 1 for tensor in tensors_of(sample)):
+        deep = [k for k, tensor in enumerate(tensors_of(sample)) if tensor.dim() > 1]
+        sample = without_leading_axis(sample, deep)
+    return sample

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,9 +48,12 @@ MOST_ELEMENTS = 4096
 #: Product of a sequence of integers that change with sizes, up to which they do: it may be a shape.
 MOST_IN_SHAPE = 2**20
 
-#: Seconds that a call at other sizes may take by a guess from the sample's (heuristic: loops over
-#: elements in Python); share of ``--timeout`` after which no further sizes are tried.
-MOST_SECONDS, SHARE_OF_TIMEOUT = 0.2, 0.25
+#: Seconds that a call at other sizes may take by a guess from the sample's, beyond :data:`OVERHEAD`
+#: (heuristic: loops over elements in Python).
+MOST_SECONDS, OVERHEAD = 0.5, 2e-3
+
+#: Share of ``--timeout`` after which no further sizes are tried.
+SHARE_OF_TIMEOUT = 0.25
 
 #: Sizes of the sample of which each is changed alone; of more, the first ones.
 MOST_ALONE = 3
@@ -105,9 +109,17 @@ class Sizes:
         return time.monotonic() >= self._until
 
     def alone(self, size: int) -> list[Tried]:
-        """Each size of the sample changed to ``size``, the others kept."""
-        found = [self.changed({old: size}) for old in list(self.groups)[:MOST_ALONE]]
+        """Each size of the sample changed to ``size``, the others kept. Indices and offsets alone
+        are not emptied: what reads them without looking would end the process."""
+        kept = [] if size else [old for old in self.groups if not self._of_values(old)]
+        wanted = [old for old in self.groups if old not in kept]
+        found = [self.changed({old: size}) for old in wanted[:MOST_ALONE]]
         return [item for item in found if item is not None]
+
+    def _of_values(self, old: int) -> bool:
+        tensors = tensors_of(self.subject.sample)
+        kinds = (tensors[number] for number, _ in self.groups[old])
+        return any(tensor.is_floating_point() or tensor.is_complex() for tensor in kinds)
 
     def odd(self) -> Tried | None:
         """All sizes at once changed to odd ones, else each alone; a fault is traced to one."""
@@ -120,7 +132,7 @@ class Sizes:
         for old in list(sizes)[:MOST_ALONE]:
             one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
             if one is not None and one.faulty:
-                even = None if one.batch else self.changed({old: sizes[old] + 1})
+                even = None if one.batch else self.changed({old: twice_a_prime(sizes[old])})
                 if even is not None and even.look.verdict == RIGHT:
                     one.hint = EVEN.format(even=even.words)
                 return one
@@ -228,7 +240,7 @@ def odd_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> dict[int, int]
     if not groups:
         return {}
     total = sum(tensor.numel() for tensor in tensors) or 1
-    most = min(MOST_ELEMENTS, total * MOST_SECONDS / max(subject.run_s, 1e-4))
+    most = min(MOST_ELEMENTS, total * MOST_SECONDS / max(_seconds(subject) - OVERHEAD, 1e-6))
     largest = max(range(len(tensors)), key=lambda k: tensors[k].numel())
     axes = {axis: old for old, found in groups.items() for axis in found}
     ends = (axes.get((largest, axis)) for axis in reversed(range(tensors[largest].dim())))
@@ -245,9 +257,25 @@ def odd_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> dict[int, int]
     return {}
 
 
-def _elements(tensors: Sequence[object], axes: dict[Axis, int], sizes: dict[int, int]) -> int:
-    import math
+def _seconds(subject: Subject) -> float:
+    """Of a forward at the sample."""
+    if subject.run_s <= OVERHEAD:
+        return subject.run_s
+    started = time.perf_counter()
+    subject.problem.forward()
+    return time.perf_counter() - started
 
+
+def twice_a_prime(size: int) -> int:
+    """The smallest 2·p above ``size`` with p a prime beyond 3: even, and divisible by nothing else
+    that a block may be."""
+    p = max(5, size // 2 + 1)
+    while any(p % k == 0 for k in range(2, math.isqrt(p) + 1)):
+        p += 1
+    return 2 * p
+
+
+def _elements(tensors: Sequence[object], axes: dict[Axis, int], sizes: dict[int, int]) -> int:
     total = 0
     for number, tensor in enumerate(tensors):
         shape = list(getattr(tensor, "shape", ()))

@@ -3,7 +3,8 @@
 What it finds
 -------------
 An elementwise operator whose forward takes tensors without dimensions (scalars in tensors) and
-whose backward raises for them, or returns a wrong gradient.
+whose backward raises for them, or returns a wrong gradient. Where backward raises at any number of
+axes but the sample's, nothing is said.
 
 Cost: 3 forward calls and 1 backward call; 1 forward call where forward refuses.
 
@@ -89,9 +90,9 @@ HELP = (
 def probe(subject: Subject) -> Outcome:
     """Judge the op with every tensor reduced to one without dimensions."""
     from gradlint.inputs._resized import tensors_of, without_dimensions
-    from gradlint.rules._elsewhere import REFUSED, RIGHT, look
+    from gradlint.rules._elsewhere import RAISED, REFUSED, RIGHT, look
     from gradlint.rules._told import told
-    from gradlint.rules.layout._elementwise import elementwise
+    from gradlint.rules.layout._elementwise import another_rank, elementwise
     from gradlint.rules.layout._sizes import FAULTS, no_sizes
 
     reason = no_sizes(subject)
@@ -105,6 +106,9 @@ def probe(subject: Subject) -> Outcome:
     if seen.verdict in FAULTS:
         if not elementwise(subject):
             return Outcome("skipped", note="not elementwise: nothing is promised without axes")
+        if seen.verdict == RAISED and look(subject, another_rank(subject)).verdict == RAISED:
+            note = "backward takes no other number of axes than the sample's"
+            return Outcome("skipped", note=note)
         findings = told(subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP)
         if any(finding.severity != "info" for finding in findings):
             return Outcome("fail", findings)
