@@ -7,7 +7,7 @@ import importlib.util
 import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,6 +38,8 @@ class Forward(torch.nn.Module):
         super().__init__()
         self._copies = problem.in_place
         self._invoke, given = _call(problem, problem.values())
+        if problem.op.module is not None:
+            self._invoke = _in_place_of_state(problem.op.module)
         leaves, self._spec = _pytree.tree_flatten(given)
         self._fixed = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self._slots = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
@@ -56,6 +58,30 @@ class Forward(torch.nn.Module):
         if self._copies:
             given = map_tensors(given, torch.Tensor.clone)
         return tuple(item.value for item in outputs_in("output", self._invoke(*given), []))
+
+
+def _in_place_of_state(module: torch.nn.Module) -> Callable[..., Any]:
+    """Calls ``module`` with tensors in place of its parameters and buffers; a trace refuses
+    ``torch.func.functional_call``."""
+
+    def invoke(args: Any, kwargs: Any, state: dict[str, torch.Tensor]) -> Any:
+        with ExitStack() as undone:
+            for name, tensor in state.items():
+                path, _, leaf = name.rpartition(".")
+                owner = module.get_submodule(path)
+                held = owner._parameters if leaf in owner._parameters else owner._buffers
+                undone.callback(_refill, held, dict(held))
+                del held[leaf]
+                owner.__dict__[leaf] = tensor
+                undone.callback(owner.__dict__.pop, leaf)
+            return module(*args, **kwargs)
+
+    return invoke
+
+
+def _refill(held: dict[str, Any], before: dict[str, Any]) -> None:
+    held.clear()  # for the sake of the order
+    held.update(before)
 
 
 def _call(problem: Problem, values: Sequence[torch.Tensor]) -> tuple[Callable[..., Any], Any]:

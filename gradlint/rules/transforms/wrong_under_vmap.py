@@ -89,11 +89,13 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
     from gradlint.report import Finding
@@ -158,18 +160,17 @@ def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
     call = torch.func.vmap(pure(subject), in_dims=tuple(dims))
     outputs = call(*leaves)
     names = differentiable_names(subject)
-    where = f"vmap (in_dims={tuple(dims)})"
-    for name, output in zip(names, outputs, strict=True):
-        found = _first_output(subject, name, output, points)
-        if found is not None:
-            return [_finding(subject, f"`{name}` is wrong under {where}", found, output=name)]
+    where = f"under vmap (in_dims={tuple(dims)})"
+    wrong = _wrong_outputs(subject, names, outputs, points, where)
+    if wrong:
+        return wrong
     vs = [subject.run.cotangents[name].expand_as(o) for name, o in zip(names, outputs, strict=True)]
     connected = [(o, v) for o, v in zip(outputs, vs, strict=True) if o.requires_grad]
     gradients = problem.backward([o for o, _ in connected], leaves, [v for _, v in connected])
     moved = [
         None if g is None else g.movedim(dim, 0) for g, dim in zip(gradients, dims, strict=True)
     ]
-    return _wrong_gradients(subject, moved, points, f"under {where}")
+    return _wrong_gradients(subject, moved, points, where)
 
 
 def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) -> list[Finding]:
@@ -178,22 +179,38 @@ def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) ->
 
     from gradlint.rules.transforms._called import differentiable_names, pure
 
-    call = pure(subject)
-    vs = tuple(subject.run.cotangents[name] for name in differentiable_names(subject))
+    call, names = pure(subject), differentiable_names(subject)
+    vs = tuple(subject.run.cotangents[name] for name in names)
 
-    def gradients(*passed: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def differentiated(*passed: torch.Tensor) -> Any:
         subject.problem.backward_calls += 1
-        found: tuple[torch.Tensor, ...] = torch.func.vjp(call, *passed)[1](vs)
-        return found
+        outputs, pull, *_ = torch.func.vjp(call, *passed)
+        return outputs, pull(vs)
 
     dims = [None if shares_first and k == 0 else 0 for k in range(len(points[0].values))]
     given = [
         points[0].values[k] if dim is None else torch.stack([p.values[k] for p in points])
         for k, dim in enumerate(dims)
     ]
-    found = torch.func.vmap(gradients, in_dims=tuple(dims))(*given)
-    where = f"in per-sample gradients: vmap of vjp (in_dims={tuple(dims)})"
-    return _wrong_gradients(subject, list(found), points, where)
+    outputs, gradients = torch.func.vmap(differentiated, in_dims=tuple(dims))(*given)
+    where = f"under vmap of vjp (in_dims={tuple(dims)})"
+    return _wrong_outputs(subject, names, outputs, points, where) or _wrong_gradients(
+        subject, list(gradients), points, where
+    )
+
+
+def _wrong_outputs(
+    subject: Subject,
+    names: list[str],
+    outputs: Sequence[torch.Tensor],
+    points: list[Point],
+    where: str,
+) -> list[Finding]:
+    for name, output in zip(names, outputs, strict=True):
+        found = _first_output(subject, name, output, points)
+        if found is not None:
+            return [_finding(subject, f"`{name}` is wrong {where}", found, output=name)]
+    return []
 
 
 def _first_output(
