@@ -231,7 +231,8 @@ def _shown(element: torch.Tensor) -> float | str:
 
 def jitter(value: torch.Tensor, seed: int) -> torch.Tensor:
     """``value``·(1 ± one unit roundoff), signs at random."""
-    if not (value.is_floating_point() or value.is_complex()) or value.layout != torch.strided:
+    dense = value.layout == torch.strided and not value.is_nested
+    if not dense or not (value.is_floating_point() or value.is_complex()):
         return value
     generator = torch.Generator().manual_seed(seed)
     signs = torch.randint(0, 2, value.shape, generator=generator).to(value.device) * 2 - 1

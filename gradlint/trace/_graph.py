@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -49,12 +50,12 @@ def _of_the_user(function: Any) -> bool:
 
 def held_tensors(node: Any) -> list[tuple[str, torch.Tensor]]:
     """Tensors in attributes of ``ctx`` and in containers there, with names such as ``ctx.x``."""
-    return [
-        found
-        for name, value in vars(node).items()
-        if not name.startswith("_pt_")
-        for found in _tensors(f"ctx.{name}", value, DEEPEST)
-    ]
+    found: list[tuple[str, torch.Tensor]] = []
+    for name, value in vars(node).items():
+        if not name.startswith("_pt_"):
+            with suppress(Exception):  # objects of the user's may refuse to be looked into
+                found += _tensors(f"ctx.{name}", value, DEEPEST)
+    return found
 
 
 def _tensors(name: str, value: Any, depth: int) -> Iterator[tuple[str, torch.Tensor]]:

@@ -63,7 +63,8 @@ def _key(tensor: torch.Tensor) -> tuple[object, ...]:
     """Equal for two tensors that show the same memory in the same way."""
     import torch
 
-    if tensor.layout != torch.strided or tensor.device.type == "meta" or not tensor.numel():
+    dense = tensor.layout == torch.strided and not tensor.is_nested
+    if not dense or tensor.device.type == "meta" or not tensor.numel():
         return (id(tensor),)
     try:
         pointer = tensor.data_ptr()

@@ -67,12 +67,14 @@ def deterministic(fill: bool) -> Iterator[None]:
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     memory: Any = torch.utils.deterministic
     filled = memory.fill_uninitialized_memory
+    # torch.use_deterministic_algorithms does this, and imports the compiler, which takes seconds.
+    use = torch._C._set_deterministic_algorithms
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        use(True, warn_only=True)
         memory.fill_uninitialized_memory = fill
         try:
             yield
         finally:
             memory.fill_uninitialized_memory = filled
-            torch.use_deterministic_algorithms(before, warn_only=warn_only)
+            use(before, warn_only=warn_only)

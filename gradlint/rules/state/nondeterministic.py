@@ -94,14 +94,14 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare identical calls."""
-    from gradlint.rules.state._fit import unfit, unsteady
+    from gradlint.rules.state._fit import CHANCE, unfit
     from gradlint.rules.state._repeats import repeat
 
     again = _raised_again(subject)
     if again is not None:
         return Outcome("fail", [again])
     reason = unfit(subject)
-    if reason and not unsteady(subject):
+    if reason and reason != CHANCE:
         return Outcome("skipped", note=reason)
     repeats = repeat(subject)
     findings = [_finding(subject, repeats, item, True) for item in repeats.outputs]
