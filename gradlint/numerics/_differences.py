@@ -127,11 +127,13 @@ def difference(
         rounding: further standard deviation of an element, one an output.
     """
     wide = widened(x)
-    plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
+    plus = torch.add(wide, u, alpha=h).to(x.dtype)
+    minus = torch.sub(wide, u, alpha=h).to(x.dtype)
     moved = widened(plus) - widened(minus)
-    if not bool(torch.isfinite(moved).all()):  # an infinite element stays where it is
-        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
     predicted = real_dot(claimed, moved)
+    if not math.isfinite(predicted):  # an infinite element stays where it is
+        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
+        predicted = real_dot(claimed, moved)
     del moved  # of large tensors as few as possible live at a time
     after = evaluate(plus)
     del plus

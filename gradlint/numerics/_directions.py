@@ -41,7 +41,7 @@ def move_scale(x: torch.Tensor) -> torch.Tensor:
         return scale
     if typical == 0.0:
         return torch.ones_like(magnitude)
-    return magnitude.clamp_min(SMALLEST_RELATIVE_MOVE * typical)
+    return magnitude.clamp_min_(SMALLEST_RELATIVE_MOVE * typical)
 
 
 def signs(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -71,7 +71,7 @@ def direction(
     scale = move_scale(x)
     if kind == "aligned" or kind == "equalised":
         gradient = torch.nan_to_num(widened(claimed), nan=0.0, posinf=0.0, neginf=0.0)
-        weight = gradient.abs() * scale
+        weight = gradient.abs().mul_(scale)
         top = float(weight.max()) if weight.numel() else 0.0
         if kind == "aligned" and top > 0.0:
             return torch.sgn(gradient).mul_(scale).mul_(weight.div_(top))

@@ -264,7 +264,8 @@ class Trial:
             return
         function = self.bank.function
         gradient, move = widened(probe.gradients[self.index]), probe.moves[self.index]
-        products = gradient.abs() * move.abs()
+        products = gradient * move
+        products = products.abs() if products.is_complex() else products.abs_()
         top = float(products.max()) if products.numel() else 0.0
         self.finite = self.finite and top < float("inf")  # false for NaN too
         known = function.rounding or [0.0] * len(function.outputs)

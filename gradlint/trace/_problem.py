@@ -77,6 +77,7 @@ class Problem:
         self.zeroed: dict[str, torch.Tensor] = {}
         self.non_tensor_outputs: list[str] = []
         self._kinds: list[tuple[str, str]] = []
+        self._facts: list[tuple[torch.dtype, torch.Size]] | None = None
         self.mode_changes: list[str] = []
         self.preserve_state = False
         self._copy_leaves = False
@@ -139,7 +140,7 @@ class Problem:
         grad = grad or bool(self._needs_graph)
         try:
             with torch.set_grad_enabled(grad):
-                outputs = self._call(self._leaves(point, grad) if grad else self._lent(point))
+                outputs = self._call(self._leaves(point, grad))
         except OpRaised:
             if grad or self._needs_graph is not None:
                 raise
@@ -158,7 +159,6 @@ class Problem:
         requires_grad: Sequence[bool] | None = None,
     ) -> tuple[list[torch.Tensor], list[Output]]:
         """Fresh leaves and the outputs connected to them by a graph."""
-        self._spare = Spare()  # a backward needs the memory more than the next forward
         leaves = self._leaves(self.values() if values is None else values, True, requires_grad)
         with torch.enable_grad():
             return leaves, self._call(leaves)
@@ -318,16 +318,8 @@ class Problem:
         flags = requires_grad or [grad] * len(values)
         self._origins = list(values)
         return [
-            self._binding.as_passed(k, value.detach().clone()).requires_grad_(flag)
+            self._binding.as_passed(k, self._spare.copy(k, value.detach())).requires_grad_(flag)
             for k, (value, flag) in enumerate(zip(values, flags, strict=True))
-        ]
-
-    def _lent(self, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Copies of ``values`` for a call that builds no graph."""
-        self._origins = list(values)
-        return [
-            self._binding.as_passed(k, self._spare.copy(k, value.detach()))
-            for k, value in enumerate(values)
         ]
 
     def _put_back(self, leaves: list[torch.Tensor]) -> None:
@@ -362,8 +354,14 @@ class Problem:
         return Output(output.name, output.value.masked_fill(mask, 0.0))
 
     def _compare_kinds(self, outputs: list[Output]) -> None:
+        facts = [
+            (item.value.dtype, item.value.shape) for item in outputs if not item.value.is_nested
+        ]
+        if facts == self._facts:
+            return
         kinds = [(item.name, item.kind) for item in outputs]
-        self._kinds = self._kinds or kinds
+        if self._facts is None:
+            self._facts, self._kinds = facts, kinds
         for (name, before), (_, now) in zip(self._kinds, kinds, strict=False):
             if before != now and len(self.changed_outputs) < MOST_TOLD:
                 self.changed_outputs.append(f"{name}: {before} and {now}")
