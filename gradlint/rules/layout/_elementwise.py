@@ -1,4 +1,4 @@
-"""Is an op elementwise at its sample, and what does it take then?"""
+"""Which axes of an op are independent: those of elementwise ops, and of batches."""
 
 from __future__ import annotations
 
@@ -32,6 +32,33 @@ def elementwise(subject: Subject) -> bool:
         return False
     found = [g.detach().reshape(-1)[1:] for g in gradients if g is not None]
     return not any(bool(gradient.count_nonzero()) for gradient in found)
+
+
+def is_batch(subject: Subject) -> bool:
+    """Whether the first axis of the first input is that of a batch: outputs have it and rows do not
+    mix, as far as cotangents of the first and of the last row tell; or outputs have no axes."""
+    outputs = [item for item in subject.run.outputs if item.differentiable]
+    position, first = next(
+        ((k, i.value) for k, i in enumerate(subject.problem.inputs) if i.value.dim()), (0, None)
+    )
+    if first is None or any(
+        y.value.dim() and y.value.shape[:1] != first.shape[:1] for y in outputs
+    ):
+        return False
+    for row in (0, -1):
+        vs = {item.name: torch.zeros_like(item.value.detach()) for item in outputs}
+        for v in vs.values():
+            if v.dim():
+                v[row] = 1.0
+        try:
+            gradient = pulled(subject, vs, fresh=True)[position]
+        except OpRaised:
+            return False
+        if gradient is not None and gradient.shape == first.shape:
+            others = gradient.detach()[1:] if row == 0 else gradient.detach()[:-1]
+            if bool(others.count_nonzero()):
+                return False
+    return True
 
 
 def another_rank(subject: Subject) -> Sample:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradlint.inputs._resized import (
@@ -75,6 +75,7 @@ class Tried:
     Args:
         words: what was changed.
         look: what was seen.
+        sizes: old size → new size.
         batch: whether an axis of a batch was changed.
         carried: whether outputs have the axes that were changed.
         hint: what else was seen, in words; such a fault may be a demand that forward leaves
@@ -83,6 +84,7 @@ class Tried:
 
     words: str
     look: Look
+    sizes: dict[int, int] = field(default_factory=dict)
     batch: bool = False
     carried: bool = False
     hint: str = ""
@@ -160,6 +162,10 @@ class Sizes:
             _place(self.subject, noted, sizes)
         return noted
 
+    def broadcast(self, item: Tried) -> bool:
+        """Whether forward takes the sizes of ``item``, and no others in place of the sample's."""
+        return all(self.changed({old: twice_a_prime(old)}) is None for old in item.sizes)
+
     def ranks(self) -> list[Tried]:
         """An axis more in front of the tensors that share their first axis, and that one less."""
         subject = self.subject
@@ -192,6 +198,7 @@ class Sizes:
 
 def _place(subject: Subject, tried: Tried, sizes: dict[int, int]) -> None:
     """Tell what the changed axes are; a size that outputs keep was broadcast, not taken."""
+    tried.sizes = sizes
     before = {item.name: item.value.shape for item in subject.run.outputs}
     after = {item.name: item.value.shape for item in tried.look.outputs}
     pairs = [

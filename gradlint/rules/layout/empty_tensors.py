@@ -6,7 +6,7 @@ A backward that fails where a dimension has size 0 and forward takes that. It ma
 nothing depends on an input, its gradient must be zeros, neither NaN nor memory that was never
 written (it is filled with NaN here); where outputs still depend on it, its gradient is measured as
 ever. A forward that refuses empty tensors is left alone; a backward that raises where another axis
-than the first is empty is noted only.
+than that of a batch is empty is noted only.
 
 Cost: 1 forward call and 1 backward call for each of up to 3 dimensions; 2 further forward calls
 where outputs have elements.
@@ -100,6 +100,7 @@ def probe(subject: Subject) -> Outcome:
     """Run backward with each dimension at size 0 that forward accepts."""
     from gradlint.rules._elsewhere import RAISED
     from gradlint.rules._told import told
+    from gradlint.rules.layout._elementwise import is_batch
     from gradlint.rules.layout._sizes import Sizes, no_sizes
     from gradlint.rules.state._poison import deterministic
 
@@ -115,7 +116,7 @@ def probe(subject: Subject) -> Outcome:
             break
         if item.faulty:
             # Empty batches come with the data; where other axes are empty, raising is no news.
-            mild = item.look.verdict == RAISED and not item.batch
+            mild = item.look.verdict == RAISED and not (item.batch and is_batch(subject))
             findings += told(
                 subject,
                 RULE,

@@ -130,6 +130,8 @@ def probe(subject: Subject) -> Outcome:
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
     for item in ones if not findings else ():
+        if item.look.verdict == RAISED and sizes.broadcast(item):
+            continue
         # A backward that raises, where outputs don't even show the axis, may be a demand unsaid.
         loud = item.look.verdict == RAISED and not (item.batch or item.carried)
         findings += told(
