@@ -3,6 +3,8 @@ and unpacked by saved-tensor hooks."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -35,6 +37,76 @@ def pull_checkpointed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> 
             raise OpRaised("forward", error) from error
         outputs = [t for t in returned if _differentiable(t)]
         return problem.backward(outputs, leaves, list(cotangents.values()))
+
+
+def pull_recomputed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gradients:
+    """As :func:`pull_checkpointed`, without the seconds that ``torch.utils.checkpoint`` takes to
+    import the compiler: nothing is saved, and what backward asks for comes from a second forward.
+
+    Raises:
+        OpRaised: when a forward or backward raises, when a saved tensor is asked for twice, or is
+            not there, or of another shape or dtype the second time.
+    """
+    leaves = problem.leaves()
+    problem.own_generators.reset()
+    with common_random_numbers(problem.seed), torch.enable_grad():
+        again = _Again(problem, leaves)
+        try:
+            with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack):
+                returned = problem.unwatched(leaves)
+        except Exception as error:
+            raise OpRaised("forward", error) from error
+        outputs = [t for t in returned if _differentiable(t)]
+        return problem.backward(outputs, leaves, list(cotangents.values()))
+
+
+class _Enough(Exception):
+    """Everything that is needed has been saved again."""
+
+
+class _Again:
+    """Saved tensors by the order in which they are saved, made anew when one is asked for."""
+
+    def __init__(self, problem: Problem, leaves: list[torch.Tensor]) -> None:
+        self._problem = problem
+        self._leaves = leaves
+        self._cpu = torch.get_rng_state()
+        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+        self._kinds: list[tuple[torch.Size, torch.dtype]] = []
+        self._found: list[torch.Tensor | None] | None = None
+
+    def pack(self, tensor: torch.Tensor) -> int:
+        self._kinds.append((tensor.shape, tensor.dtype))
+        return len(self._kinds) - 1
+
+    def unpack(self, place: int) -> torch.Tensor:
+        if self._found is None:
+            self._found = self._recompute()
+        if place >= len(self._found):
+            raise RuntimeError("forward saves fewer tensors when it runs again")
+        tensor, self._found[place] = self._found[place], None
+        if tensor is None:
+            raise RuntimeError("a saved tensor is unpacked twice")
+        if (tensor.shape, tensor.dtype) != self._kinds[place]:
+            raise RuntimeError("forward saves another kind of tensor when it runs again")
+        return tensor
+
+    def _recompute(self) -> list[torch.Tensor | None]:
+        found: list[torch.Tensor | None] = []
+
+        def pack(tensor: torch.Tensor) -> torch.Tensor:
+            found.append(tensor.detach())
+            if len(found) == len(self._kinds):
+                raise _Enough
+            return tensor
+
+        hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+        with torch.random.fork_rng(), torch.enable_grad(), hooks, suppress(_Enough):
+            torch.set_rng_state(self._cpu)
+            if self._cuda:
+                torch.cuda.set_rng_state_all(self._cuda)
+            self._problem.unwatched(self._leaves)
+        return found
 
 
 def pull_packed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gradients:

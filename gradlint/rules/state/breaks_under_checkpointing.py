@@ -6,7 +6,8 @@ Gradients that change, or a backward that raises, where what backward needs is s
 under `torch.utils.checkpoint` (non-reentrant), which runs forward again in backward, and under
 saved-tensor hooks, which pack saved tensors away and unpack copies, as offloading does. Random
 numbers come from the same seed; those of generators that checkpointing does not bring back (NumPy,
-`random`, a generator of the op's own) make the finding a warning.
+`random`, a generator of the op's own) make the finding a warning. A stand-in for checkpointing
+looks first; what it sees is confirmed with PyTorch's own.
 
 Cost: 3 forward and 2 backward calls.
 
@@ -98,7 +99,7 @@ _SEED_HELP = "draw from torch's own generators: checkpointing brings back no oth
 def probe(subject: Subject) -> Outcome:
     """Pull under checkpointing, and under hooks that keep copies."""
     from gradlint.rules.state._fit import CHANCE, unfit, wavers
-    from gradlint.trace._saving import pull_checkpointed, pull_packed
+    from gradlint.trace._saving import pull_checkpointed, pull_packed, pull_recomputed
 
     reason = unfit(subject)
     if reason:
@@ -106,17 +107,14 @@ def probe(subject: Subject) -> Outcome:
     problem, baseline = subject.problem, subject.baseline
     assert baseline is not None
     cotangents = baseline.cotangents
-    foreign = _draws_elsewhere(subject)
-    findings = _look(
-        subject,
-        lambda: pull_checkpointed(problem, cotangents),
-        "under torch.utils.checkpoint",
-        foreign,
-    )
+    findings: list[Finding] = []
+    if _look(subject, lambda: pull_recomputed(problem, cotangents), "", False):
+        foreign = _draws_elsewhere(subject)
+        when = "under torch.utils.checkpoint"
+        findings = _look(subject, lambda: pull_checkpointed(problem, cotangents), when, foreign)
     if not findings:
-        findings = _look(
-            subject, lambda: pull_packed(problem, cotangents), "under saved-tensor hooks", False
-        )
+        when = "under saved-tensor hooks"
+        findings = _look(subject, lambda: pull_packed(problem, cotangents), when, False)
     if findings and wavers(subject):
         return Outcome("skipped", note=CHANCE)
     return Outcome("fail" if findings else "pass", findings)
