@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -24,8 +25,11 @@ def main(args: Sequence[str] | None = None) -> int:
         return run(words)
     from gradlint.running import _server
 
+    if "--triton-interpret" in words:
+        os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     try:
-        _server.start()  # torch loads while the command line is imported and read
+        # torch loads while the command line is imported and read
+        _server.start(tracing=words[0] == "check" and _traces(words))
         from gradlint.cli._app import main as run
 
         return run(words)
@@ -33,3 +37,11 @@ def main(args: Sequence[str] | None = None) -> int:
         return 130
     finally:
         _server.stop()
+
+
+def _traces(words: Sequence[str]) -> bool:
+    """Whether rules that trace may be among those selected (GL9, unless others are named)."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    named = [after for word, after in pairs if word == "--select"]
+    named += [word.partition("=")[2] for word in words if word.startswith("--select=")]
+    return not named or any("GL9" in text.upper() or "ALL" in text.upper() for text in named)

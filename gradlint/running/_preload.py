@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator
+
+from gradlint.running._server import TRACES
 
 #: Imported for their weight; one that is missing or broken is left to the worker, which can
 #: report it.
@@ -30,12 +33,25 @@ MODULES = (
     "resource",
 )
 
+#: What ``torch.compile`` imports by its first use. It takes about as long as torch itself, so it is
+#: loaded where the rules that trace are selected.
+TRACING = (
+    "torch._dynamo",
+    "torch._dynamo.backends.debugging",
+    "torch._inductor.debug",
+    "torch.distributed.tensor.experimental._func_map",
+    "torch.export",
+    "sympy.tensor.tensor",
+)
+
 #: Packages of which a worker may need any module.
 PACKAGES = ("diagnosis", "expressions", "inputs", "numerics", "rules", "spec", "targets", "trace")
 
 
 def _names() -> Iterator[str]:
     yield from MODULES
+    if os.environ.get(TRACES):
+        yield from TRACING
     for package in PACKAGES:
         name = f"gradlint.{package}"
         yield name

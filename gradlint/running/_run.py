@@ -13,6 +13,7 @@ import gradlint
 from gradlint._errors import GradlintError
 from gradlint.config import Settings
 from gradlint.report import Report, TargetReport
+from gradlint.rules import select_rules
 from gradlint.running import _memory, _server
 from gradlint.running._call import CallTask, call_in_worker
 from gradlint.running._job import Job
@@ -20,6 +21,9 @@ from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
 from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
 from gradlint.targets import EVERY, OpRef, resolve
+
+#: Codes of the rules that trace ops, for which workers load more of torch.
+TRACING = frozenset({"GL903", "GL905"})
 
 #: Called with the number of targets done, the number known so far, and the one just done.
 Progress = Callable[[int, int, TargetReport], None]
@@ -206,7 +210,8 @@ def execute(
         environment=environment(),
         fail_on=settings.fail_on,
     )
-    _server.start()
+    chosen = {rule.code for rule in select_rules(settings)}
+    _server.start(tracing=not chosen.isdisjoint(TRACING))
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
         plan.settings = _with_present_devices(settings, report)

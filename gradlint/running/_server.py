@@ -20,6 +20,9 @@ from typing import Any
 
 PRELOAD = "gradlint.running._preload"
 
+#: Set in the environment of a server that is to load what rules that trace need.
+TRACES = "GRADLINT_PRELOAD_TRACING"
+
 #: multiprocessing re-runs the main program in a worker unless its name ends in ``.__main__``
 #: (``multiprocessing.spawn._fixup_main_from_name``). A user's script must not run again.
 _MAIN = ModuleSpec("gradlint.__main__", None)
@@ -33,10 +36,13 @@ def context() -> Any:
     return multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
 
 
-def start() -> None:
+def start(*, tracing: bool = False) -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
     Does nothing where the server runs already or does not exist on this platform.
+
+    Args:
+        tracing: load what ``torch.compile`` needs too, for the rules that trace.
     """
     if context().get_start_method() != "forkserver":
         return
@@ -44,7 +50,7 @@ def start() -> None:
 
     # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
     resource_tracker.ensure_running()
-    with _lock, _main_left_alone(), _importable_by_server(), _without_interrupts():
+    with _lock, _main_left_alone(), _environment_of_server(tracing), _without_interrupts():
         context().set_forkserver_preload([PRELOAD])
         forkserver.ensure_running()
 
@@ -84,12 +90,14 @@ def _main_left_alone() -> Iterator[None]:
 
 
 @contextmanager
-def _importable_by_server() -> Iterator[None]:
+def _environment_of_server(tracing: bool) -> Iterator[None]:
     # Before Python 3.13 the server ignores the ``sys.path`` it is sent, and fails to preload
     # silently; the environment is the one way that works in all of them. Workers get the
     # caller's own environment again.
     paths = [path for path in sys.path if path and os.path.isabs(path)]
     changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
+    if tracing:
+        changed[TRACES] = "1"
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
