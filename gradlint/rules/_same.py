@@ -157,7 +157,11 @@ def make_baseline(subject: Subject) -> Baseline | None:
     names = [item.name for item in problem.inputs]
     gradients = _detached(run.gradients)
     repeats: list[list[torch.Tensor | None]] = []
+    outputs = {item.name: item.value.detach() for item in run.outputs}
     try:
+        if problem.zeroed:  # since the run, infinite outputs behind a mask count as zero
+            outputs = {item.name: item.value.detach() for item in problem.forward()}
+            gradients = _detached(problem.pull(run.cotangents))
         for _ in range(REPEATS):
             repeats.append(_detached(problem.pull(run.cotangents)))
     except OpRaised:
@@ -169,7 +173,6 @@ def make_baseline(subject: Subject) -> Baseline | None:
         jittered = _detached(problem.pull(cotangents, values))
     except OpRaised:  # the sample lies at the edge of the domain
         jittered = None
-    outputs = {item.name: item.value.detach() for item in run.outputs}
     return Baseline(run.cotangents, outputs, gradients, repeats, jittered, names)
 
 
