@@ -9,6 +9,10 @@ the float64 computation again with the rounding of the low dtype emulated: ill-c
 saturating and kinked functions are allowed what they need. Run with ``--dtype float32,bfloat16``.
 In float64 it is told, as information, where outputs or gradients are numbers of float32.
 
+Two sizes of the sample are made 64 times as long, 1024 at least, in turn: the relative error must
+not grow with them, as it does where a sum is kept in a low dtype. Cost beyond the comparison: up to
+12 forward and 9 backward calls below float64.
+
 Why it matters
 --------------
 Tests in float64 pass, and training runs in another dtype. A cast to float16 for speed or a sum that
@@ -116,8 +120,41 @@ def probe(subject: Subject) -> Outcome:
             notes.append(f"could not tell for {names[found.index]}: {found.reason}")
         else:
             resolutions.append(found.resolution)
+    findings += _growing(subject, [item.index for item in compared if item.verdict != "differs"])
     verdict = "fail" if findings else "inconclusive" if unsure else "pass"
     return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
+
+
+def _growing(subject: Subject, positions: list[int]) -> list[Finding]:
+    """Gradients whose error grows with the length of a sum."""
+    from gradlint.rules._place import gradient_place
+    from gradlint.rules.precision._growth import growing
+
+    findings = []
+    for found in growing(subject, positions):
+        item = subject.problem.inputs[found.position]
+        dtype = str(item.value.dtype).removeprefix("torch.")
+        findings.append(
+            subject.finding(
+                RULE,
+                f"gradient for `{item.name}` loses digits as sums grow: relative error "
+                f"{found.after:.0e} at size {found.longer}, {found.before:.0e} at {found.size}",
+                severity="warning",
+                cause="low-precision",
+                cause_text=f"low-precision: a sum is kept in {dtype}",
+                input=item.name,
+                place=gradient_place(subject, item),
+                evidence={
+                    "relative_error": found.after,
+                    "at the sample": found.before,
+                    "allowed": found.allowed,
+                    "size": found.longer,
+                },
+                help="accumulate in float32 (sum(dtype=torch.float32), a float32 buffer or "
+                "accumulator) and cast the result",
+            )
+        )
+    return findings
 
 
 def _float32_inside(subject: Subject) -> list[Finding]:

@@ -1,0 +1,149 @@
+"""How the error of a low-precision gradient grows with the size of the tensors.
+
+Sums that are kept in float32 lose a rounding or two, however long they are. Sums kept in a 16-bit
+dtype stand still after a few hundred terms. Each size of the sample is made long in turn, with
+positive cotangents so that sums grow, and ‖g − g₆₄‖ / ‖g₆₄‖ is compared with that at the sample's
+own size and with what one rounding of the inputs changes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlint.inputs._resized import resizable, resized, tensors_of, tied_axes
+from gradlint.numerics._products import all_finite, norm, unit_roundoff, widened
+from gradlint.rules._same import jitter
+from gradlint.trace._problem import OpRaised, Problem, draws_random_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradlint.inputs import Sample
+    from gradlint.rules._subject import Subject
+
+#: Times that a size is made longer, at least, and its length then, at least: a bfloat16 sum of
+#: positive terms stands still after 256 of them.
+LONGER, LONGEST = 64, 1024
+
+#: Seconds of a longer forward call beyond which the other calls are not made.
+SLOW_S = 0.1
+
+#: Sizes of the sample that are tried, and elements that a longer sample may have.
+MOST_SIZES, MOST_ELEMENTS = 2, 2**18
+
+#: A relative error counts that is this many roundings, that many times the error at the sample, and
+#: that many times what one rounding of inputs and cotangents changes (heuristic: sums in float32
+#: stay within two roundings, random walks of 1024 roundings at ten).
+ROUNDINGS, TIMES, CONDITION = 24.0, 16.0, 8.0
+
+#: Smallest cotangent beside largest: 1 ± this.
+SPREAD = 0.5
+
+
+@dataclass(frozen=True)
+class Growth:
+    """An error that grew: input ``position``, from ``before`` at ``size`` to ``after`` at
+    ``longer``, where ``allowed`` was expected."""
+
+    position: int
+    size: int
+    longer: int
+    before: float
+    after: float
+    allowed: float
+
+
+def growing(subject: Subject, positions: Sequence[int]) -> Iterator[Growth]:
+    """The inputs ``positions`` whose error grows with a size, each once."""
+    sample = subject.sample
+    if subject.op.module is not None or not resizable(sample):
+        return
+    if draws_random_numbers(subject.problem):
+        return  # other numbers are drawn in float64
+    before: list[float | None] | None = None
+    told: set[int] = set()
+    for size, axes in list(tied_axes(sample).items())[:MOST_SIZES]:
+        longer = max(LONGER * size, LONGEST)
+        change = dict.fromkeys(axes, longer)
+        if _elements(sample, change) > MOST_ELEMENTS:
+            continue
+        made = resized(sample, change, seed=subject.seed, integers={size: longer})
+        after = None if made is None else _errors(subject, made)
+        if after is None:
+            continue
+        errors, conditions = after
+        if before is None:
+            found = _errors(subject, sample)
+            before = found[0] if found is not None else [None] * len(errors)
+        for position in positions:
+            error, condition, small = errors[position], conditions[position], before[position]
+            if error is None or condition is None or small is None or position in told:
+                continue
+            eps = unit_roundoff(subject.problem.inputs[position].value.dtype)
+            allowed = max(ROUNDINGS * eps, TIMES * small, CONDITION * condition)
+            if error > allowed:
+                told.add(position)
+                yield Growth(position, size, longer, small, error, allowed)
+
+
+def _elements(sample: Sample, change: dict[tuple[int, int], int]) -> int:
+    total = 0
+    for number, tensor in enumerate(tensors_of(sample)):
+        shape = [change.get((number, axis), size) for axis, size in enumerate(tensor.shape)]
+        total += math.prod(shape)
+    return total
+
+
+def _errors(
+    subject: Subject, sample: Sample
+) -> tuple[list[float | None], list[float | None]] | None:
+    """Relative errors of the gradients on ``sample``, and relative changes of those in float64 when
+    the inputs are rounded; None where the op does not run there."""
+    low = Problem(subject.op, sample, seed=subject.seed)
+    wide = low.in_float64()
+    if wide is None:
+        return None
+    try:
+        started = time.perf_counter()
+        outputs = [o for o in low.linearize()[1] if o.name in subject.run.cotangents]
+        if time.perf_counter() - started > SLOW_S:
+            return None
+        generator = torch.Generator().manual_seed(subject.seed)
+        cotangents = {o.name: _positive(o.value.detach(), generator) for o in outputs}
+        got = low.pull(cotangents)
+        wides = {name: widened(v) for name, v in cotangents.items()}
+        expected = wide.pull(wides)
+        rounded = [
+            jitter(value.to(like.dtype), subject.seed).to(value.dtype)
+            for value, like in zip(wide.values(), low.values(), strict=True)
+        ]
+        jittered = {
+            name: jitter(v, subject.seed + 1).to(torch.float64) for name, v in cotangents.items()
+        }
+        nearby = wide.pull(jittered, rounded)
+    except (OpRaised, RuntimeError):
+        return None
+    finally:
+        subject.problem.forward_calls += low.forward_calls + wide.forward_calls
+        subject.problem.backward_calls += low.backward_calls + wide.backward_calls
+    pairs = [list(zip(side, expected, strict=True)) for side in (got, nearby)]
+    return [_relative(a, b) for a, b in pairs[0]], [_relative(a, b) for a, b in pairs[1]]
+
+
+def _positive(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    drawn = torch.rand(output.shape, generator=generator, dtype=torch.float64)
+    return (1.0 + SPREAD * (2.0 * drawn - 1.0)).to(device=output.device, dtype=output.dtype)
+
+
+def _relative(got: torch.Tensor | None, expected: torch.Tensor | None) -> float | None:
+    if got is None or expected is None or got.shape != expected.shape:
+        return None
+    if not all_finite(got) or not all_finite(expected) or not norm(expected):
+        return None
+    return norm(widened(got) - widened(expected)) / norm(expected)
