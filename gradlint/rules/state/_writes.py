@@ -16,24 +16,25 @@ if TYPE_CHECKING:
 CONTEXT = 2
 
 
-def write_place(
-    function: Any, method: str, names: Iterable[str] | None, label: str
-) -> Place | None:
-    """The first statement of a method that writes in place: ``x.mul_(2)``, ``x += 1``,
-    ``x[0] = 0``, ``out=x``; else where the method is defined.
+def write_place(function: Any, method: str, name: str | None, label: str) -> Place | None:
+    """The first statement of a method that writes in place (``x.mul_(2)``, ``x += 1``,
+    ``x[0] = 0``, ``out=x``) to ``name``, else to a parameter, else to anything; where there is
+    none, the method's definition.
 
     Args:
         function: a ``torch.autograd.Function`` class.
         method: "forward" or "backward".
-        names: variables written to; None for any.
+        name: a variable, where known.
         label: what the excerpt says behind the underlined statement.
     """
-    wanted = None if names is None else set(names)
 
-    def matches(node: ast.AST) -> bool:
-        return any(wanted is None or name in wanted for name in _written_by(node))
+    def rank(node: ast.AST, parameters: set[str]) -> int | None:
+        written = _written_by(node)
+        if not written:
+            return None
+        return 0 if name in written else 1 if parameters.intersection(written) else 2
 
-    return _first(function, (method,), matches, label)
+    return _first(function, (method,), rank, label)
 
 
 def attribute_place(function: Any, attribute: str, label: str) -> Place | None:
@@ -44,39 +45,45 @@ def attribute_place(function: Any, attribute: str, label: str) -> Place | None:
     """
     name = attribute.partition(".")[2].partition("[")[0]
 
-    def matches(node: ast.AST) -> bool:
+    def rank(node: ast.AST, parameters: set[str]) -> int | None:
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            return False
+            return None
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return any(
-            isinstance(part, ast.Attribute) and part.attr == name
-            for target in targets
-            for part in ast.walk(target)
-        )
+        parts = (part for target in targets for part in ast.walk(target))
+        kept = any(isinstance(part, ast.Attribute) and part.attr == name for part in parts)
+        return 0 if kept else None
 
-    return _first(function, ("setup_context", "forward"), matches, label)
+    return _first(function, ("setup_context", "forward"), rank, label)
 
 
 def _first(
-    function: Any, methods: Iterable[str], matches: Callable[[ast.AST], bool], label: str
+    function: Any,
+    methods: Iterable[str],
+    rank: Callable[[ast.AST, set[str]], int | None],
+    label: str,
 ) -> Place | None:
+    """The place of least ``rank(node, the method's parameters)``, the first of several."""
     from gradlint.targets import source
     from gradlint.targets._nodes import method_node
 
     if not isinstance(function, type):
         return None
     for method in methods:
+        names = ("backward", "vjp") if method == "backward" else (method,)
         try:
-            held = method_node(
-                function, *(("backward", "vjp") if method == "backward" else (method,))
-            )
+            held = method_node(function, *names)
         except Exception:  # sources can be anything
             continue
         if held is None:
             continue
-        found = sorted((n for n in ast.walk(held[1]) if matches(n)), key=lambda n: n.lineno)  # type: ignore[attr-defined]
+        parameters = {argument.arg for argument in held[1].args.args}
+        found = [
+            (order, node.lineno, node.col_offset, node)  # type: ignore[attr-defined]
+            for node in ast.walk(held[1])
+            if (order := rank(node, parameters)) is not None
+        ]
         if found:
-            return _shown(held[0], held[1], found[0], label)
+            return _shown(held[0], held[1], min(found, key=lambda item: item[:3])[3], label)
     place = source.method(function, next(iter(methods)))
     return place if place[0] is not None else None
 

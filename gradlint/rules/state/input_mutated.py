@@ -147,7 +147,7 @@ def _finding(subject: Subject, item: Written, severity: str) -> Finding:
         cause_text="" if item.bumped else "past its version counter: PyTorch can't notice",
         input=name,
         index=found.index,
-        place=write_place(subject.op.function, item.phase, None, "written to here"),
+        place=write_place(subject.op.function, item.phase, name, "written to here"),
         evidence=found.evidence(),
         help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
         f"{name} itself"
