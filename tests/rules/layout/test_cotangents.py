@@ -1,0 +1,187 @@
+"""GL701, GL702 and GL704: grad_output in other layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.rules import by_code
+from gradlint.rules._rule import Outcome
+from gradlint.rules._subject import Subject
+
+
+def rule(code: str):
+    found = by_code(code)
+    assert found is not None
+    return found
+
+
+def in_a_row(tensor: torch.Tensor) -> torch.Tensor:
+    steps = torch.empty(tensor.shape, device="meta").stride()
+    return torch.as_strided(tensor, tensor.shape, steps, tensor.storage_offset())
+
+
+class Sine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+
+class InARow(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return in_a_row(grad_output) * x.cos()
+
+
+class Views(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output.view(-1) * x.cos().view(-1)).view(x.shape)
+
+
+class FromTheStart(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.as_strided(grad_output, x.shape, grad_output.stride(), 0) * x.cos()
+
+
+class InPlace(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.mul_(x.cos())
+
+
+class Wrong(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 3
+
+
+class WithSums(Function):
+    """A second output, of no dimensions, and a softmax: ones cancel in its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(x, y)
+        return y, x.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_soft, grad_sum):
+        x, y = ctx.saved_tensors
+        soft = y * (grad_soft - (grad_soft * y).sum(-1, keepdim=True))
+        return soft + 2 * x * grad_sum
+
+
+def matrix(*shape: int) -> torch.Tensor:
+    return torch.randn(*(shape or (3, 4)), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("code", ["GL701", "GL702", "GL704"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("op", [Sine, WithSums, Wrong])
+def test_layout_makes_no_difference(
+    probed: Callable[..., Outcome], code: str, dtype: torch.dtype, op: type
+) -> None:
+    outcome = probed(rule(code), op, matrix(), dtype=dtype)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+def test_memory_read_in_a_row_is_named(probed: Callable[..., Outcome]) -> None:
+    outcome = probed(rule("GL701"), InARow, matrix())
+    (finding,) = outcome.findings
+    assert outcome.verdict == "fail"
+    assert finding.message == (
+        "gradient for `x` is wrong where grad_output is transposed in memory, a slice of a wider "
+        "buffer, or every second element of a buffer"
+    )
+    assert finding.cause_text.startswith("strides ignored: ")
+    assert finding.excerpt is not None
+    assert finding.excerpt.label == "returned for `x`"
+    (row,) = finding.evidence["elements"]
+    assert row["index"] == finding.index
+    assert row["error"] > 0.1
+
+
+def test_exceptions_are_one_finding(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(rule("GL701"), Views, matrix()).findings
+    assert finding.message.startswith("backward raises RuntimeError where grad_output is transp")
+    assert "view size is not compatible" in finding.cause_text
+    assert finding.severity == "error"
+    assert finding.location is not None
+    assert finding.location.line == Views.backward.__code__.co_firstlineno + 3
+
+
+def test_channels_last(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(rule("GL701"), InARow, matrix(2, 3, 4, 5)).findings
+    assert finding.message.endswith(", or channels_last")
+
+
+def test_expanded_gradient_written_to(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(rule("GL702"), InPlace, matrix()).findings
+    assert finding.message == (
+        "backward raises RuntimeError where grad_output is expanded (stride 0)"
+    )
+
+
+def test_expanded_gradient_read_on(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(rule("GL702"), InARow, matrix()).findings
+    assert finding.message == (
+        "gradient for `x` is not finite where grad_output is expanded (stride 0)"
+    )
+
+
+def test_storage_offset(probed: Callable[..., Outcome]) -> None:
+    assert probed(rule("GL701"), FromTheStart, matrix()).verdict == "fail"  # a slice starts later
+    (finding,) = probed(rule("GL704"), FromTheStart, matrix()).findings
+    assert finding.message == (
+        "gradient for `x` is not finite where grad_output is contiguous at storage offset 1"
+    )
+
+
+@pytest.mark.parametrize("code", ["GL701", "GL702"])
+def test_scalars_have_one_layout(probed: Callable[..., Outcome], code: str) -> None:
+    outcome = probed(rule(code), lambda x: x.square().sum(), matrix())
+    assert outcome.verdict == "skipped"
+    assert outcome.note.startswith("grad_output has one element")
+
+
+@pytest.mark.parametrize("code", ["GL701", "GL702", "GL703", "GL704", "GL705", "GL706", "GL707"])
+def test_what_raises_is_told_elsewhere(probed: Callable[..., Outcome], code: str) -> None:
+    class Raises(Sine):
+        @staticmethod
+        def backward(ctx, grad_output):
+            raise ValueError
+
+    class Lost(Sine):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * torch.nan
+
+    outcome = probed(rule(code), Raises, matrix())
+    assert (outcome.verdict, outcome.note) == ("skipped", "backward raised: see GL004")
+    outcome = probed(rule(code), Lost, matrix())
+    assert (outcome.verdict, outcome.note) == ("skipped", "no gradient is finite: see GL302")
+
+
+def test_three_rules_take_one_forward(subject: Callable[..., Subject]) -> None:
+    bound = subject(Sine, matrix())
+    assert bound.baseline is not None
+    before = bound.problem.forward_calls, bound.problem.backward_calls
+    for code in ("GL701", "GL702"):
+        assert rule(code).probe(bound).verdict == "pass"
+    problem = bound.problem
+    assert (problem.forward_calls - before[0], problem.backward_calls - before[1]) == (1, 5)
