@@ -105,12 +105,16 @@ def _distinct(tensor: torch.Tensor, axis: int) -> bool:
 
 
 def without_dimensions(sample: Sample) -> Sample:
-    """``sample`` with the first element of every tensor, as a tensor of no dimensions."""
+    """``sample`` with one element of every tensor, of median size, as a tensor of no dimensions."""
 
-    def first(_: int, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.reshape(-1)[0] if tensor.numel() else tensor.new_zeros(())
+    def one(_: int, tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.reshape(-1)
+        if not flat.numel():
+            return tensor.new_zeros(())
+        sizes = flat.abs() if tensor.is_floating_point() or tensor.is_complex() else flat
+        return flat[sizes.argsort()[flat.numel() // 2]]
 
-    return _each(sample, first)
+    return _each(sample, one)
 
 
 def with_leading_axis(sample: Sample, numbers: Collection[int], size: int, *, seed: int) -> Sample:

@@ -112,6 +112,12 @@ def _looked(subject: Subject, there: Subject) -> Look:
     if all(verdict in (AGREES, ROUNDED) for verdict in glance.verdicts):
         found.verdict = RIGHT
         return found
+    if DIFFERS not in glance.verdicts:
+        apart = replace(first_order(problem), project=map.project)
+        glance = _decided(subject, there, apart, LONE, moved)
+        if DIFFERS not in glance.verdicts:
+            found.verdict = UNTOLD if UNSURE in glance.verdicts else RIGHT
+            return found
     return _in_full(subject, there, found, moved)
 
 
