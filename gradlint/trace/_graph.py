@@ -36,12 +36,13 @@ def python_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
             continue
         seen.add(node)
         waiting += [parent for parent, _ in node.next_functions if parent is not None]
-        if _of_the_user(getattr(node, "_forward_cls", None)):
+        if of_the_user(getattr(node, "_forward_cls", None)):
             found.append(node)
     return found
 
 
-def _of_the_user(function: Any) -> bool:
+def of_the_user(function: Any) -> bool:
+    """Whether a Function is neither PyTorch's own nor gradlint's."""
     module = getattr(function, "__module__", None) or ""
     if module == _GENERATED:
         return True

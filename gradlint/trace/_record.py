@@ -181,7 +181,7 @@ def _watch_apply() -> Iterator[list[_Applied]]:
 
 def _in_order(function: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments of ``apply`` in the order of backward's gradients: that of forward."""
-    signature = _forward_signature(function) if kwargs else None
+    signature = forward_signature(function) if kwargs else None
     if signature is None:
         return args
     bound = signature.bind(*args, **kwargs)
@@ -271,11 +271,11 @@ def _argument_names(problem: Problem, function: type, count: int) -> tuple[str, 
 
     signature = problem.op.signature
     if problem.op.kind != "library" and function is not problem.op.function:
-        signature = _forward_signature(function)
+        signature = forward_signature(function)
     return tuple(positional_names(signature, count))
 
 
-def _forward_signature(function: Any) -> inspect.Signature | None:
+def forward_signature(function: Any) -> inspect.Signature | None:
     """Parameters of ``function.forward`` without ``ctx``."""
     import torch
 

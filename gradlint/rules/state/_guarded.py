@@ -6,18 +6,23 @@ Values are compared and not version counters, which kernels bypass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from gradlint.rules._same import Difference, compared
-from gradlint.trace._graph import memory_of, python_nodes, saved_by, whose
+from gradlint.trace._graph import memory_of, of_the_user, python_nodes, saved_by, whose
 from gradlint.trace._problem import OpRaised, Output, Problem
 from gradlint.trace._random import common_random_numbers, generator_states
 from gradlint.trace._terms import Handed
+from gradlint.trace._written import (
+    ArgumentWritten,
+    argument_name,
+    marked_dirty,
+    written_arguments,
+)
 
 Gradients = list["torch.Tensor | None"]
 
@@ -53,7 +58,8 @@ class Guarded:
 
     Args:
         error: what forward or the first backward raised.
-        arguments, cotangents, saved: tensors that were written to.
+        arguments, cotangents, saved: tensors that were written to; inner: by Functions inside of
+            the op, to what is no argument of the op.
         first, second: gradients of the first and the second backward under the same random
             numbers; other: of one under other random numbers, made where backward draws any.
         second_error, other_error: what those raised.
@@ -67,6 +73,7 @@ class Guarded:
     arguments: list[Written] = field(default_factory=list)
     cotangents: list[Written] = field(default_factory=list)
     saved: list[Written] = field(default_factory=list)
+    inner: list[Written] = field(default_factory=list)
     first: Gradients = field(default_factory=list)
     second: Gradients | None = None
     second_error: OpRaised | None = None
@@ -97,7 +104,11 @@ def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[st
     """
     found = Guarded()
     try:
-        with problem.handing_over() as handed, _marked_dirty() as dirty:
+        with (
+            problem.handing_over() as handed,
+            marked_dirty() as dirty,
+            written_arguments() as inner,
+        ):
             with common_random_numbers(problem.seed):
                 before = generator_states()
             leaves, outputs = problem.linearize()
@@ -108,6 +119,7 @@ def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[st
             found.arguments += _written(
                 item.name, "forward", item.tensor, item.value, item, declared
             )
+        found.inner = _inner(inner, handed, dirty)
         found.aliases = _aliases(handed, outputs, declared)
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
         if chosen:
@@ -223,6 +235,19 @@ def _written(
     return [Written(name, phase, difference, handed, said, bumped, function, kin)]
 
 
+def _inner(
+    written: Sequence[ArgumentWritten], handed: Sequence[Handed], dirty: set[int]
+) -> list[Written]:
+    """Undeclared writes of inner Functions to intermediate tensors."""
+    known = dirty | {where for item in handed if (where := memory_of(item.tensor)) is not None}
+    found = []
+    for item in written:
+        if of_the_user(item.function) and memory_of(item.tensor) not in known:
+            name = argument_name(item.function, item.position)
+            found += _written(name, "forward", item.now, item.was, function=item.function)
+    return found
+
+
 def _declared(
     handed: Sequence[Handed], dirty: set[int], written: set[str]
 ) -> Callable[[Handed], bool]:
@@ -255,25 +280,3 @@ def _aliases(
                 found.append((output.name, item.name))
                 break
     return found
-
-
-@contextmanager
-def _marked_dirty() -> Iterator[set[int]]:
-    """Memory of the tensors that ``ctx.mark_dirty`` names in the body."""
-    from torch.autograd.function import FunctionCtx
-
-    dirty: set[int] = set()
-    original = FunctionCtx.mark_dirty
-
-    def mark_dirty(self: Any, *args: Any) -> None:
-        for tensor in args:
-            where = memory_of(tensor) if isinstance(tensor, torch.Tensor) else None
-            if where is not None:
-                dirty.add(where)
-        original(self, *args)
-
-    FunctionCtx.mark_dirty = mark_dirty  # type: ignore[method-assign]
-    try:
-        yield dirty
-    finally:
-        FunctionCtx.mark_dirty = original  # type: ignore[method-assign]

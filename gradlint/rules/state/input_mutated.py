@@ -8,6 +8,7 @@ kernels and through `.data` are seen too; integer and boolean arguments are comp
 may an output be the memory of an input in disguise (`x.detach()`): an in-place operation on the
 output then changes the input, and autograd does not know.
 
+What Functions inside of the op write to, of what the op itself computed, is a warning.
 Running statistics, which operators update by convention, are a note at most. So is a view that
 PyTorch itself refuses to change in place.
 
@@ -96,6 +97,7 @@ WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scra
 def probe(subject: Subject) -> Outcome:
     """Compare every argument with what it was, and change the outputs in place."""
     from gradlint.rules.state._fit import unfit
+    from gradlint.rules.state._undeclared import aliases, inside
 
     if subject.run.error is not None and subject.run.error.phase == "forward":
         return Outcome("skipped", note="forward raised: see GL003")
@@ -109,9 +111,10 @@ def probe(subject: Subject) -> Outcome:
         if (severity := _severity(subject, item))
         and not (item.phase == "backward" and item.name in saved)
     ]
+    findings += [inside(subject, RULE, item) for item in guarded.inner]
     note = unfit(subject)
     if not note and not findings:
-        findings = _aliases(subject)
+        findings = aliases(subject, RULE)
     if guarded.error is not None:
         note = "backward raised: only what forward writes to was seen"
     failed = any(finding.severity != "info" for finding in findings)
@@ -154,41 +157,6 @@ def _finding(subject: Subject, item: Written, severity: str) -> Finding:
         if item.phase == "forward"
         else f"work on a copy ({name}.clone()): the caller still uses `{name}`",
     )
-
-
-def _aliases(subject: Subject) -> list[Finding]:
-    """Outputs that are an argument's memory, where changing them does harm."""
-    aliases = subject.guarded.aliases
-    if not aliases:
-        return []
-    output, name = aliases[0]
-    tail = subject.tail
-    share = f"`{output}` shares memory with `{name}`, undeclared"
-    if tail.changed:
-        wrong = f", and the gradient for `{tail.wrong[0].name}` is wrong" if tail.wrong else ""
-        return [
-            subject.finding(
-                RULE,
-                f"{share}: an in-place operation on it changes `{tail.changed[0]}`{wrong}",
-                input=name,
-                output=output,
-                evidence=tail.wrong[0].evidence() if tail.wrong else None,
-                help=f"return a copy (.clone()), or `{name}` itself, which PyTorch makes a view of",
-            )
-        ]
-    if tail.refused:
-        return [
-            subject.finding(
-                RULE,
-                f"`{output}` is a view of `{name}`: an in-place operation on it is refused",
-                severity="info",
-                input=name,
-                output=output,
-                evidence={"original": tail.refused},
-                help="return a copy (.clone()) if users may change the output in place",
-            )
-        ]
-    return []
 
 
 RULE = Rule(

@@ -153,6 +153,19 @@ def test_schema_declares_writes(probed: Probed) -> None:
     assert written_arguments(from_object(torch.mul)) == set()
 
 
+def test_intermediate_written_to_by_a_function_inside(probed: Probed) -> None:
+    def inside(forward: Any) -> Any:
+        inner = op(forward, twice)
+        return lambda x: inner.apply(x.sin()) + 1
+
+    outcome = probed(GL601, inside(doubled), X)
+    assert told(outcome) == [
+        ("warning", "forward of Op writes to `x` undeclared: 3 of 3 elements changed")
+    ]
+    assert probed(GL601, inside(doubled_declared), X).findings == []
+    assert len(probed(GL601, lambda x: op(doubled, twice).apply(x), X).findings) == 1
+
+
 # -- GL602 -----------------------------------------------------------------------------------------
 
 
