@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.inputs import map_tensors
+from gradlint.numerics._products import rms
 from gradlint.rules.finite import _special
 from gradlint.rules.finite._domains import Range, range_of
 from gradlint.rules.finite._finite import values_of
@@ -37,6 +38,10 @@ CALLS = len(WORDS) + 1
 
 #: Share of a rule's time limit beyond which extremes are left out.
 SHARE_OF_TIMEOUT = 0.1
+
+#: Times that outputs may grow at large inputs: where products of many inputs grow faster, gradients
+#: by cancellation have no digits, and overflow honestly (heuristic).
+MOST_GROWN = 1e13
 
 #: Thresholds taken from the arguments and the source, at most, and their largest magnitude: larger
 #: numbers are sizes and fill values.
@@ -181,6 +186,8 @@ def _run(subject: Subject, extreme: Extreme) -> None:
         leaves, outputs = problem.linearize(extreme.values)
         extreme.outputs = {item.name: item.value.detach() for item in outputs}
         extreme.finite = _finite(subject, extreme.outputs)
+        if extreme.name == "large" and _grown(subject, extreme.outputs) > MOST_GROWN:
+            extreme.finite = False
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
         if any(item.value.shape != cotangents[item.name].shape for item in chosen):
             extreme.finite = False  # the shape depends on the values
@@ -206,6 +213,12 @@ def _finite(subject: Subject, outputs: dict[str, torch.Tensor]) -> bool:
         if not bool((here.isfinite() | ((here == there) & there.isinf())).all()):
             return False
     return True
+
+
+def _grown(subject: Subject, outputs: dict[str, torch.Tensor]) -> float:
+    """How many times larger the outputs are than those at the sample, at most."""
+    before = ((o.name, rms(o.value.detach())) for o in subject.run.outputs if o.differentiable)
+    return max((rms(outputs[k]) / (size or 1.0) for k, size in before if k in outputs), default=1.0)
 
 
 def _masked(subject: Subject) -> Problem | None:

@@ -39,8 +39,8 @@ MOST_SIZES, MOST_ELEMENTS = 2, 2**18
 
 #: A relative error counts that is this many roundings, that many times the error at the sample, and
 #: that many times what one rounding of inputs and cotangents changes (heuristic: sums in float32
-#: stay within two roundings, random walks of 1024 roundings at ten).
-ROUNDINGS, TIMES, CONDITION = 24.0, 16.0, 8.0
+#: stay within two roundings, random walks of 1024 roundings below ten).
+ROUNDINGS, TIMES, CONDITION = 16.0, 16.0, 8.0
 
 #: Smallest cotangent beside largest: 1 ± this.
 SPREAD = 0.5
