@@ -1,0 +1,136 @@
+"""Samples of other sizes keep what their values stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from gradlint.inputs import Sample
+from gradlint.inputs._resized import (
+    repeats_indices,
+    resizable,
+    resized,
+    tensors_of,
+    tied_axes,
+    with_leading_axis,
+    without_dimensions,
+    without_leading_axis,
+)
+
+
+def sample(*args: Any) -> Sample:
+    return Sample("s", "sample_inputs", args)
+
+
+def randn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def changed(given: Sample, sizes: dict[int, int], **kwargs: Any) -> Sample:
+    groups = tied_axes(given)
+    change = {axis: new for old, new in sizes.items() for axis in groups[old]}
+    found = resized(given, change, seed=3, **kwargs)
+    assert found is not None
+    return found
+
+
+def test_axes_of_one_size_are_tied() -> None:
+    given = sample(randn(4, 3), [randn(5, 3)], randn(1, 4))
+    assert tied_axes(given) == {4: [(0, 0), (2, 1)], 3: [(0, 1), (1, 1)], 5: [(1, 0)]}
+
+
+def test_slices_are_dropped_and_added() -> None:
+    x, w = randn(4, 3).requires_grad_(), randn(3)
+    x2, w2 = changed(sample(x, w), {4: 2, 3: 7}).args
+    assert (x2.shape, w2.shape) == ((2, 7), (7,))
+    assert (x2.requires_grad, w2.requires_grad) == (True, False)
+    assert torch.equal(x2[:, :3], x[:2])
+    assert torch.equal(w2[:3], w)
+    assert x2.detach().unique().numel() == 14  # no ties
+    assert x2.min() >= x.min()
+    assert x2.max() <= x.max()
+
+
+def test_same_values_from_the_same_seed() -> None:
+    given = sample(randn(4))
+    assert torch.equal(changed(given, {4: 9}).args[0], changed(given, {4: 9}).args[0])
+
+
+def test_one_tensor_twice_stays_one() -> None:
+    x = randn(4)
+    a, b = changed(sample(x, [x]), {4: 5}).args
+    assert a is b[0]
+
+
+def test_rows_that_sum_to_one_still_do() -> None:
+    rows = torch.softmax(randn(4, 3), -1)
+    (found,) = changed(sample(rows), {4: 9, 3: 17}).args
+    assert found.shape == (9, 17)
+    assert torch.allclose(found.sum(-1), torch.ones(9, dtype=torch.float64))
+    assert bool((found > 0).all())
+
+
+def test_positive_definite_matrices_still_are() -> None:
+    half = randn(3, 3)
+    matrix = half @ half.mT + torch.eye(3)
+    (found,) = changed(sample(matrix), {3: 9}).args
+    assert torch.allclose(found, found.mT)
+    assert bool((torch.linalg.eigvalsh(found) > 0).all())
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_indices_keep_pointing_somewhere(size: int) -> None:
+    index = torch.tensor([3, 0, 2])
+    x, found = changed(sample(randn(4, 2), index), {4: size, 3: 5}).args
+    assert found.shape == (5,)
+    assert int(found.min()) >= 0
+    assert int(found.max()) < len(x)
+
+
+def test_offsets_stay_sorted_and_end_at_the_end() -> None:
+    offsets = torch.tensor([0, 2, 4])
+    x, found = changed(sample(randn(4, 2), offsets), {4: 9, 3: 5}).args
+    assert bool((found.diff() >= 0).all())
+    assert (int(found[0]), int(found[-1])) == (0, len(x))
+
+
+def test_no_index_into_nothing() -> None:
+    given = sample(randn(4, 2), torch.tensor([3, 0, 2]))
+    assert resized(given, {(0, 0): 0}, seed=3) is None
+    assert resized(given, {(0, 0): 0, (1, 0): 0}, seed=3) is not None
+
+
+def test_repeated_indices_are_noticed() -> None:
+    given = sample(randn(4, 2), torch.tensor([3, 0, 2]))
+    assert repeats_indices(given, changed(given, {3: 9}))
+    assert repeats_indices(given, changed(given, {4: 2}))
+    assert not repeats_indices(given, changed(given, {2: 9}))
+
+
+def test_integers_change_on_request() -> None:
+    given = sample(randn(4), 4, [4, 3], True)
+    assert changed(given, {4: 9}).args[1:] == (4, [4, 3], True)
+    assert changed(given, {4: 9}, integers={4: 9}).args[1:] == (9, [9, 3], True)
+
+
+def test_dimensions_dropped_and_added() -> None:
+    x, w = randn(4, 3).requires_grad_(), randn(3)
+    given = sample(x, w)
+    flat, scalar = without_dimensions(given).args
+    assert (flat.shape, scalar.shape, flat.requires_grad) == ((), (), True)
+    assert flat in x
+    row, kept = without_leading_axis(given, {0}).args
+    assert (row.shape, kept.shape) == ((3,), (3,))
+    assert torch.equal(row, x[0])
+    more, kept = with_leading_axis(given, {0}, 2, seed=1).args
+    assert (more.shape, kept.shape) == ((2, 4, 3), (3,))
+    assert torch.equal(more[0], x)
+    assert not torch.equal(more[1], x)
+
+
+def test_sparse_tensors_are_not_resized() -> None:
+    assert resizable(sample(randn(3)))
+    assert not resizable(sample(randn(3, 3).to_sparse()))
+    assert len(tensors_of(sample(randn(3), {"w": randn(2)}))) == 2

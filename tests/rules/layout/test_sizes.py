@@ -1,0 +1,328 @@
+"""GL705, GL706 and GL707: other sizes than the sample's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.inputs._resized import tied_axes
+from gradlint.rules import by_code
+from gradlint.rules._rule import Outcome
+from gradlint.rules._subject import Subject
+from gradlint.rules.layout._sizes import odd_sizes, twice_a_prime
+
+
+def products(x: torch.Tensor, grad_output: torch.Tensor) -> torch.Tensor:
+    """Those of every row with its gradient, a row each."""
+    found = grad_output[..., None] * x
+    return found.reshape(found.shape[:-1].numel(), found.shape[-1])
+
+
+class Scale(Function):
+    """x·weight, summed over columns."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return (x * weight).sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output[..., None] * weight, products(x, grad_output).sum(0)
+
+
+class TailLost(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        rows = products(x, grad_output)
+        return grad_output[..., None] * weight, rows[: len(rows) // 4 * 4].sum(0)
+
+
+class Truncated(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, weight = ctx.saved_tensors
+        grad_x, grad_weight = Scale.backward(ctx, grad_output)
+        return grad_x[..., : len(weight) // 3 * 3], grad_weight
+
+
+class Squeezes(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x, grad_weight = Scale.backward(ctx, grad_output)
+        return grad_x.squeeze(), grad_weight
+
+
+class Halves(Function):
+    """Swaps the halves of rows; the middle of odd rows is no fixed point of that."""
+
+    @staticmethod
+    def forward(ctx, x):
+        half = x.shape[-1] // 2
+        return torch.cat([-x[..., half:], x[..., :half]], -1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        half = grad_output.shape[-1] // 2
+        return torch.cat([grad_output[..., half:], -grad_output[..., :half]], -1)
+
+
+class FirstAxis(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y * (grad_output - (grad_output * y).sum(1, keepdim=True))
+
+
+class RowsOnly(FirstAxis):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        rows, _ = y.shape
+        return y * (grad_output - (grad_output * y).sum(1).view(rows, 1))
+
+
+class Mean(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        rows = products(x, grad_output)
+        return grad_output[..., None] * weight, rows.mean(0) * len(rows)
+
+
+class Unwritten(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x, grad_weight = Scale.backward(ctx, grad_output)
+        return grad_x, grad_weight if len(grad_output) else torch.empty_like(grad_weight)
+
+
+class Largest(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        top = grad_output.abs().max()
+        grad_x, grad_weight = Scale.backward(ctx, grad_output / top)
+        return grad_x * top, grad_weight * top
+
+
+class LargestColumn(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, weight = ctx.saved_tensors
+        top = weight.abs().max()
+        grad_x, grad_weight = Scale.backward(ctx, grad_output / top)
+        return grad_x * top, grad_weight * top
+
+
+class Sine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+
+class Loops(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.stack([grad_output[k] * x[k].cos() for k in range(len(x))])
+
+
+class Matrices(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        rows, columns = x.shape
+        return (grad_output * x.cos()).view(rows, columns)
+
+
+class One(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos() if x.dim() else x.cos()
+
+
+class Wrong(Sine):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 3
+
+
+def matrix(rows: int = 4, columns: int = 6) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(rows, columns, generator=generator)
+
+
+def pair() -> tuple[torch.Tensor, torch.Tensor]:
+    return matrix(), matrix()[0] + 0.5
+
+
+def probe(probed: Callable[..., Outcome], code: str, op: Any, *args: Any, **kwargs: Any) -> Outcome:
+    rule = by_code(code)
+    assert rule is not None
+    return probed(rule, op, *args, **kwargs)
+
+
+def told(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(finding.severity, finding.message) for finding in outcome.findings]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_right_at_every_size(probed: Callable[..., Outcome], dtype: torch.dtype) -> None:
+    for op, args in ((Scale, pair()), (Sine, (matrix(),)), (lambda x: x.exp(), (matrix(),))):
+        for code in ("GL705", "GL706", "GL707"):
+            outcome = probe(probed, code, op, *args, dtype=dtype)
+            assert outcome.findings == [], (op, code)
+            assert outcome.verdict == "pass", (op, code, outcome.note)
+
+
+def test_wrong_at_the_sample_is_told_elsewhere(probed: Callable[..., Outcome]) -> None:
+    for code in ("GL706", "GL707"):
+        assert probe(probed, code, Wrong, matrix()).findings == []
+
+
+def test_tail_of_a_block(probed: Callable[..., Outcome]) -> None:
+    assert told(probe(probed, "GL706", TailLost, *pair())) == [
+        ("error", "wrong gradient for `weight` where `x` has shape [13, 6]")
+    ]
+
+
+def test_shape_cut_off(probed: Callable[..., Outcome]) -> None:
+    ((severity, message),) = told(probe(probed, "GL706", Truncated, *pair()))
+    assert severity == "error"
+    assert message.startswith("backward raises RuntimeError where `x` has shape [4, ")
+
+
+def test_batch_of_one(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL706", Squeezes, *pair())
+    assert told(outcome)[0] == ("error", "backward raises RuntimeError where `x` has shape [1, 6]")
+    assert outcome.findings[0].cause == "size-one"
+
+
+def test_halves_are_a_demand_not_an_error(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL706", Halves, matrix())
+    assert outcome.verdict == "pass"
+    ((severity, message),) = told(outcome)
+    assert severity == "info"
+    assert message == "wrong gradient for `x` where `x` has shape [4, 1025]"
+    assert "takes an odd size where it needs two halves" in outcome.findings[0].cause_text
+
+
+def test_other_number_of_axes(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL706", FirstAxis, matrix())
+    assert told(outcome) == [("error", "wrong gradient for `x` where `x` has shape [2, 4, 6]")]
+    assert outcome.findings[0].cause == "rank"
+    # Forward took it by accident: backward says so.
+    assert told(probe(probed, "GL706", RowsOnly, matrix())) == []
+
+
+def test_forward_takes_no_other_size(probed: Callable[..., Outcome]) -> None:
+    def fixed(x: torch.Tensor) -> torch.Tensor:
+        assert x.shape == (4, 6)
+        return x.sin()
+
+    for code in ("GL705", "GL706", "GL707"):
+        outcome = probe(probed, code, fixed, matrix())
+        assert outcome.verdict == "skipped"
+        assert "forward" in outcome.note
+
+
+def test_sizes_handed_over_as_integers(probed: Callable[..., Outcome]) -> None:
+    def rows(x: torch.Tensor, count: int) -> torch.Tensor:
+        return x.reshape(count, -1).sum(1)
+
+    assert probe(probed, "GL706", rows, matrix(), 4).verdict == "pass"
+
+
+def test_nothing_to_sum(probed: Callable[..., Outcome]) -> None:
+    for op in (Mean, Unwritten):
+        outcome = probe(probed, "GL705", op, *pair())
+        assert told(outcome) == [
+            ("error", "gradient for `weight` is not zero where `x` has shape [0, 6]")
+        ]
+        assert outcome.findings[0].evidence["elements"][0]["returned"] != 0.0
+
+
+def test_empty_batch_raises(probed: Callable[..., Outcome]) -> None:
+    assert told(probe(probed, "GL705", Largest, *pair())) == [
+        ("error", "backward raises RuntimeError where `x` has shape [0, 6]")
+    ]
+
+
+def test_empty_columns_are_noted_only(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL705", LargestColumn, *pair())
+    assert outcome.verdict == "pass"
+    ((severity, message),) = told(outcome)
+    assert severity == "info"
+    assert "has shape [4, 0]" in message
+
+
+def test_no_dimensions(probed: Callable[..., Outcome]) -> None:
+    assert told(probe(probed, "GL707", Loops, matrix())) == [
+        ("error", "backward raises TypeError where every tensor has no dimensions")
+    ]
+    assert told(probe(probed, "GL707", One, matrix())) == [
+        ("error", "wrong gradient for `x` where every tensor has no dimensions")
+    ]
+
+
+def test_only_matrices_are_meant(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL707", Matrices, matrix())
+    assert (outcome.verdict, outcome.findings) == ("skipped", [])
+    outcome = probe(probed, "GL707", FirstAxis, matrix())
+    assert (outcome.verdict, outcome.findings) == ("skipped", [])
+
+
+def test_odd_sizes_are_odd_distinct_and_affordable(subject: Callable[..., Subject]) -> None:
+    bound = subject(lambda x, w: x @ w, matrix(4, 6), matrix(6, 5))
+    found = odd_sizes(bound, tied_axes(bound.sample))
+    assert set(found) == {4, 5, 6}
+    assert len(set(found.values())) == 3
+    assert all(size % 2 for size in found.values())
+    assert found[4] * found[6] + found[6] * found[5] <= 4096
+    alone = subject(torch.sin, matrix(4, 6))
+    assert odd_sizes(alone, tied_axes(alone.sample)) == {6: 1025, 4: 3}
+    large = subject(torch.sin, torch.ones(300, 200))
+    assert odd_sizes(large, tied_axes(large.sample)) == {200: 1025, 300: 3}
+
+
+def test_twice_a_prime() -> None:
+    assert [twice_a_prime(size) for size in (5, 9, 17, 33, 257, 1025)] == [
+        10,
+        10,
+        22,
+        34,
+        262,
+        1042,
+    ]
+
+
+def test_cost(subject: Callable[..., Subject]) -> None:
+    bound = subject(Scale, *pair())
+    assert bound.first_order is not None
+    before = bound.problem.forward_calls + bound.problem.backward_calls
+    assert bound.baseline is not None
+    shared = bound.problem.forward_calls + bound.problem.backward_calls
+    rule = by_code("GL706")
+    assert rule is not None
+    rule.probe(bound)
+    spent = bound.problem.forward_calls + bound.problem.backward_calls - shared
+    assert spent <= 25, (spent, before)
