@@ -9,7 +9,7 @@ from collections.abc import Sequence
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "sweep", "init")
+_WORKING = ("check", "sweep", "overrides", "init")
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -17,7 +17,9 @@ from gradlint.cli import _console
 
 #: Command → module of the same name in this package, with a function of that name. In the order
 #: in which ``--help`` lists them.
-COMMANDS = ("check", "sweep", "explain", "rules", "init", "validate", "schema", "env")
+COMMANDS = (
+    *("check", "sweep", "overrides", "explain", "rules", "init", "validate", "schema", "env"),
+)
 
 #: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and no text of
 #: the user's is taken for markup.

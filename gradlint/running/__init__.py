@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradlint.running._call import WorkerFailed, call_in_worker, call_on_target
     from gradlint.running._here import run_here
+    from gradlint.running._overrides import overrides
     from gradlint.running._run import Run, execute, run
     from gradlint.running._server import start, stop
     from gradlint.running._starter import starter
@@ -21,6 +22,7 @@ __all__ = [
     "call_in_worker",
     "call_on_target",
     "execute",
+    "overrides",
     "run",
     "run_here",
     "start",
@@ -34,6 +36,7 @@ _HOMES = {
     "call_in_worker": "_call",
     "call_on_target": "_call",
     "execute": "_run",
+    "overrides": "_overrides",
     "run": "_run",
     "run_here": "_here",
     "start": "_server",

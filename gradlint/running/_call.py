@@ -121,6 +121,16 @@ def call_on_target(function: str, ref: OpRef, settings: Settings, *arguments: An
     return _run(CallTask(job, ref, settings, settings.timeout))
 
 
+def run_task(job: Job, ref: OpRef, settings: Settings) -> Any:
+    """The result of ``job``; findings about its end are about ``ref``.
+
+    Raises:
+        GradlintError: what the job raised of this kind.
+        WorkerFailed: the worker died, hung or failed.
+    """
+    return _run(CallTask(job, ref, settings, settings.timeout))
+
+
 def _run(task: CallTask) -> Any:
     schedule([task], 1)
     return task.outcome()

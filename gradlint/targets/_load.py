@@ -41,7 +41,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
         return load_library(ref.path)
     module = import_target(ref, settings)
     file = held(module, "__file__") or ""
-    thing = attempt(f"looking up `{ref.attribute}`", lambda: _look_up(module, ref), file)
+    thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     op = attempt(
         f"reading `{ref.attribute}`",
         lambda: from_object(thing, name=ref.attribute.rpartition(".")[2]),
@@ -77,7 +77,8 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
     ]
 
 
-def _look_up(module: ModuleType, ref: OpRef) -> Any:
+def look_up(module: ModuleType, ref: OpRef) -> Any:
+    """What the dotted attribute of ``ref`` is in ``module``."""
     thing: Any = module
     parts = ref.attribute.split(".")
     for index, part in enumerate(parts):

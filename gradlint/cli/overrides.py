@@ -1,0 +1,69 @@
+"""``gradlint overrides``: what a class with ``__torch_function__`` takes over, and how well."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from gradlint.cli import _console
+from gradlint.cli._options import Color, Debug, Imports, Output, one_of, option
+
+
+def overrides(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A class that defines __torch_function__: pkg.mod:Class or path/file.py:Class.",
+            show_default=False,
+        ),
+    ],
+    imports: Imports = None,
+    timeout: Annotated[
+        float | None, option("--timeout", metavar="S", help="Seconds it may take. Default: 60.")
+    ] = None,
+    output_format: Annotated[
+        str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
+    ] = "full",
+    output: Output = None,
+    color: Color = "auto",
+    verbose: Annotated[
+        int, option("-v", "--verbose", count=True, help="List all functions by name.")
+    ] = 0,
+    debug: Debug = False,
+) -> int:
+    """Audit a class that defines `__torch_function__`.
+
+    Says which of torch's overridable functions the class handles, passes on or refuses, which
+    handlers have another signature than torch's, and which return the wrong type, shape or values
+    without a word. Instances come from a static method sample_inputs, or from the constructor.
+
+    Exits with 0 if nothing is wrong, 1 on errors and warnings, 2 on wrong usage, 3 on a fault of
+    gradlint's own, 130 if interrupted.
+    """
+    from gradlint.report._overrides import OVERRIDES_FORMATS, failing, render_overrides
+
+    one_of(color, ("auto", "always", "never"), "--color")
+    one_of(output_format, OVERRIDES_FORMATS, "--output-format")
+    _console.check_writable(output or "-", "-o")
+    from gradlint import running
+    from gradlint.config import resolve_settings
+
+    settings = resolve_settings({"import": imports, "timeout": timeout, "debug": debug or None})
+    try:
+        audit = running.overrides(target, settings)
+    except running.WorkerFailed as failed:
+        if debug and failed.internal:
+            _console.write(failed.internal + "\n", sys.stderr)
+        raise
+    finally:
+        running.stop()
+    if output is not None and output != "-":
+        text = render_overrides(audit, output_format, width=100, verbose=verbose)
+        _console.write_file(output, text)
+    else:
+        options = _console.stream_options(sys.stdout, color)
+        _console.write(render_overrides(audit, output_format, verbose=verbose, **options))
+    return 1 if failing(audit) else 0
