@@ -96,9 +96,14 @@ _HELP = (
 _SEED_HELP = "draw from torch's own generators: checkpointing brings back no others"
 
 
+#: In PyTorch's refusal of saved-tensor hooks inside of ``torch.func`` transforms.
+_UNHOOKED = "saved tensor hooks"
+
+
 def probe(subject: Subject) -> Outcome:
     """Pull under checkpointing, and under hooks that keep copies."""
     from gradlint.rules.state._fit import CHANCE, unfit, wavers
+    from gradlint.trace._problem import OpRaised
     from gradlint.trace._saving import pull_checkpointed, pull_packed, pull_recomputed
 
     reason = unfit(subject)
@@ -108,13 +113,16 @@ def probe(subject: Subject) -> Outcome:
     assert baseline is not None
     cotangents = baseline.cotangents
     findings: list[Finding] = []
-    if _look(subject, lambda: pull_recomputed(problem, cotangents), "", False):
-        foreign = _draws_elsewhere(subject)
-        when = "under torch.utils.checkpoint"
-        findings = _look(subject, lambda: pull_checkpointed(problem, cotangents), when, foreign)
-    if not findings:
-        when = "under saved-tensor hooks"
-        findings = _look(subject, lambda: pull_packed(problem, cotangents), when, False)
+    try:
+        if _look(subject, lambda: pull_recomputed(problem, cotangents), "", False):
+            foreign = _draws_elsewhere(subject)
+            when = "under torch.utils.checkpoint"
+            findings = _look(subject, lambda: pull_checkpointed(problem, cotangents), when, foreign)
+        if not findings:
+            when = "under saved-tensor hooks"
+            findings = _look(subject, lambda: pull_packed(problem, cotangents), when, False)
+    except OpRaised:
+        return Outcome("skipped", note="PyTorch refuses saved-tensor hooks in what the op calls")
     if findings and wavers(subject):
         return Outcome("skipped", note=CHANCE)
     return Outcome("fail" if findings else "pass", findings)
@@ -130,6 +138,8 @@ def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Findin
     try:
         gradients = pull()
     except OpRaised as raised:
+        if _UNHOOKED in str(raised.error):
+            raise
         return [raised_there(subject, RULE, raised, when, help=help, severity=severity)]
     return [
         changed_gradient(subject, RULE, item, when, help=help, severity=severity)

@@ -130,11 +130,13 @@ def _severity(subject: Subject, item: Written) -> str:
     words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
     if WRITTEN_TO.intersection(words):
         return "info"
-    # A plain callable may write to what carries no gradient, by contract; inside of a Function
-    # nobody expects it.
-    plain = subject.op.kind in ("callable", "module") and item.phase == "forward"
-    shown = item.bumped or not subject.guarded.python
-    return "info" if handed.position is None and plain and shown else "error"
+    if subject.op.kind not in ("callable", "module") or item.phase == "backward":
+        return "error"
+    # A plain callable may write to what carries no gradient, by contract, and renormalise its
+    # weights where autograd can see it; inside of a Function nobody expects either.
+    if handed.position is None:
+        return "info" if item.bumped or not subject.guarded.python else "error"
+    return "warning" if item.bumped and not subject.guarded.python else "error"
 
 
 def _finding(subject: Subject, item: Written, severity: str) -> Finding:

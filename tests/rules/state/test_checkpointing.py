@@ -92,6 +92,12 @@ def test_generators_that_checkpointing_does_not_bring_back(probed: Probed) -> No
     assert probed(RULE, masked(lambda: float(torch.rand(()))), X).verdict == "pass"
 
 
+def test_hooks_that_pytorch_refuses_are_no_fault(probed: Probed) -> None:
+    outcome = probed(RULE, torch.func.grad(lambda x: x.sin().sum()), X)
+    assert outcome.findings == []
+    assert outcome.verdict == "skipped"
+
+
 @pytest.mark.parametrize(
     "op",
     [

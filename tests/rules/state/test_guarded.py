@@ -115,6 +115,12 @@ def test_running_statistics_pass(probed: Probed) -> None:
     assert [s for s, _ in told(probed(GL601, function, x, torch.zeros(3)))] == ["info"]
 
 
+def test_weights_renormalised_in_sight_are_a_warning(probed: Probed) -> None:
+    embedding = torch.nn.Embedding(5, 3, max_norm=0.1)
+    (finding,) = probed(GL601, embedding, torch.tensor([0, 3])).findings
+    assert (finding.severity, finding.input) == ("warning", "weight")
+
+
 def test_mask_written_to_in_backward_is_found(probed: Probed) -> None:
     masks = []
 
