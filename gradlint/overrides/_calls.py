@@ -111,7 +111,8 @@ def _judged(
     if issubclass(cls, torch.Tensor) and not isinstance(got, cls):
         return Trial(func, "type-lost", "warning", f"returns a plain Tensor, no {cls.__name__}")
     value = dense(got)
-    if value is None or not _same(expected, again):
+    # Uninitialised memory and random numbers may agree by chance, and mean nothing.
+    if value is None or "empty" in getattr(func, "__name__", "") or not _same(expected, again):
         return Trial(func)
     if value.shape != expected.shape:
         shapes = f"{list(value.shape)} in place of {list(expected.shape)}"
