@@ -72,7 +72,7 @@ class Difference:
             "expected": self.expected,
             "error": self.error,
         }
-        return {"elements": [row], "differing": f"{self.count} of {self.total} elements"}
+        return {"elements": [row], "differing": self.count, "numel": self.total}
 
 
 @dataclass
