@@ -72,7 +72,7 @@ class Difference:
             "expected": self.expected,
             "error": self.error,
         }
-        return {"elements": [row], "differing": self.count, "numel": self.total}
+        return {"elements": [row], "differing": self.count, "measured_elements": self.total}
 
 
 @dataclass
