@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,28 +28,15 @@ from gradlint.rules._elsewhere import (
     judged_inputs,
     look,
 )
+from gradlint.rules.layout._odd import odd_sizes, twice_a_prime
 from gradlint.rules.layout._seen import unable
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.rules._subject import Subject
 
-#: Sizes of the last axis, the largest that is affordable: powers of two and one more.
-LAST = (1025, 257, 129, 65, 33, 17, 9, 5)
-
-#: Sizes of other axes: primes, and powers of two less one.
-OTHERS = (31, 17, 13, 11, 7, 5, 3)
-
-#: Elements of all tensors up to which samples grow (heuristic: outputs may have the product of two
-#: tensors' sizes); those of larger samples shrink.
-MOST_ELEMENTS = 4096
-
 #: Product of a sequence of integers that change with sizes, up to which they do: it may be a shape.
 MOST_IN_SHAPE = 2**20
-
-#: Seconds that a call at other sizes may take by a guess from the sample's, beyond :data:`OVERHEAD`
-#: (heuristic: loops over elements in Python).
-MOST_SECONDS, OVERHEAD = 0.5, 2e-3
 
 #: Share of ``--timeout`` after which no further sizes are tried.
 SHARE_OF_TIMEOUT = 0.25
@@ -58,8 +44,8 @@ SHARE_OF_TIMEOUT = 0.25
 #: Sizes of the sample of which each is changed alone; of more, the first ones.
 MOST_ALONE = 3
 
-#: Size of an axis that is put in front.
-LEADING = 2
+#: Size of an axis that is put in front (odd, so that rows stay odd in number).
+LEADING = 3
 
 #: What is said of a fault at an odd size that is none at the even one beside it.
 EVEN = "right where {even}: forward takes an odd size where it needs two halves"
@@ -103,6 +89,7 @@ class Sizes:
         self.groups = tied_axes(subject.sample)
         self.tried: list[Tried] = []
         self.refused: list[str] = []
+        self._led = False
         self._until = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
 
     @property
@@ -124,10 +111,16 @@ class Sizes:
         return any(tensor.is_floating_point() or tensor.is_complex() for tensor in kinds)
 
     def odd(self) -> Tried | None:
-        """All sizes at once changed to odd ones, else each alone; a fault is traced to one."""
+        """All sizes at once changed to odd ones, else each alone; a fault is traced to one. Where
+        all is well with an axis in front too, that is not tried again."""
         sizes = odd_sizes(self.subject, self.groups)
         if not sizes:
             return None
+        led = self._led_by(resized(self.subject.sample, self._axes(sizes), seed=self.subject.seed))
+        if led is not None and led.look.verdict == RIGHT:
+            self._led = True
+            self.tried.append(led)
+            return led
         found = self.changed(sizes)
         if found is not None and not found.faulty:
             return found
@@ -143,7 +136,7 @@ class Sizes:
     def changed(self, sizes: dict[int, int]) -> Tried | None:
         """All axes of old sizes changed to new ones. Integer arguments of these sizes change with
         them where the op refuses, or fails, without."""
-        change = {axis: new for old, new in sizes.items() for axis in self.groups[old]}
+        change = self._axes(sizes)
         found: Look | None = None
         words = ""
         for integers in (None, sizes) if _integers(self.subject, sizes) else (None,):
@@ -168,22 +161,36 @@ class Sizes:
 
     def ranks(self) -> list[Tried]:
         """An axis more in front of the tensors that share their first axis, and that one less."""
-        subject = self.subject
-        tensors = tensors_of(subject.sample)
+        sample, led = self.subject.sample, self._leading()
+        found = [None if self._led else self._led_by(sample)]
+        if led and not self.late:
+            less = without_leading_axis(sample, led)
+            found.append(self._ranked(less, led))
+        tried = [item for item in found if item is not None and item.look.verdict != REFUSED]
+        self.tried += tried
+        return tried
+
+    def _led_by(self, sample: Sample | None) -> Tried | None:
+        """``sample`` with an axis in front."""
+        led = self._leading()
+        if sample is None or not led or self.late:
+            return None
+        return self._ranked(with_leading_axis(sample, led, LEADING, seed=self.subject.seed), led)
+
+    def _ranked(self, sample: Sample, led: Collection[int]) -> Tried:
+        words = shapes(self.subject, sample, {(number, 0): 0 for number in led})
+        return Tried(words, look(self.subject, sample))
+
+    def _leading(self) -> list[int]:
+        """The tensors that share the first axis of the first one that requires grad."""
+        tensors = tensors_of(self.subject.sample)
         first = next((t for t in tensors if t.requires_grad and t.dim()), None)
         if first is None:
             return []
-        tied = {k for k, t in enumerate(tensors) if t.dim() and t.shape[0] == first.shape[0]}
-        samples = [
-            with_leading_axis(subject.sample, tied, LEADING, seed=subject.seed),
-            without_leading_axis(subject.sample, tied),
-        ]
-        found = []
-        for sample in samples:
-            if not self.late:
-                words = shapes(subject, sample, {(k, 0): 0 for k in tied})
-                found.append(self._noted(words, look(subject, sample)))
-        return [item for item in found if item is not None]
+        return [k for k, t in enumerate(tensors) if t.dim() and t.shape[0] == first.shape[0]]
+
+    def _axes(self, sizes: dict[int, int]) -> dict[Axis, int]:
+        return {axis: new for old, new in sizes.items() for axis in self.groups[old]}
 
     def _noted(self, words: str, found: Look | None) -> Tried | None:
         if found is None:
@@ -239,57 +246,6 @@ def no_sizes(subject: Subject) -> str:
     if not judged_inputs(subject):
         return "no gradient is right at the sample: see GL401"
     return ""
-
-
-def odd_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> dict[int, int]:
-    """Old size → an odd one: as large as is affordable for the last axis, distinct ones."""
-    tensors = tensors_of(subject.sample)
-    if not groups:
-        return {}
-    total = sum(tensor.numel() for tensor in tensors) or 1
-    most = min(MOST_ELEMENTS, total * MOST_SECONDS / max(_seconds(subject) - OVERHEAD, 1e-6))
-    largest = max(range(len(tensors)), key=lambda k: tensors[k].numel())
-    axes = {axis: old for old, found in groups.items() for axis in found}
-    ends = (axes.get((largest, axis)) for axis in reversed(range(tensors[largest].dim())))
-    end = next((old for old in ends if old is not None), next(iter(groups)))
-    others = [old for old in groups if old != end]
-    for last in LAST:
-        for start in range(len(OTHERS)):
-            free = [size for size in OTHERS[start:] if size != last and size not in groups]
-            if last == end or len(free) < len(others):
-                continue
-            found = {end: last, **dict(zip(others, free, strict=False))}
-            if _elements(tensors, axes, found) <= most:
-                return found
-    return {}
-
-
-def _seconds(subject: Subject) -> float:
-    """Of a forward at the sample."""
-    if subject.run_s <= OVERHEAD:
-        return subject.run_s
-    started = time.perf_counter()
-    subject.problem.forward()
-    return time.perf_counter() - started
-
-
-def twice_a_prime(size: int) -> int:
-    """The smallest 2·p above ``size`` with p a prime beyond 3: even, and divisible by nothing else
-    that a block may be."""
-    p = max(5, size // 2 + 1)
-    while any(p % k == 0 for k in range(2, math.isqrt(p) + 1)):
-        p += 1
-    return 2 * p
-
-
-def _elements(tensors: Sequence[object], axes: dict[Axis, int], sizes: dict[int, int]) -> int:
-    total = 0
-    for number, tensor in enumerate(tensors):
-        shape = list(getattr(tensor, "shape", ()))
-        for axis, old in enumerate(shape):
-            shape[axis] = sizes.get(axes.get((number, axis), -1), old)
-        total += math.prod(shape)
-    return total
 
 
 def shapes(subject: Subject, sample: Sample, change: dict[Axis, int]) -> str:

@@ -8,8 +8,8 @@ more along the last axis, primes elsewhere), each dimension alone to 1, and one 
 and less. Axes of equal size change together. What forward refuses is left out, and so is another
 number of axes at which backward raises: forward took it by accident.
 
-Cost: 3 forward calls and 1 backward call for each of up to 6 shapes that forward accepts, 1 forward
-call for others.
+Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
+and the axis in front are one where all is well), 1 forward call for others.
 
 Why it matters
 --------------
@@ -119,7 +119,10 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", note=reason)
     sizes = Sizes(subject)
     odd = sizes.odd()
-    ones = [item for item in sizes.alone(1) if item.faulty]
+    halved = odd.sizes if odd is not None and odd.hint else {}  # one is odd too
+    ones = [
+        item for item in sizes.alone(1) if item.faulty and not item.sizes.keys() & halved.keys()
+    ]
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
@@ -129,7 +132,7 @@ def probe(subject: Subject) -> Outcome:
         )
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
-    for item in ones if not findings else ():
+    for item in [] if _severe(findings) else ones:
         if item.look.verdict == RAISED and sizes.broadcast(item):
             continue
         # A backward that raises, where outputs don't even show the axis, may be a demand unsaid.
@@ -143,10 +146,10 @@ def probe(subject: Subject) -> Outcome:
             help=HELP,
             severity="info" if loud else None,
         )
-    for item in sizes.ranks() if not findings else ():
+    for item in [] if _severe(findings) else sizes.ranks():
         if item.faulty and item.look.verdict != RAISED:
             findings += told(subject, RULE, item.look, item.words, cause="rank", help=HELP_RANK)
-    if any(finding.severity != "info" for finding in findings):
+    if _severe(findings):
         return Outcome("fail", findings)
     if any(item.look.verdict == RIGHT for item in sizes.tried):
         return Outcome("pass", findings)
@@ -154,6 +157,10 @@ def probe(subject: Subject) -> Outcome:
         note = "forward takes no other sizes" if sizes.refused else "nothing to resize"
         return Outcome("skipped", findings, note=note)
     return Outcome("inconclusive", findings, note="could not tell at any other size")
+
+
+def _severe(findings: list[Finding]) -> bool:
+    return any(finding.severity != "info" for finding in findings)
 
 
 RULE = Rule(

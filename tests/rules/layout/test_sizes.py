@@ -13,7 +13,7 @@ from gradlint.inputs._resized import tied_axes
 from gradlint.rules import by_code
 from gradlint.rules._rule import Outcome
 from gradlint.rules._subject import Subject
-from gradlint.rules.layout._sizes import odd_sizes, twice_a_prime
+from gradlint.rules.layout._odd import odd_sizes, twice_a_prime
 
 
 def products(x: torch.Tensor, grad_output: torch.Tensor) -> torch.Tensor:
@@ -228,7 +228,7 @@ def test_halves_are_a_demand_not_an_error(probed: Callable[..., Outcome]) -> Non
 
 def test_other_number_of_axes(probed: Callable[..., Outcome]) -> None:
     outcome = probe(probed, "GL706", FirstAxis, matrix())
-    assert told(outcome) == [("error", "wrong gradient for `x` where `x` has shape [2, 4, 6]")]
+    assert told(outcome) == [("error", "wrong gradient for `x` where `x` has shape [3, 4, 6]")]
     assert outcome.findings[0].cause == "rank"
     # Forward took it by accident: backward says so.
     assert told(probe(probed, "GL706", RowsOnly, matrix())) == []
