@@ -68,6 +68,7 @@ def environment() -> dict[str, Any]:
         },
         "torch": torch_facts(),
         "compilers": {name: compiler_facts(name) for name in ("g++", "nvcc", "ninja")},
+        "triton": triton_facts(),
         "extras": extras(),
     }
     facts["can_run"] = can_run(facts)
@@ -99,6 +100,31 @@ def torch_facts(executable: str | None = None) -> dict[str, Any]:
     tail = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
     how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
     return {"error": f"import torch ended the process with {how}" + "".join(f": {t}" for t in tail)}
+
+
+def triton_facts(executable: str | None = None) -> dict[str, Any]:
+    """Version of Triton, None where it is not installed, and whether its interpreter runs kernels
+    on the CPU: ``error`` says why it does not.
+
+    Args:
+        executable: the Python to ask; default this one.
+    """
+    version = _version("triton")
+    if version is None:
+        return {"version": None, "error": "triton is not installed"}
+    try:
+        done = subprocess.run(
+            [executable or sys.executable, "-m", "gradlint._triton_probe"],
+            capture_output=True,
+            timeout=TORCH_TIMEOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return {"version": version, "error": f"{type(error).__name__}: {error}"}
+    tail = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+    failed = f"its interpreter ends with status {done.returncode}" + "".join(f": {t}" for t in tail)
+    return {"version": version, "error": failed if done.returncode else None}
 
 
 def compiler_facts(name: str) -> dict[str, Any]:
@@ -175,6 +201,7 @@ def can_run(facts: dict[str, Any]) -> dict[str, str]:
     return {
         "checks on cpu": broken or "yes",
         "checks on cuda": cuda,
+        "Triton on cpu": broken or _triton(facts.get("triton")),
         "C++ extensions": broken or _missing(tools, "g++", "ninja") or "yes",
         "CUDA extensions": broken
         or _missing(tools, "nvcc", "g++", "ninja")
@@ -189,6 +216,12 @@ def _cuda(torch: dict[str, Any]) -> str:
         return "no: " + "; ".join(torch.get("warnings") or ["no GPU that torch can use"])
     errors = [gpu["error"] for gpu in torch["gpus"] if gpu["error"]]
     return f"no: {errors[0]}" if len(errors) == len(torch["gpus"]) and errors else "yes"
+
+
+def _triton(triton: dict[str, Any] | None) -> str:
+    if triton is None or triton["error"]:
+        return f"no: {triton['error'] if triton else 'not looked for'}"
+    return "yes: gradlint check --triton-interpret"
 
 
 def _missing(tools: dict[str, Any], *names: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,6 +87,12 @@ def check(
         ),
     ] = None,
     imports: Imports = None,
+    triton_interpret: Annotated[
+        bool,
+        option(
+            "--triton-interpret", help="Run Triton kernels on the CPU, in Triton's interpreter."
+        ),
+    ] = False,
     fail_on: Annotated[
         str | None,
         option(
@@ -130,6 +138,8 @@ def check(
     from gradlint.config import resolve_settings
 
     one_of(color, ("auto", "always", "never"), "--color")
+    if triton_interpret:
+        _interpret_triton()
     outputs = _outputs(output_format, output, report or [], quiet=quiet)
     settings = resolve_settings(
         {
@@ -158,6 +168,17 @@ def check(
         _write(run.report, format, path, color=color, verbose=verbose, quiet=quiet)
     _tell(run, debug=debug)
     return 143 if run.report.interrupted and signals.terminated else run.exit_code
+
+
+def _interpret_triton() -> None:
+    """Let Triton interpret its kernels, in workers too."""
+    if importlib.util.find_spec("triton") is None:
+        raise GradlintError(
+            "triton is not installed",
+            place="--triton-interpret",
+            hint="`pip install triton`; `gradlint env` says whether it works",
+        )
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 def _outputs(

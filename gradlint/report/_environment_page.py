@@ -25,6 +25,8 @@ def add_environment(page: Page, facts: dict[str, Any]) -> None:
         build = f"CUDA {torch['cuda_build']}" if torch["cuda_build"] else "without CUDA"
         _row(page, "torch", [f"{torch['version']}, built {_with(build)}", torch["path"]])
         _row(page, "gpu", [_gpu(gpu) for gpu in torch["gpus"]] or "none")
+    if "triton" in facts:
+        _row(page, "triton", facts["triton"]["version"] or "not installed")
     _heading(page, "compilers")
     for name, tool in facts["compilers"].items():
         if tool["path"] is None:
@@ -41,7 +43,7 @@ def add_environment(page: Page, facts: dict[str, Any]) -> None:
             page.row("", [Text(page.clean(extra["install"]))], column=COLUMN, whole=True)
     _heading(page, "can run here")
     for name, answer in facts["can_run"].items():
-        style = "green" if answer == "yes" else "yellow"
+        style = "green" if answer.partition(":")[0] == "yes" else "yellow"
         _row(page, name, Text(page.clean(answer), style))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -40,6 +41,8 @@ def reproduce(target: str, code: str, settings: Settings, sample: Sample | None 
         words += ["--dtype", ",".join(settings.dtypes)]
     if settings.devices != ("cpu",):
         words += ["--device", ",".join(settings.devices)]
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        words.append("--triton-interpret")
     return shlex.join(words)
 
 

@@ -12,7 +12,14 @@ import typer
 from typer.testing import CliRunner
 
 from gradlint import _environment
-from gradlint._environment import can_run, compiler_facts, environment, extras, torch_facts
+from gradlint._environment import (
+    can_run,
+    compiler_facts,
+    environment,
+    extras,
+    torch_facts,
+    triton_facts,
+)
 from gradlint.cli.env import env
 from gradlint.report._environment_page import add_environment
 from gradlint.report._text import Page
@@ -221,3 +228,28 @@ def test_without_a_gpu_cuda_extensions_only_compile() -> None:
     assert can_run({"torch": torch, "compilers": tools})["CUDA extensions"] == (
         "compile only: this torch is built without CUDA"
     )
+
+
+def test_triton_that_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_environment, "_version", lambda name: None)
+    assert triton_facts() == {"version": None, "error": "triton is not installed"}
+    facts = {**FACTS, "torch": {**FACTS["torch"]}, "triton": triton_facts()}
+    facts["compilers"] = {**FACTS["compilers"]}
+    assert can_run(facts)["Triton on cpu"] == "no: triton is not installed"
+
+
+def test_triton_that_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_environment, "_version", lambda name: "3.9.0")
+    python = script(tmp_path, "python", "#!/bin/sh\necho 'ImportError: no kernels' >&2\nexit 1\n")
+    found = triton_facts(str(python))
+    assert found["version"] == "3.9.0"
+    assert found["error"] == "its interpreter ends with status 1: ImportError: no kernels"
+
+
+def test_triton_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_environment, "_version", lambda name: "3.9.0")
+    facts = {**FACTS, "triton": triton_facts(str(script(tmp_path, "python", "#!/bin/sh\n")))}
+    assert can_run(facts)["Triton on cpu"] == "yes: gradlint check --triton-interpret"
+    page = Page(80)
+    add_environment(page, {**facts, "can_run": can_run(facts)})
+    assert "  triton           3.9.0\n" in page.text()
