@@ -16,6 +16,7 @@ from gradlint.numerics._differences import (
     difference,
     estimate,
     noise_factor,
+    noise_of,
     significand_bits,
 )
 
@@ -210,3 +211,9 @@ def test_noise_factor_is_blind_to_rounded_displacements():
     ]
     assert noise_factor([ladder]) == 1.0
     assert noise_factor([[Step(s.h, s.slope, 5.0 * s.slope, s.noise) for s in ladder]]) > 1e8
+
+
+def test_noise_of_values_whose_squares_overflow() -> None:
+    y = torch.tensor([1e300], dtype=torch.float64)
+    noise = noise_of([ONE], [y], [y], [1e290])
+    assert 1e290 < noise < 1e291

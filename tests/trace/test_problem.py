@@ -52,3 +52,31 @@ def test_what_was_raised_and_what_changed_is_kept_in_words() -> None:
     with pytest.raises(OpRaised, match="forward raised ValueError"):
         bound.forward([torch.tensor([-1.0, 2.0])])
     assert bound.raised == ["ValueError: negative"]
+
+
+def test_the_very_tensors_that_the_op_got() -> None:
+    got: list[torch.Tensor] = []
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([2.0]))
+            self.register_buffer("offset", torch.tensor([1.0]))
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            got[:] = [x, mask, self.weight, self.offset]
+            return x * self.weight * mask + self.offset
+
+    x, mask = torch.tensor([3.0], requires_grad=True), torch.tensor([True])
+    bound = problem(Scaled(), x, mask)
+    with bound.handing_over() as handed:
+        bound.forward()
+        bound.forward()
+    assert [item.name for item in handed] == ["x", "mask", "weight", "offset"]
+    assert all(item.tensor is mine for item, mine in zip(handed, got, strict=True))
+    assert [item.position for item in handed] == [0, None, 1, None]
+    assert [item.buffer for item in handed] == [False, False, False, True]
+    assert [item.value.tolist() for item in handed] == [[3.0], [True], [2.0], [1.0]]
+    bound.forward()
+    assert len(handed) == 4  # the last call of the body
+    assert handed[0].tensor is not got[0]

@@ -84,3 +84,10 @@ def test_python_and_numpy_generators() -> None:
 
 def test_ops_without_one_hold_none() -> None:
     assert not OwnGenerators([torch.nn.Linear(3, 3), torch.sin, {"x": torch.ones(3)}, (1, None)])
+
+
+def test_generators_without_a_state_are_left_alone() -> None:
+    own = OwnGenerators([{"system": random.SystemRandom()}])
+    assert not own
+    own.reset()
+    assert not own.have_moved()

@@ -33,13 +33,16 @@ def changed_gradient(
 
     item = subject.problem.inputs[difference.position]
     how = {
-        "missing": "is missing" if difference.got == "None" else "is there, and is none else,",
+        "missing": "is missing",
         "shape": "has another shape",
         "NaN": "is not finite",
     }.get(difference.kind, "is another")
+    message = f"the gradient for `{item.name}` {how} {when}"
+    if difference.kind == "missing" and difference.got != "None":
+        message = f"a gradient for `{item.name}` appears {when}: there is none otherwise"
     return subject.finding(
         rule,
-        f"the gradient for `{item.name}` {how} {when}",
+        message,
         severity=severity,
         cause=cause,
         cause_text=cause_text,
