@@ -66,8 +66,8 @@ def _first(
     from gradlint.targets import source
     from gradlint.targets._nodes import method_node
 
-    if not isinstance(function, type):
-        return None
+    if not isinstance(function, type) or function.__module__.partition(".")[0] == "torch":
+        return None  # torch writes Functions around registered operators
     for method in methods:
         names = ("backward", "vjp") if method == "backward" else (method,)
         try:
