@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
     from gradlint.rules.finite._special import Place
 
-#: First step by significand bits, in units of the typical element: the second is SHRINK times less
-#: (x·log x has moved by 1e-4 then; a jump or a pole is told from a limit by far).
-STEPS, SHRINK = {53: 2.0**-20, 24: 2.0**-10}, 2.0**-10
+#: First step by significand bits, in units of the typical element, and how many times smaller the
+#: second is (x·log x has moved by 2e-3 then in float32; a jump or a pole is told from a limit by
+#: far, and differences of rounded numbers still have two digits).
+STEPS = {53: (2.0**-20, 2.0**-10), 24: (2.0**-12, 2.0**-4)}
 
 #: A neighbour of the first step, and the share of the way to the limit that f may go between them.
 BESIDE, STEADY = 1.001, 0.1
@@ -84,15 +85,16 @@ def _limit(
     subject: Subject, extreme: Extreme, place: Place, holes: dict[str, torch.Tensor]
 ) -> Removable | None:
     typical = subject.problem.values()[place.position]
-    step = STEPS.get(significand_bits(typical.dtype))
-    if step is None:
+    steps = STEPS.get(significand_bits(typical.dtype))
+    if steps is None:
         return None
+    step, shrink = steps
     scale = rms(typical) or 1.0
     rounding = ROUNDINGS * unit_roundoff(typical.dtype)
     sides = []
     for sign in (1.0, -1.0):
         near = _at(extreme, place, sign * step * scale)
-        nearer = _at(extreme, place, sign * step * SHRINK * scale)
+        nearer = _at(extreme, place, sign * step * shrink * scale)
         beside = _at(extreme, place, sign * step * BESIDE * scale)
         if near is None or nearer is None or beside is None:
             return None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 #: Elements at which the function is measured, of those whose gradient is not finite.
 LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
 
-#: One-sided derivatives that differ by less, relative to the larger, are those of a smooth function
-#: (heuristic: differences of the finest steps are right to more digits).
+#: One-sided derivatives that differ by less, relative to the steepest slope seen, are those of a
+#: smooth function (heuristic: differences of the finest steps are right to more digits).
 SMOOTH = 1e-2
 
 HELP = (
@@ -161,5 +161,4 @@ def _severity(extreme: Extreme | None, *seen: OneSided | None) -> str | None:
 def _smooth(seen: OneSided) -> bool:
     if seen.right is None or seen.left is None:
         return False
-    larger = max(abs(seen.right), abs(seen.left))
-    return abs(seen.right - seen.left) <= SMOOTH * larger
+    return abs(seen.right - seen.left) <= SMOOTH * seen.scale

@@ -44,13 +44,15 @@ ROUNDINGS = 8.0
 class OneSided:
     """Derivatives from the right and from the left, None where the function is not finite there.
 
-    ``unbounded`` says whether a side that can be evaluated has no finite derivative.
+    ``unbounded`` says whether a side that can be evaluated has no finite derivative; ``scale`` is
+    the steepest slope among the steps.
     """
 
     right: float | None
     left: float | None
     unbounded: bool
     limit: float
+    scale: float = 0.0
 
     def finite_for(self, returned: complex) -> bool:
         """Whether a gradient of ``returned`` (NaN or infinite) is wrong at this point."""
@@ -147,13 +149,13 @@ class Slopes:
         left = self._side({k: -d for k, d in directions.items()}, STEPS[bits], eps * size)
         limit = min(torch.finfo(self._dtypes[index]).max for index in directions) / 2
         slopes = (right[0], None if left[0] is None else -left[0])
-        return OneSided(*slopes, right[1] or left[1], limit)
+        return OneSided(*slopes, right[1] or left[1], limit, max(right[2], left[2]))
 
     def _side(
         self, directions: dict[int, torch.Tensor], steps: Sequence[int], rounding: float
-    ) -> tuple[float | None, bool]:
-        """The derivative along ``directions`` per unit of the first one's largest element; and
-        whether it is unbounded."""
+    ) -> tuple[float | None, bool, float]:
+        """The derivative along ``directions`` per unit of the first one's largest element; whether
+        it is unbounded; and the steepest slope seen."""
         slopes, noises = [], []
         for exponent in steps:
             moved = list(self._point)
@@ -165,7 +167,7 @@ class Slopes:
             after = self._outputs(moved)
             total = self._change(after) if after is not None and h else math.nan
             if not math.isfinite(total):
-                return None, False
+                return None, False, 0.0
             slopes.append(total / h)
             noises.append(ROUNDINGS * rounding / h)
         gaps = [abs(a - b) for a, b in pairwise(slopes)]
@@ -174,4 +176,5 @@ class Slopes:
             fine <= SHRINKS * coarse + noise + 1e-9 * abs(slopes[-1])
             for coarse, fine, noise in zip(gaps, gaps[1:], floors[1:], strict=False)
         )
-        return (slopes[-1], False) if converges else (None, True)
+        steepest = max(map(abs, slopes))
+        return (slopes[-1], False, steepest) if converges else (None, True, steepest)

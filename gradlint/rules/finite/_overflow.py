@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: Magnitudes of an input, by dtype: around the largest argument of exp (88.7 in float32 and
 #: bfloat16, 11.1 in float16), and its square in float16.
 MAGNITUDES = {
-    torch.float32: (20.0, 100.0),
-    torch.bfloat16: (20.0, 100.0),
+    torch.float32: (20.0, 150.0),
+    torch.bfloat16: (20.0, 150.0),
     torch.float16: (3.0, 300.0),
 }
 

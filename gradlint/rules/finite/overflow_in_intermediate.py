@@ -2,7 +2,7 @@
 
 What it finds
 -------------
-At magnitudes up to 100 forward returns NaN or infinities in float32 (or in the sample's own lower
+At magnitudes up to 150 forward returns NaN or infinities in float32 (or in the sample's own lower
 dtype) although the value is well inside the range of that dtype: in float64, at exactly the same
 inputs, the same op returns it. Something on the way overflowed, or vanished before a logarithm or
 a division. Where the op refuses float64, NaN counts that is not there at smaller inputs. Cost: 3
@@ -64,7 +64,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:4:1  GL303  `output` is NaN in float32 at `x` up to 100, where its value is 0.0421
+mylib/ops.py:4:1  GL303  `output` is NaN in float32 at `x` up to 150, where its value is 0.0421
   help       subtract the maximum before exp, or use torch.logsumexp, softmax, softplus …
 ```
 

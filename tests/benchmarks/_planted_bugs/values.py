@@ -114,8 +114,8 @@ def softened_relu(x: torch.Tensor) -> torch.Tensor:
 
 
 def softened_relu_guarded(x: torch.Tensor) -> torch.Tensor:
-    safe = torch.where(x == 0, 1e-30, x)
-    return safe.expm1() / safe
+    safe = torch.where(x == 0, 1.0, x)
+    return torch.where(x == 0, 1.0 + x / 2, safe.expm1() / safe)
 
 
 # -- GL302: NaN in backward at special values ------------------------------------------------------
@@ -214,22 +214,22 @@ class Variance(Function):
 
     @staticmethod
     def forward(ctx, x):
-        centred = x - x.mean(-1, keepdim=True)
-        std = centred.square().mean(-1, keepdim=True).sqrt()
-        ctx.save_for_backward(centred, std)
-        return std**2
+        ctx.save_for_backward(x)
+        return x.var(-1, correction=0, keepdim=True).sqrt() ** 2
 
     @staticmethod
     def backward(ctx, grad_output):
-        centred, std = ctx.saved_tensors
-        return grad_output * 2 * std * centred / (std * centred.shape[-1])
+        (x,) = ctx.saved_tensors
+        centred = x - x.mean(-1, keepdim=True)
+        std = centred.square().mean(-1, keepdim=True).sqrt()
+        return grad_output * 2 * std * centred / (std * x.shape[-1])
 
 
 class VarianceDirect(Variance):
     @staticmethod
     def backward(ctx, grad_output):
-        centred, _ = ctx.saved_tensors
-        return grad_output * 2 * centred / centred.shape[-1]
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * (x - x.mean(-1, keepdim=True)) / x.shape[-1]
 
 
 def where_trap(x: torch.Tensor) -> torch.Tensor:
@@ -453,19 +453,24 @@ class Leaky(LeakyTwice):
         return grad_output * torch.where(x > 0, 1.0, 0.1)
 
 
+def _normalised(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    centred = x - x.mean(-1, keepdim=True)
+    inverse = (centred.square().mean(-1, keepdim=True) + 0.1).rsqrt()
+    return centred * inverse, inverse
+
+
 class NormaliseSkipsConstant(Function):
     """(x − mean) / √(variance + 0.1); rows of equal elements get no gradient."""
 
     @staticmethod
     def forward(ctx, x):
-        centred = x - x.mean(-1, keepdim=True)
-        inverse = (centred.square().mean(-1, keepdim=True) + 0.1).rsqrt()
-        ctx.save_for_backward(centred * inverse, inverse)
-        return centred * inverse
+        ctx.save_for_backward(x)
+        return _normalised(x)[0]
 
     @staticmethod
     def backward(ctx, grad_output):
-        y, inverse = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
+        y, inverse = _normalised(x)
         inner = grad_output - grad_output.mean(-1, keepdim=True)
         grad = inverse * (inner - y * (grad_output * y).mean(-1, keepdim=True))
         return grad * (y.abs().amax(-1, keepdim=True) > 1e-9)
@@ -474,7 +479,8 @@ class NormaliseSkipsConstant(Function):
 class Normalise(NormaliseSkipsConstant):
     @staticmethod
     def backward(ctx, grad_output):
-        y, inverse = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
+        y, inverse = _normalised(x)
         inner = grad_output - grad_output.mean(-1, keepdim=True)
         return inverse * (inner - y * (grad_output * y).mean(-1, keepdim=True))
 

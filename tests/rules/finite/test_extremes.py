@@ -1,0 +1,366 @@
+"""GL301, GL302 and GL303 at values that the sample does not have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.rules import Outcome, by_code
+from gradlint.rules._subject import Subject
+from gradlint.rules.finite._domains import range_of
+from gradlint.rules.finite._extremes import bounds_of
+from gradlint.rules.finite._special import large, single, ties, tiny, zeros
+from gradlint.targets._build import from_object
+
+GL301, GL302, GL303 = by_code("GL301"), by_code("GL302"), by_code("GL303")
+
+X = torch.tensor([[0.7, -1.3, 2.1, 0.4], [-0.2, 1.6, -2.4, 0.9], [1.1, -0.6, 0.3, -1.8]])
+ANY = range_of("all reals", X)
+
+
+def formula(forward: Callable[..., Tensor], slope: Callable[..., Tensor]) -> Any:
+    """y = forward(x) element by element, with dy/dx = slope(x)."""
+
+    class Op(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return g * slope(x)
+
+    return Op
+
+
+def in_domain(op: Any, domain: str, x: Tensor) -> Subject:
+    sample = Sample("s", "inferred", (x.double().requires_grad_(),), domains={"x": domain})
+    return Subject(from_object(op), sample, Settings(seed=1))
+
+
+# -- the values ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "holds", "refuses"),
+    [
+        ("all reals", (0.0, 1e4, -1e4), ()),
+        ("nonzero", (1e4, -1.0), (0.0,)),
+        ("positive", (1e-30, 1e4), (0.0, -1.0)),
+        ("nonnegative", (0.0, 2.0), (-1.0,)),
+        ("negative", (-1e4,), (0.0, 1.0)),
+        ("between 0 and 1", (0.5,), (0.0, 1.0, 2.0)),
+        ("above 1", (2.0,), (0.0, 1.0)),
+        ("rows sum to 1", (), (0.0, 0.5)),
+        ("in [2, 3)", (), (0.0, 2.5)),
+        ("symmetric positive definite", (), (0.0, 1.0)),
+    ],
+)
+def test_domains_are_respected(
+    words: str, holds: tuple[float, ...], refuses: tuple[float, ...]
+) -> None:
+    found = range_of(words, X)
+    assert [value for value in holds if not found.holds(value)] == []
+    assert [value for value in refuses if found.holds(value)] == []
+
+
+def test_a_positive_sample_stays_positive_where_nothing_is_known() -> None:
+    found = range_of("", X.abs())
+    assert found.holds(1e4)
+    assert found.holds(0.0)
+    assert not found.holds(-1.0)
+
+
+def test_special_values() -> None:
+    assert zeros([X], [ANY])[0].eq(0).all()
+    (equal,) = ties([X], [ANY])
+    assert equal.unique().numel() == 1
+    (huge,) = large([X.double()], [ANY])
+    assert huge.sign().equal(X.double().sign())
+    assert huge.abs().max() == pytest.approx(1e4)
+    assert huge.abs().min() > 10
+    (small,) = tiny([X], [ANY])
+    assert 0 < small.abs().max() < 1e-36
+    assert small.sign().equal(X.sign())
+    rows = X.abs() / X.abs().sum(-1, keepdim=True)
+    (uniform,) = ties([rows], [range_of("rows sum to 1", rows)])
+    assert uniform.eq(0.25).all()
+    assert zeros([rows], [range_of("rows sum to 1", rows)]) is None
+    assert large([rows], [range_of("rows sum to 1", rows)]) is None
+
+
+def test_integers_and_zeros_that_are_there_change_nothing() -> None:
+    assert zeros([torch.arange(3)], [ANY]) is None
+    assert zeros([torch.zeros(3)], [ANY]) is None
+    assert ties([torch.ones(1)], [ANY]) is None
+
+
+def test_single_special_elements() -> None:
+    (values,), places = single([X], [ANY], [2.5, -2.5])
+    assert [place.words for place in places] == [
+        "equals another element",
+        "is 0",
+        "is 2.5",
+        "is -2.5",
+    ]
+    flat = values.flatten()
+    assert [float(flat[place.element]) for place in places[1:]] == [0.0, 2.5, -2.5]
+    assert flat[places[0].element] == flat[places[0].twin]
+    assert int((values != X).sum()) == 4
+
+
+def test_special_elements_of_two_inputs_lie_apart() -> None:
+    _, places = single([X, X.flip(0)], [ANY, ANY], [])
+    zeros_at = [place.element for place in places if place.value == 0.0]
+    assert len(set(zeros_at)) == len(zeros_at) == 2
+
+
+def test_bounds_come_from_arguments_and_source(subject: Callable[..., Subject]) -> None:
+    def op(x: Tensor, bound: float) -> Tensor:
+        return torch.where(x > 3.25, 0.0, x.clamp(-bound, bound))
+
+    assert set(bounds_of(subject(op, X, 0.8))) >= {0.8, -0.8, 3.25, -3.25, 1.0}
+
+
+# -- GL301 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize(
+    ("op", "x", "limit"),
+    [
+        (lambda x: x * x.log(), X.abs(), 0.0),
+        (lambda x: x.sin() / x, X, 1.0),
+        (lambda x: x.square() / x.abs(), X, 0.0),
+        (lambda x: x.expm1() / x, X, 1.0),
+        (lambda x: (x / x.abs()) * x, X, 0.0),
+        (lambda x: torch.log1p(x - 1).div(x - 1), X.abs() + 0.15, 1.0),
+    ],
+)
+def test_a_hole_that_has_a_limit(
+    probed: Callable[..., Outcome], op: Any, x: Tensor, limit: float, dtype: torch.dtype
+) -> None:
+    (finding,) = probed(GL301, op, x, dtype=dtype).findings
+    assert finding.severity == "warning"
+    assert finding.evidence["limit"] == pytest.approx(limit, abs=0.02)
+    assert "tends to" in finding.message
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: x / x.abs(),
+        torch.log,
+        lambda x: x / torch.linalg.vector_norm(x),
+        lambda x: (1 / x).sin() * x / x,
+        torch.sqrt,
+        lambda x: torch.xlogy(x, x),
+        torch.sinc,
+    ],
+)
+def test_holes_without_a_limit_pass(probed: Callable[..., Outcome], op: Any) -> None:
+    assert probed(GL301, op, X).findings == [] or not bool(op(X.double()).isfinite().all())
+
+
+@pytest.mark.parametrize("op", [torch.fmod, torch.remainder, torch.div, torch.pow, torch.atan2])
+def test_two_inputs_that_vanish_together_are_no_hole(
+    probed: Callable[..., Outcome], op: Any
+) -> None:
+    assert probed(GL301, op, X.abs(), X.abs().flip(0)).findings == []
+
+
+def test_a_domain_without_zero_is_left_alone() -> None:
+    def op(x: Tensor) -> Tensor:
+        return x * x.log()
+
+    assert GL301.probe(in_domain(op, "positive", X.abs())).findings == []
+    assert len(GL301.probe(in_domain(op, "nonnegative", X.abs())).findings) == 1
+
+
+# -- GL302 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize(
+    ("forward", "slope", "words"),
+    [
+        (torch.square, lambda x: 2 * x * x / x, "zero"),
+        (lambda x: x.sigmoid(), lambda x: x.exp() / (1 + x.exp()) ** 2, "magnitudes"),
+        (
+            lambda x: torch.logaddexp(x, torch.zeros_like(x)),
+            lambda x: x.exp() / (1 + x.exp()),
+            "magnitudes",
+        ),
+        (lambda x: (x - 1) ** 2, lambda x: 2 * (x - 1) ** 2 / (x - 1), "is 1"),
+    ],
+)
+def test_nan_at_extremes(
+    probed: Callable[..., Outcome], forward: Any, slope: Any, words: str, dtype: torch.dtype
+) -> None:
+    outcome = probed(GL302, formula(forward, slope), X, dtype=dtype)
+    (finding,) = outcome.findings
+    assert outcome.verdict == "fail"
+    assert finding.severity == "error"
+    assert words in finding.message
+    (element,) = finding.evidence["elements"]
+    assert not math.isfinite(element["returned"])
+    assert math.isfinite(element["measured"])
+
+
+def test_kinks_are_warnings(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(GL302, lambda x: x.square().sum(-1).sqrt(), X).findings
+    assert finding.severity == "warning"
+    assert "every element is zero" in finding.message
+
+
+def test_the_smallest_numbers_are_information(probed: Callable[..., Outcome]) -> None:
+    op = formula(lambda x: x.abs(), lambda x: x / x.square().sqrt().clamp(min=0))
+    found = probed(GL302, op, X).findings
+    assert {finding.severity for finding in found} <= {"info", "warning"}
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        torch.sqrt,
+        torch.acos,
+        torch.log,
+        torch.exp,
+        lambda x: x.abs() ** 0.5,
+        lambda x: torch.linalg.vector_norm(x, dim=-1),
+        lambda x: torch.linalg.qr(x).Q,
+        lambda x: torch.linalg.svd(x, full_matrices=False).U,
+        lambda x: x.std(-1),
+        lambda x: x.softmax(-1),
+        lambda x: x.logsumexp(-1),
+        lambda x: x.prod(-1),
+        lambda x: x / (1e-6 + x.norm()),
+        torch.nn.functional.softplus,
+        torch.nn.functional.gelu,
+    ],
+)
+def test_right_ops_are_silent_at_extremes(probed: Callable[..., Outcome], op: Any) -> None:
+    outcome = probed(GL302, op, X.abs() * 0.4)
+    assert [f.message for f in outcome.findings if f.severity != "info"] == []
+
+
+def test_xlogy_of_zeros_has_no_derivative_to_miss(probed: Callable[..., Outcome]) -> None:
+    assert probed(GL302, torch.xlogy, X.abs(), X.abs().flip(0)).findings == []
+
+
+def test_masked_rows_are_tried(probed: Callable[..., Outcome]) -> None:
+    def op(x: Tensor, mask: Tensor) -> Tensor:
+        count = mask.sum(-1, keepdim=True)
+        mean = (x * mask).sum(-1, keepdim=True) / count.clamp(min=1)
+        return torch.where(count > 0, mean / count.sqrt() * count.sqrt(), 0 * mean)
+
+    mask = X > 0
+    (finding,) = probed(GL302, op, X, mask).findings
+    assert "boolean argument is all False" in finding.message
+
+
+def test_slow_ops_are_left_out(subject: Callable[..., Subject]) -> None:
+    import time
+
+    def op(x: Tensor) -> Tensor:
+        time.sleep(0.02)
+        return x.sin()
+
+    slow = subject(op, X, timeout=0.5)
+    assert "would take too long" in slow.extremes.reason
+
+
+# -- GL303 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
+        lambda x: x.exp().sum(-1).log(),
+        lambda x: (1 + x.exp()).log(),
+        lambda x: x.softmax(-1).log(),
+        lambda x: x.pow(21) / x.pow(20),
+    ],
+)
+def test_overflow_of_an_intermediate(
+    probed: Callable[..., Outcome], op: Any, dtype: torch.dtype
+) -> None:
+    outcome = probed(GL303, op, X, dtype=dtype)
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.severity) == ("fail", "warning")
+    (element,) = finding.evidence["elements"]
+    assert not math.isfinite(element["returned"])
+    assert abs(element["float64"]) <= 300
+    name = "float32" if dtype == torch.float64 else str(dtype).removeprefix("torch.")
+    assert f"in {name}" in finding.message
+
+
+def test_squares_in_float16(probed: Callable[..., Outcome]) -> None:
+    def op(x: Tensor) -> Tensor:
+        return x / x.square().sum(-1, keepdim=True).sqrt() * 3
+
+    (finding,) = probed(GL303, lambda x: x.square().sum(-1).sqrt(), X, dtype=torch.float16).findings
+    assert "float16" in finding.message
+    assert probed(GL303, op, X, dtype=torch.float32).findings == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "op",
+    [
+        torch.exp,
+        torch.sinh,
+        lambda x: x.exp() ** 2,
+        lambda x: x.softmax(-1),
+        lambda x: x.log_softmax(-1),
+        lambda x: x.logsumexp(-1),
+        torch.tanh,
+        torch.nn.functional.softplus,
+        torch.acos,
+        torch.log,
+        lambda x: x.clamp(-3, 3).exp(),
+    ],
+)
+def test_honest_overflow_is_no_finding(
+    probed: Callable[..., Outcome], op: Any, dtype: torch.dtype
+) -> None:
+    assert probed(GL303, op, X.abs() * 0.4, dtype=dtype).findings == []
+
+
+def test_without_float64_nan_tells(probed: Callable[..., Outcome]) -> None:
+    def op(x: Tensor) -> Tensor:
+        if x.dtype == torch.float64:
+            raise TypeError("float32 only")
+        return x.exp() / x.exp().sum(-1, keepdim=True)
+
+    (finding,) = probed(GL303, op, X, dtype=torch.float32).findings
+    assert "finite at smaller values" in finding.message
+
+    def honest(x: Tensor) -> Tensor:
+        if x.dtype == torch.float64:
+            raise TypeError("float32 only")
+        return x.exp()
+
+    assert probed(GL303, honest, X, dtype=torch.float32).findings == []
+
+
+def test_an_op_that_refuses_float32_is_skipped(probed: Callable[..., Outcome]) -> None:
+    def op(x: Tensor) -> Tensor:
+        if x.dtype == torch.float32:
+            raise TypeError("float64 only")
+        return x.exp().sum().log()
+
+    outcome = probed(GL303, op, X)
+    assert (outcome.verdict, outcome.note) == ("skipped", "the op refuses float32")

@@ -1,0 +1,189 @@
+"""GL402: wrong gradients at special points, and right ones at kinks, jumps and roots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.rules import Outcome, by_code
+from gradlint.rules._subject import Subject
+
+GL402 = by_code("GL402")
+
+X = torch.tensor([[0.7, -1.3, 2.1, 0.4], [-0.2, 1.6, -2.4, 0.9], [1.1, -0.6, 0.3, -1.8]])
+LOW = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+
+
+def formula(forward: Callable[..., Tensor], slope: Callable[..., Tensor]) -> Any:
+    """y = forward(x, *numbers) element by element, with dy/dx = slope(x, *numbers)."""
+
+    class Op(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, *numbers: float) -> Tensor:
+            ctx.save_for_backward(x)
+            ctx.numbers = numbers
+            return forward(x, *numbers)
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * slope(x, *ctx.numbers), *(None for _ in ctx.numbers)
+
+    return Op
+
+
+def at(x: Tensor, value: float) -> Tensor:
+    return (x == value).to(x.dtype)
+
+
+@LOW
+@pytest.mark.parametrize(
+    ("forward", "slope", "numbers", "words"),
+    [
+        (torch.sin, lambda x: x.cos() * (x != 0), (), "every element is zero"),
+        (torch.sin, lambda x: x.cos() * (x != 1), (), "it is 1"),
+        (torch.tanh, lambda x: torch.where(x.abs() > 9, 1.0, 1 - x.tanh() ** 2), (), "magnitudes"),
+        (lambda x, c: x * c, lambda x, c: c * (x != c), (0.8,), "it is 0.8"),
+    ],
+)
+def test_wrong_at_a_smooth_point(
+    probed: Callable[..., Outcome],
+    forward: Any,
+    slope: Any,
+    numbers: tuple[float, ...],
+    words: str,
+    dtype: torch.dtype,
+) -> None:
+    outcome = probed(GL402, formula(forward, slope), X, *numbers, dtype=dtype)
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.severity, finding.input) == ("fail", "error", "x")
+    assert words in finding.message
+    (element,) = finding.evidence["elements"]
+    assert element["error"] == pytest.approx(abs(element["returned"] - element["measured"]))
+    assert element["error"] > 0.01
+
+
+@LOW
+@pytest.mark.parametrize(
+    ("forward", "slope"),
+    [
+        (torch.relu, lambda x: (x >= 0) + at(x, 0.0)),
+        (torch.abs, lambda x: x.sign() + 2 * at(x, 0.0)),
+        (torch.relu, lambda x: (x > 0).to(x.dtype) - at(x, 0.0)),
+        (lambda x: x.clamp(-1, 1), lambda x: (x.abs() < 1) + 3 * at(x.abs(), 1.0)),
+    ],
+)
+def test_outside_of_the_one_sided_derivatives(
+    probed: Callable[..., Outcome], forward: Any, slope: Any, dtype: torch.dtype
+) -> None:
+    (finding,) = probed(GL402, formula(forward, slope), X, dtype=dtype).findings
+    assert (finding.severity, finding.cause) == ("warning", "kink")
+    right, left = finding.evidence["right"], finding.evidence["left"]
+    returned = finding.evidence["elements"][0]["returned"]
+    assert not min(right, left) - 1e-6 <= returned <= max(right, left) + 1e-6
+
+
+@LOW
+@pytest.mark.parametrize("c", [0.0, 0.5, 1.0])
+def test_any_slope_between_the_sides_is_right(
+    probed: Callable[..., Outcome], c: float, dtype: torch.dtype
+) -> None:
+    op = formula(torch.relu, lambda x: (x > 0) + c * at(x, 0.0))
+    outcome = probed(GL402, op, X, dtype=dtype)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+    assert "single" in outcome.note
+
+
+@LOW
+@pytest.mark.parametrize(
+    "op",
+    [
+        torch.abs,
+        torch.sign,
+        lambda x: x.round() + x,
+        lambda x: x.abs().sqrt(),
+        lambda x: x.clamp(-1, 1),
+        torch.nn.functional.hardtanh,
+        torch.nn.functional.hardswish,
+        torch.nn.functional.hardshrink,
+        torch.nn.functional.leaky_relu,
+        lambda x: x.amax(-1),
+        lambda x: x.max(-1).values,
+        lambda x: x.median(-1).values,
+        lambda x: x.sort(-1).values,
+        lambda x: x.cummax(-1).values,
+        lambda x: x.topk(2).values,
+        lambda x: x.norm(dim=-1),
+        lambda x: x.std(-1),
+        lambda x: x.prod(-1),
+        lambda x: x.softmax(-1),
+        lambda x: torch.cdist(x, x),
+        lambda x: (x @ x.mT).relu() @ x,
+        lambda x: (x.relu() @ torch.ones(4, 3, dtype=x.dtype)).relu().sum(),
+        lambda x: torch.nn.functional.layer_norm(x, (4,)),
+        lambda x: x.mean(-1, keepdim=True).sub(x).relu(),
+        lambda x: torch.linalg.eigvalsh(x @ x.mT),
+    ],
+)
+def test_right_ops_are_silent(probed: Callable[..., Outcome], op: Any, dtype: torch.dtype) -> None:
+    assert [finding.message for finding in probed(GL402, op, X, dtype=dtype).findings] == []
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_ties_share_one_gradient(probed: Callable[..., Outcome], shared: bool) -> None:
+    class Largest(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            y = x.amax(-1, keepdim=True)
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            x, y = ctx.saved_tensors
+            equal = (x == y).to(x.dtype)
+            return g * (equal / equal.sum(-1, keepdim=True) if shared else equal)
+
+    findings = probed(GL402, Largest, X).findings
+    assert len(findings) == (0 if shared else 1)
+    if findings:
+        assert (findings[0].severity, findings[0].cause) == ("warning", "kink")
+        assert "equal elements move together" in findings[0].message
+
+
+def test_a_gradient_that_is_wrong_everywhere_is_left_to_its_rule(
+    probed: Callable[..., Outcome],
+) -> None:
+    outcome = probed(GL402, formula(torch.sin, lambda x: 2 * x.cos() * (x != 0)), X)
+    assert (outcome.verdict, outcome.findings) == ("skipped", [])
+    assert "GL401" in outcome.note
+
+
+def test_only_the_wrong_input_is_named(probed: Callable[..., Outcome]) -> None:
+    class Product(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+            ctx.save_for_backward(x, y)
+            return x.cos() * y.exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+            x, y = ctx.saved_tensors
+            return -g * x.sin() * y.exp(), g * x.cos() * y.exp() * (y != 0)
+
+    (finding,) = probed(GL402, Product, X, X.flip(0) * 0.7 + 0.05).findings
+    assert finding.input == "y"
+
+
+def test_the_cost(subject: Callable[..., Subject]) -> None:
+    bound = subject(torch.sin, X)
+    assert bound.first_order.verdicts == ["agrees"]
+    forward, backward = bound.problem.forward_calls, bound.problem.backward_calls
+    assert GL402.probe(bound).verdict == "pass"
+    assert bound.problem.forward_calls - forward <= 7 + 2 * (4 + 8)
+    assert bound.problem.backward_calls - backward <= 7
