@@ -44,8 +44,9 @@ SHARE_OF_TIMEOUT = 0.25
 #: Sizes of the sample of which each is changed alone; of more, the first ones.
 MOST_ALONE = 3
 
-#: Size of an axis that is put in front (odd, so that rows stay odd in number).
-LEADING = 3
+#: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
+#: number).
+LEADING = (3, 5, 7, 9, 11)
 
 #: What is said of a fault at an odd size that is none at the even one beside it.
 EVEN = "right where {even}: forward takes an odd size where it needs two halves"
@@ -175,7 +176,9 @@ class Sizes:
         led = self._leading()
         if sample is None or not led or self.late:
             return None
-        return self._ranked(with_leading_axis(sample, led, LEADING, seed=self.subject.seed), led)
+        taken = {size for tensor in tensors_of(sample) for size in tensor.shape}
+        size = next((size for size in LEADING if size not in taken), LEADING[0])
+        return self._ranked(with_leading_axis(sample, led, size, seed=self.subject.seed), led)
 
     def _ranked(self, sample: Sample, led: Collection[int]) -> Tried:
         words = shapes(self.subject, sample, {(number, 0): 0 for number in led})
