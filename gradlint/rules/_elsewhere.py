@@ -101,7 +101,7 @@ def _looked(subject: Subject, there: Subject) -> Look:
         if not moved or not any(y.numel() for y in map.outputs):
             map.pull(_cotangents(map.outputs, there.seed))
             return found
-        glance = _decided(subject, there, _merged(map, moved), LONE)
+        glance = _decided(subject, there, _merged(map, _by_dtype(map, moved)), LONE)
     except OpRaised as raised:
         found.verdict, found.error = RAISED, raised
         return found
@@ -229,12 +229,16 @@ def _map(
     )
 
 
-def _merged(function: Map, moved: Sequence[int]) -> Map:
-    """``function`` of one value a dtype: the inputs ``moved`` in a row. Others stay as they are."""
+def _by_dtype(function: Map, moved: Sequence[int]) -> list[list[int]]:
+    """The inputs ``moved``, those of one dtype together."""
     groups: dict[torch.dtype, list[int]] = {}
     for position in moved:
         groups.setdefault(function.values[position].dtype, []).append(position)
-    members = list(groups.values())
+    return list(groups.values())
+
+
+def _merged(function: Map, members: Sequence[Sequence[int]]) -> Map:
+    """``function`` of the inputs of each of ``members`` in a row. Others stay as they are."""
 
     def in_rows(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         return [torch.cat([tensors[k].reshape(-1) for k in group]) for group in members]
@@ -258,7 +262,7 @@ def _merged(function: Map, moved: Sequence[int]) -> Map:
 
     def twin() -> Map | None:
         wide = function.twin() if function.twin is not None else None
-        return None if wide is None else _merged(wide, moved)
+        return None if wide is None else _merged(wide, members)
 
     def project(number: int) -> Projection:
         def inside(row: torch.Tensor) -> torch.Tensor:
