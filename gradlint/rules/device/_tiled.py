@@ -93,7 +93,7 @@ def overflowed(subject: Subject, *, limit: int = INDEX_LIMIT, free_bytes: int) -
             reason=f"needs about {needed / 2**30:.0f} GiB of memory, "
             f"{free_bytes / 2**30:.0f} GiB are free"
         )
-    many = min(MANY, repeats)
+    many = min(MANY, max(FEW, repeats // 4))
     started = time.perf_counter()
     tried = _pulled(subject, many)
     call_s = (time.perf_counter() - started) * repeats / many

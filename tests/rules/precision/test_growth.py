@@ -1,0 +1,91 @@
+"""GL801: errors that grow with the length of a sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.rules import Outcome
+from gradlint.rules._subject import Subject
+from gradlint.rules.precision.low_precision_gradient import RULE
+from gradlint.targets._build import from_object
+
+
+def probed(op: Any, dtype: torch.dtype, *shapes: tuple[int, ...]) -> Outcome:
+    generator = torch.Generator().manual_seed(0)
+    values = tuple(
+        torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
+        for shape in shapes
+    )
+    return RULE.probe(Subject(from_object(op), Sample("s", "given", values), Settings(seed=0)))
+
+
+class InFloat32(Function):
+    """x + bias."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
+        return x + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        return g, g.sum(0)
+
+
+class RowByRow(InFloat32):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros_like(g[0])
+        for row in g:
+            total = total + row
+        return g, total
+
+
+class RowByRowInFloat32(InFloat32):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros_like(g[0]).float()
+        for row in g:
+            total = total + row
+        return g, total.to(g.dtype)
+
+
+def test_a_sum_that_stands_still() -> None:
+    outcome = probed(RowByRow, torch.bfloat16, (6, 4), (4,))
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.severity, finding.input) == ("fail", "warning", "bias")
+    assert finding.cause == "low-precision"
+    assert finding.evidence["size"] == 1024
+    assert finding.evidence["relative_error"] > 0.2 > finding.evidence["allowed"]
+    assert finding.evidence["at the sample"] < 0.02
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("op", [InFloat32, RowByRowInFloat32])
+def test_sums_in_float32_pass(op: Any, dtype: torch.dtype) -> None:
+    outcome = probed(op, dtype, (6, 4), (4,))
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+def test_a_long_sum_in_float32_itself_passes() -> None:
+    assert probed(RowByRow, torch.float32, (6, 4), (4,)).findings == []
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: x.softmax(-1),
+        lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
+        lambda x: x - x.mean(0),
+        lambda x: (x - x.mean(0)) / (x.std(0) + 0.1),
+        lambda x: torch.nn.functional.dropout(x, 0.5),
+    ],
+)
+def test_conditions_and_chance_are_allowed_for(op: Any) -> None:
+    assert probed(op, torch.bfloat16, (6, 4)).findings == []
