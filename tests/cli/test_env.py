@@ -106,6 +106,7 @@ def test_json_is_what_was_gathered() -> None:
         "python",
         "torch",
         "compilers",
+        "triton",
         "extras",
         "can_run",
     ]

@@ -277,9 +277,12 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         f"torch.compile gives up: {line}" if honest else f"raises under torch.compile: {line}",
         severity="info" if honest else None,
         cause="refused" if honest else "raises",
-        place=raised_place(error),
+        place=None if honest else raised_place(error),
         evidence=raised_evidence(error),
-        help=_HELP,
+        help="keep it out of compiled regions with torch.compiler.disable, or make it a registered "
+        "operator with a fake kernel (torch.library.custom_op)"
+        if honest
+        else _HELP,
     )
     return Outcome("pass" if honest else "fail", [finding])
 

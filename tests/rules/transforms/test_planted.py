@@ -1,0 +1,37 @@
+"""Every planted bug of this family is found by its rule; the twin is silent under all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradlint.rules import TABLE, by_code
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from _planted_bugs.transforms import BUGS
+
+sys.path.pop(0)
+
+RULES = [rule for rule in TABLE if rule.code in ("GL901", "GL902", "GL903", "GL905", "GL906")]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_is_found(bug: Any, probed: Callable[..., Any]) -> None:
+    rule = by_code(bug.code)
+    outcome = probed(rule, bug.faulty, *bug.inputs())
+    assert outcome.verdict == "fail"
+    assert {finding.code for finding in outcome.findings} == {bug.code}
+    assert {finding.severity for finding in outcome.findings} == {"error"}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_twin_is_silent(bug: Any, probed: Callable[..., Any]) -> None:
+    for rule in RULES:
+        outcome = probed(rule, bug.fixed, *bug.inputs())
+        assert outcome.findings == []
+        if rule.code == bug.code:
+            assert outcome.verdict == "pass"
