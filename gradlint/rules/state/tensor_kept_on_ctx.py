@@ -112,7 +112,9 @@ def probe(subject: Subject) -> Outcome:
     others = [
         item
         for item in lifetime.held
-        if item.kin in ("intermediate", "argument") and item.numel > CONSTANT
+        if item.kin in ("intermediate", "argument")
+        and item.numel > CONSTANT
+        and item.attribute.count(".") == 1  # what an object holds may be the caller's
     ]
     if others:
         findings.append(_kept(subject, others, "info"))

@@ -87,6 +87,11 @@ def test_constants_and_plain_values_pass(probed: Probed) -> None:
     assert probed(RULE, keeping(keep), X).findings == []
 
 
+def test_tensors_of_an_object_that_the_caller_has_pass(probed: Probed) -> None:
+    held = SimpleNamespace(weights=torch.ones(3))
+    assert probed(RULE, keeping(on(graph=lambda x, y: held)), X).findings == []
+
+
 def test_what_backward_frees_passes(probed: Probed) -> None:
     class Op(keeping(on(x=lambda x, y: x))):  # type: ignore[misc]
         @staticmethod
