@@ -55,7 +55,7 @@ class Map:
     ) -> list[torch.Tensor]:
         """The claimed VJP at ``values``, zeros in place of None."""
         return [
-            torch.zeros_like(value) if grad is None else grad
+            torch.zeros_like(value) if grad is None or grad._is_zerotensor() else grad
             for value, grad in zip(values, self.pull_at(values, cotangents), strict=True)
         ]
 
