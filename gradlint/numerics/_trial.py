@@ -265,7 +265,9 @@ class Trial:
         function = self.bank.function
         gradient, move = widened(probe.gradients[self.index]), probe.moves[self.index]
         products = gradient * move
-        products = products.abs() if products.is_complex() else products.abs_()
+        # Zero tensors of autograd's own hold no memory to write to.
+        fresh = products.is_complex() or products._is_zerotensor()
+        products = products.abs() if fresh else products.abs_()
         top = float(products.max()) if products.numel() else 0.0
         self.finite = self.finite and top < float("inf")  # false for NaN too
         known = function.rounding or [0.0] * len(function.outputs)

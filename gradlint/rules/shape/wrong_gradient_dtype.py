@@ -9,7 +9,7 @@ one for a real input is an error: the engine rejects it.
 
 Where forward takes several tensors, it is tried with mixed dtypes too: the first one coarser than
 the others, and the others coarser than it. If it accepts them, backward must not raise (a warning);
-that it returns a gradient coarser than its input is a note. Cost: up to 2 forward and 2 backward
+that it returns a gradient coarser than its input is a note. Cost: up to 4 forward and 2 backward
 calls.
 
 Why it matters
