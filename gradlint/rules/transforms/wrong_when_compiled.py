@@ -25,6 +25,8 @@ import torch
 def double_(x: torch.Tensor) -> None:
     x.mul_(2)
 
+double_.register_fake(lambda x: None)
+
 class Op(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -52,6 +54,8 @@ import torch
 def double_(x: torch.Tensor) -> None:
     x.mul_(2)
 
+double_.register_fake(lambda x: None)
+
 class Op(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -73,8 +77,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:7:1  GL903  `output` is another under torch.compile
-   7 | class Op(torch.autograd.Function):
+mylib/ops.py:9:1  GL903  `output` is another under torch.compile
+   9 | class Op(torch.autograd.Function):
   cause      compiled: called without torch.compile it gives other values
              index      returned     expected       error
              [1]       -0.997495    -1.994990     1.0e+00
