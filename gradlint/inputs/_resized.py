@@ -88,11 +88,13 @@ def resized(
 
 
 def repeats_indices(before: Sample, after: Sample) -> bool:
-    """Whether integers that differ along an axis ``before`` repeat ``after``: what an op makes of
-    indices that repeat may be undefined."""
+    """Whether integers that differ ``before``, all of them or along an axis, repeat ``after``: what
+    an op makes of indices that repeat may be undefined."""
     for old, new in zip(tensors_of(before), tensors_of(after), strict=True):
         if old.is_floating_point() or old.is_complex() or old.dtype == torch.bool:
             continue
+        if old.numel() > 1 and _distinct(old.reshape(-1), 0) and not _distinct(new.reshape(-1), 0):
+            return True
         for axis in range(min(old.dim(), new.dim())):
             if old.shape[axis] > 1 and _distinct(old, axis) and not _distinct(new, axis):
                 return True

@@ -14,7 +14,7 @@ from gradlint.rules.layout._inputs import culprits, that_change, with_inputs
 from gradlint.rules.layout._seen import Seen, unable
 from gradlint.trace._altered import laid_out_op
 from gradlint.trace._layouts import LAYOUT_WORDS
-from gradlint.trace._problem import draws_random_numbers
+from gradlint.trace._seeded import draws
 
 if TYPE_CHECKING:
     from gradlint.report import Finding
@@ -45,7 +45,7 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
             if seen.same:
                 continue
             seen = with_inputs(subject, layout, group)
-            if seen.error is None and draws_random_numbers(subject.problem):
+            if seen.error is None and draws(subject.problem):
                 judged = _judged(subject, rule, seen, group, help)
                 drawn = drawn or judged is None
                 findings += judged or []
