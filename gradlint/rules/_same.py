@@ -158,22 +158,25 @@ def make_baseline(subject: Subject) -> Baseline | None:
     gradients = _detached(run.gradients)
     repeats: list[list[torch.Tensor | None]] = []
     outputs = {item.name: item.value.detach() for item in run.outputs}
+    vs = dict(run.cotangents)
     try:
         if problem.zeroed:  # since the run, infinite outputs behind a mask count as zero
             outputs = {item.name: item.value.detach() for item in problem.forward()}
-            gradients = _detached(problem.pull(run.cotangents))
+            for name, mask in problem.zeroed.items():
+                vs[name] = vs[name].masked_fill(mask, 0.0)
+            gradients = _detached(problem.pull(vs))
         for _ in range(REPEATS):
-            repeats.append(_detached(problem.pull(run.cotangents)))
+            repeats.append(_detached(problem.pull(vs)))
     except OpRaised:
         return None
     jittered: list[torch.Tensor | None] | None
     try:
-        cotangents = {name: jitter(v, subject.seed) for name, v in run.cotangents.items()}
+        cotangents = {name: jitter(v, subject.seed) for name, v in vs.items()}
         values = [jitter(value, subject.seed + 1) for value in problem.values()]
         jittered = _detached(problem.pull(cotangents, values))
     except OpRaised:  # the sample lies at the edge of the domain
         jittered = None
-    return Baseline(run.cotangents, outputs, gradients, repeats, jittered, names)
+    return Baseline(vs, outputs, gradients, repeats, jittered, names)
 
 
 def compared(

@@ -96,11 +96,17 @@ class Problem:
         if all(item.value.dtype in wide for item in self.inputs):
             return None
         device = str(next(item.value.device for item in self.inputs))
-        found = Problem(self.op, self.sample.converted(torch.float64, device), seed=self.seed)
-        found.preserve_state = self.preserve_state
+        found = self.at(self.sample.converted(torch.float64, device))
         found.zeroed = self.zeroed
         # Values of a module's own were rounded to the low dtype; the twin starts from those.
         found._binding.take_values(self._binding)
+        return found
+
+    def at(self, sample: Sample) -> Problem:
+        """The same op on another sample, drawing the same random numbers."""
+        found = Problem(self.op, sample, seed=self.seed)
+        found.preserve_state = self.preserve_state
+        found.own_generators = self.own_generators
         return found
 
     def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
@@ -110,8 +116,8 @@ class Problem:
             transform: takes the function that calls the op with (positional arguments, keyword
                 arguments, state of its module), and gives one to be called in its place.
         """
-        found = Problem(self.op, self.sample, seed=self.seed)
-        found.preserve_state, found.zeroed = self.preserve_state, self.zeroed
+        found = self.at(self.sample)
+        found.zeroed = self.zeroed
         found._copy_leaves = self._copy_leaves
         found._binding.invoke = transform(self._binding.invoke)
         return found
