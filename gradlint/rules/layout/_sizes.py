@@ -144,9 +144,7 @@ class Sizes:
             sample = resized(self.subject.sample, change, seed=self.subject.seed, integers=integers)
             if sample is None or self.late:
                 continue
-            seen = look(self.subject, sample)
-            if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
-                seen.verdict = UNTOLD
+            seen = self._look(sample)
             if found is None or seen.verdict != REFUSED:
                 found, words = seen, shapes(self.subject, sample, change)
             if seen.verdict not in (REFUSED, *FAULTS):
@@ -182,7 +180,13 @@ class Sizes:
 
     def _ranked(self, sample: Sample, led: Collection[int]) -> Tried:
         words = shapes(self.subject, sample, {(number, 0): 0 for number in led})
-        return Tried(words, look(self.subject, sample))
+        return Tried(words, self._look(sample))
+
+    def _look(self, sample: Sample) -> Look:
+        seen = look(self.subject, sample)
+        if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
+            seen.verdict = UNTOLD
+        return seen
 
     def _leading(self) -> list[int]:
         """The tensors that share the first axis of the first one that requires grad."""
