@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlint.numerics._differences import significand_bits
-from gradlint.numerics._products import all_finite, norm, rms, unit_roundoff, widened
-from gradlint.rules._same import jitter, share_of
+from gradlint.numerics._products import all_finite, rms, unit_roundoff, widened
+from gradlint.rules._same import share_of
 from gradlint.rules.contract._dependence import wide_problem
 from gradlint.rules.finite._extremes import WORDS
-from gradlint.rules.value._slopes import TOGETHER, Point, Slopes, Wrong
+from gradlint.rules.value._slopes import STEADY, TOGETHER, Point, Slopes, Wrong, stable
 from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ WIDER = 2.0**5
 #: What is looked for is wrong in the first digits (heuristic), by significand bits.
 TOLERATED = {53: 1e-3, 24: 2e-2}
 
-#: Slopes at the two steps that differ by more are those of a jump, a root or an oscillation.
-STEADY = 5e-2
+#: Elements of a gradient are rounding below this many times the dtype's ε of its typical element at
+#: the sample, and vanish below this many times its smallest normal number (heuristic).
+ROUNDINGS, MOST_TINY = 16.0, 16.0
 
 #: Elements that are measured one by one for the evidence, in each input that is wrong.
 SHOWN = 6
@@ -65,6 +66,11 @@ class Points:
         dtypes = [value.dtype for value in (*self._typical, *outputs)]
         bits = min(significand_bits(dtype) for dtype in dtypes)
         self._roundoff = max(unit_roundoff(dtype) for dtype in dtypes)
+        self._floors = [
+            ROUNDINGS * torch.finfo(v.dtype).eps * (0.0 if g is None else rms(g))
+            + MOST_TINY * torch.finfo(v.dtype).tiny
+            for v, g in zip(subject.problem.values(), subject.run.gradients or [], strict=True)
+        ]
         self._project = subject.first_order_map.project or [None] * len(self._typical)
         self._step, self._bits = STEPS.get(bits, 0.0), bits
         self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
@@ -117,6 +123,10 @@ class Points:
             wides,
             sizes,
             self._roundoff,
+            [
+                floor + share_of(v.dtype) * (float(g.abs().max()) if g.numel() else 0.0)
+                for floor, g, v in zip(self._floors, wides, extreme.values, strict=True)
+            ],
             self._project,
         )
         if extreme.name == "single":
@@ -159,19 +169,21 @@ class Points:
             return
         if not found[0].smooth(self._tolerated):
             if extreme.name == "ties":
-                yield from self._together(at, moved)
+                yield from self._together(extreme, at, moved)
             return
         self.judged.append(extreme.name)
         slopes, claimed, size = found
         if not slopes.excludes(claimed, self._slack(slopes, size)):
             return
         for position in moved:
-            if self._differs(at, position) and self._stable(extreme, at, position):
+            if self._differs(at, position) and stable(
+                self._subject, extreme, at.gradients[position], position
+            ):
                 worst = self._worst(at, position)
                 if worst is not None:
                     yield self._told(at, position, *worst, WORDS[extreme.name])
 
-    def _together(self, at: Point, moved: Sequence[int]) -> Iterator[Wrong]:
+    def _together(self, extreme: Extreme, at: Point, moved: Sequence[int]) -> Iterator[Wrong]:
         """Equal elements moved so that they stay equal: whatever a gradient makes of the kink
         between them, it must tell this change (conservative fields, Bolte & Pauwels 2021)."""
         for position in moved:
@@ -187,7 +199,8 @@ class Points:
                 continue
             if abs(slopes.right - again[0].right) > STEADY * slopes.size + slopes.noise:
                 continue
-            yield self._told(at, position, 0, slopes, EQUAL, claimed)
+            if stable(self._subject, extreme, at.gradients[position], position):
+                yield self._told(at, position, 0, slopes, EQUAL, claimed)
 
     def _differs(self, at: Point, position: int) -> bool:
         """Whether the gradient of one input is wrong along two fresh directions, and the slope
@@ -208,19 +221,6 @@ class Points:
             return False
         gap = abs(both[0].right - slopes[0].right - slopes[1].right)
         return gap <= STEADY * max(one.size for one in slopes) + both[0].noise
-
-    def _stable(self, extreme: Extreme, at: Point, position: int) -> bool:
-        """Whether the gradient is the same when the inputs move by a roundoff: where it is
-        ill-conditioned, its error is no fault."""
-        moved = [jitter(value, self._subject.seed) for value in extreme.values]
-        try:
-            found = extreme.problem.pull(self._subject.run.cotangents, moved)[position]
-        except OpRaised:
-            return False
-        if found is None:
-            return True
-        before = at.gradients[position]
-        return norm(widened(found) - before) <= STEADY * norm(before) + self._roundoff
 
     def _worst(self, at: Point, position: int) -> tuple[int, Slopes] | None:
         gradient = at.gradients[position].reshape(-1)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from gradlint.numerics._map import Projection
-from gradlint.numerics._products import real_dot, widened
+from gradlint.numerics._products import norm, real_dot, unit_roundoff, widened
+from gradlint.rules._same import jitter
+from gradlint.trace._problem import OpRaised
+
+if TYPE_CHECKING:
+    from gradlint.rules._subject import Subject
+    from gradlint.rules.finite._extremes import Extreme
 
 #: Roundings of the outputs that a difference of two of them may hold (heuristic).
 ROUNDINGS = 16.0
+
+#: Slopes at the two steps that differ by more are those of a jump, a root or an oscillation.
+STEADY = 5e-2
 
 #: Seed that stands for the direction of the values themselves.
 TOGETHER = -1
@@ -25,7 +35,7 @@ class Slopes:
         low, high: ends of Σⱼ [vⱼ·D⁻ⱼ, vⱼ·D⁺ⱼ].
         right, left: Σⱼ vⱼ·D⁺ⱼ and Σⱼ vⱼ·D⁻ⱼ.
         size: Σⱼ |vⱼ|·max(|D⁺ⱼ|, |D⁻ⱼ|).
-        noise: rounding of the above.
+        noise: rounding of the above, and of what a gradient predicts.
     """
 
     low: float
@@ -75,6 +85,7 @@ class Point:
         values: of the inputs at the point; ``gradients``: those claimed there.
         typical: sizes of the elements of each input, for steps from zero.
         roundoff: of the coarsest dtype among inputs and outputs.
+        floors: below which an element of a gradient is rounding, by position.
         project: keeps directions of an input inside its domain, by position.
     """
 
@@ -87,11 +98,12 @@ class Point:
         gradients: list[torch.Tensor],
         typical: Sequence[float],
         roundoff: float,
+        floors: Sequence[float],
         project: Sequence[Projection | None],
     ) -> None:
         self._evaluate, self._cotangents, self._base = evaluate, cotangents, base
         self.values, self.gradients, self._typical = values, gradients, typical
-        self._roundoff, self._project = roundoff, project
+        self._roundoff, self._floors, self._project = roundoff, floors, project
 
     def element(self, position: int, element: int, step: float, *twins: int) -> Slopes | None:
         """Slopes along one element, and its ``twins`` as much, per unit."""
@@ -100,7 +112,8 @@ class Point:
         flat = torch.zeros(value.numel(), dtype=value.dtype, device=value.device)
         flat[[element, *twins]] = size * step
         direction = flat.reshape(value.shape)
-        return self._slopes({position: direction}, size * step)
+        floor = (1 + len(twins)) * self._floors[position]
+        return self._slopes({position: direction}, size * step, floor)
 
     def along(
         self, positions: Sequence[int], step: float, *, seed: int
@@ -112,7 +125,7 @@ class Point:
                 sum of these two, :data:`TOGETHER` for the values themselves: equal elements stay
                 equal.
         """
-        directions, claimed, size = {}, 0.0, 0.0
+        directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
         for position in positions:
             value, gradient = self.values[position], self.gradients[position]
             signs = gradient.sign() if seed == 0 else torch.zeros_like(gradient)
@@ -130,10 +143,11 @@ class Point:
             directions[position] = (unit * step).to(value.dtype)
             claimed += real_dot(gradient, unit)
             size += float((gradient * unit).abs().sum())
-        found = self._slopes(directions, step)
+            floor += self._floors[position] * float(unit.abs().sum())
+        found = self._slopes(directions, step, floor)
         return None if found is None else (found, claimed, size)
 
-    def _slopes(self, directions: dict[int, torch.Tensor], h: float) -> Slopes | None:
+    def _slopes(self, directions: dict[int, torch.Tensor], h: float, floor: float) -> Slopes | None:
         sides = []
         for sign in (1.0, -1.0):
             values = list(self.values)
@@ -143,7 +157,8 @@ class Point:
             if found is None:
                 return None
             sides.append(found)
-        low = high = right = left = size = noise = 0.0
+        low = high = right = left = size = 0.0
+        noise = floor
         for name, v in self._cotangents.items():
             base = self._base[name]
             ups, downs = sides[0][name] - base, base - sides[1][name]
@@ -159,3 +174,23 @@ class Point:
             finite = torch.where(base.isfinite(), base, torch.zeros_like(base))
             noise += ROUNDINGS * self._roundoff * float((v * finite).abs().sum()) / h
         return Slopes(low, high, right, left, size, noise)
+
+
+def stable(subject: Subject, extreme: Extreme, gradient: torch.Tensor, position: int) -> bool:
+    """Whether the gradient of input ``position`` stays when the inputs move by a few roundoffs:
+    where it is ill-conditioned, its error is no fault. Equal elements stay equal."""
+    for times in (3.0, 7.0):
+        moved = [
+            value * (1.0 + times * unit_roundoff(value.dtype))
+            if extreme.name == "ties"
+            else jitter(value, subject.seed)
+            for value in extreme.values
+        ]
+        try:
+            found = extreme.problem.pull(subject.run.cotangents, moved)[position]
+        except OpRaised:
+            return False
+        gap = 0.0 if found is None else norm(widened(found) - gradient)
+        if gap > STEADY * norm(gradient):
+            return False
+    return True
