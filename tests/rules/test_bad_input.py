@@ -221,8 +221,9 @@ def test_an_exception_in_the_middle() -> None:
         return x.sin()
 
     report = check(op, values(3), order=1)
-    assert verdict(report) == "inconclusive"
     assert "ValueError" in said(report)
+    assert [finding.code for finding in report.findings] == ["GL606"]
+    assert "ValueError: no more" in report.findings[0].message
 
 
 def test_an_exception_beside_the_sample_only() -> None:
@@ -284,7 +285,9 @@ class Noisy(torch.nn.Module):
 )
 def test_every_call_of_a_stochastic_op_draws_the_same_numbers(op: Callable[[], Any]) -> None:
     report = check(op(), values(3))
-    assert verdict(report) == "pass"
+    # Checkpointing brings back no generators but PyTorch's own.
+    assert {(f.code, f.severity) for f in report.findings} <= {("GL609", "warning")}
+    assert {c.verdict for c in report.targets[0].checks if c.code != "GL609"} == {"pass", "skipped"}
     assert "forward draws random numbers: every call starts from the same seed" in (
         report.targets[0].notes
     )
@@ -297,6 +300,5 @@ def test_a_generator_that_nobody_can_reach_is_told_as_that() -> None:
         return x * torch.rand(3, generator=generator, dtype=x.dtype)
 
     report = check(op, values(3))
-    assert verdict(report) == "inconclusive"
     assert said(report).startswith("forward gives another `output` when called again")
-    assert report.findings == []
+    assert {finding.code for finding in report.findings} == {"GL606"}

@@ -183,9 +183,11 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         told = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
         reason = "" if told else f": {why_unsure(subject)}"
         notes.append(f"could not tell for {', '.join(unsure)}{reason}")
+    elif changed(subject):  # what was measured holds for some of the values near by only
+        verdict = "inconclusive"
+        notes.append(changed(subject))
     else:
         verdict = "pass"
-        notes += [changed(subject)] if changed(subject) else []
     resolutions = [
         item.resolution
         for place, item in enumerate(decision.judgement.inputs)
