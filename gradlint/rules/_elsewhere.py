@@ -41,6 +41,10 @@ RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNTOLD = (
 )
 
 
+#: Calls of a look at a gradient that is right.
+CALLS = 4
+
+
 @dataclass
 class Look:
     """What was seen at other arguments.
@@ -148,6 +152,13 @@ def _in_full(subject: Subject, there: Subject, found: Look, moved: Sequence[int]
     else:
         found.verdict = UNTOLD if UNSURE in decision.verdicts else RIGHT
     return found
+
+
+def affordable(subject: Subject, reserved: int = 0) -> bool:
+    """Whether ``--max-calls`` leaves room for another look, beside calls ``reserved`` to others."""
+    problem, budget = subject.problem, subject.plan.budget
+    spent = problem.forward_calls + problem.backward_calls + reserved
+    return budget is None or spent + CALLS <= budget
 
 
 def judged_inputs(subject: Subject) -> list[int]:

@@ -25,6 +25,7 @@ from gradlint.rules._elsewhere import (
     UNTOLD,
     WRONG,
     Look,
+    affordable,
     judged_inputs,
     look,
 )
@@ -96,7 +97,7 @@ class Sizes:
     @property
     def late(self) -> bool:
         """Whether no further sizes are to be tried."""
-        return time.monotonic() >= self._until
+        return time.monotonic() >= self._until or not affordable(self.subject)
 
     def alone(self, size: int) -> list[Tried]:
         """Each size of the sample changed to ``size``, the others kept. Indices and offsets alone

@@ -90,7 +90,7 @@ HELP = (
 def probe(subject: Subject) -> Outcome:
     """Judge the op with every tensor reduced to one without dimensions."""
     from gradlint.inputs._resized import tensors_of, without_dimensions
-    from gradlint.rules._elsewhere import RAISED, REFUSED, RIGHT, look
+    from gradlint.rules._elsewhere import RAISED, REFUSED, RIGHT, affordable, look
     from gradlint.rules._told import told
     from gradlint.rules.layout._elementwise import another_rank, elementwise
     from gradlint.rules.layout._sizes import FAULTS, no_sizes
@@ -100,6 +100,8 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", note=reason)
     if all(tensor.dim() == 0 for tensor in tensors_of(subject.sample)):
         return Outcome("skipped", note="every tensor of the sample has no dimensions")
+    if not affordable(subject):
+        return Outcome("skipped", note=f"left out: beyond --max-calls {subject.plan.budget}")
     seen = look(subject, without_dimensions(subject.sample))
     if seen.verdict == REFUSED:
         return Outcome("skipped", note="forward refuses tensors without dimensions")

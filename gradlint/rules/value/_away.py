@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradlint.rules._elsewhere import REFUSED, RIGHT, WRONG, Look, look
+from gradlint.rules._elsewhere import REFUSED, RIGHT, WRONG, Look, affordable, look
 from gradlint.rules._told import told
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def away(subject: Subject, rule: Rule) -> tuple[list[Finding], str]:
     """Findings of ``rule`` where gradients are wrong at other float arguments, and a note."""
     sample = with_defaults(subject)
     names = {name: value for name, value in _leaves(subject, sample) if _moves(value)}
-    if not names:
+    if not names or not affordable(subject, subject.plan.reserved):
         return [], ""
     seen, moved = _first_taken(subject, sample, names)
     if seen.verdict == REFUSED:
