@@ -23,7 +23,7 @@ from gradlint.rules._same import share_of
 from gradlint.rules.contract._dependence import wide_problem
 from gradlint.rules.finite._extremes import WORDS
 from gradlint.rules.value._slopes import STEADY, TOGETHER, Point, Slopes, Wrong, stable
-from gradlint.trace._problem import OpRaised
+from gradlint.trace._problem import OpRaised, draws_random_numbers
 
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
@@ -60,7 +60,9 @@ class Points:
     def __init__(self, subject: Subject, inputs: Sequence[int]) -> None:
         self._subject = subject
         self._inputs = inputs
-        self._wide = wide_problem(subject)
+        # Other random numbers may be drawn in float64: then the op itself is measured.
+        random = draws_random_numbers(subject.problem)
+        self._wide = subject.problem if random else wide_problem(subject)
         self._typical = self._wide.values()
         outputs = [o.value for o in self._wide_outputs() if o.name in subject.run.cotangents]
         dtypes = [value.dtype for value in (*self._typical, *outputs)]
@@ -91,7 +93,8 @@ class Points:
         # Values of the twin are those of the low dtype; its outputs stand for the function.
         problem = self._wide
         if extreme.problem is not self._subject.problem:
-            problem = wide_problem(self._subject, extreme.problem)
+            widen = self._wide is not self._subject.problem
+            problem = wide_problem(self._subject, extreme.problem) if widen else extreme.problem
         point = [v.to(t.dtype) for v, t in zip(extreme.values, self._typical, strict=True)]
         wides = [
             torch.zeros_like(widened(v)) if g is None else widened(g)
@@ -250,7 +253,7 @@ class Points:
         return gap <= STEADY * found.size + found.noise
 
     def _slack(self, found: Slopes, claimed: float) -> float:
-        return self._tolerated * (found.size + abs(claimed)) + found.noise
+        return self._tolerated * (found.size + abs(claimed)) + found.noise + found.floor
 
     def _told(
         self,

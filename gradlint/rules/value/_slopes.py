@@ -35,7 +35,7 @@ class Slopes:
         low, high: ends of Σⱼ [vⱼ·D⁻ⱼ, vⱼ·D⁺ⱼ].
         right, left: Σⱼ vⱼ·D⁺ⱼ and Σⱼ vⱼ·D⁻ⱼ.
         size: Σⱼ |vⱼ|·max(|D⁺ⱼ|, |D⁻ⱼ|).
-        noise: rounding of the above, and of what a gradient predicts.
+        noise: rounding of the above; ``floor``: of what a gradient predicts.
     """
 
     low: float
@@ -44,6 +44,7 @@ class Slopes:
     left: float
     size: float
     noise: float
+    floor: float
 
     def smooth(self, tolerated: float) -> bool:
         """Whether no output has a kink."""
@@ -157,8 +158,7 @@ class Point:
             if found is None:
                 return None
             sides.append(found)
-        low = high = right = left = size = 0.0
-        noise = floor
+        low = high = right = left = size = noise = 0.0
         for name, v in self._cotangents.items():
             base = self._base[name]
             ups, downs = sides[0][name] - base, base - sides[1][name]
@@ -173,7 +173,7 @@ class Point:
             size += float(torch.maximum(ups.abs(), downs.abs()).sum())
             finite = torch.where(base.isfinite(), base, torch.zeros_like(base))
             noise += ROUNDINGS * self._roundoff * float((v * finite).abs().sum()) / h
-        return Slopes(low, high, right, left, size, noise)
+        return Slopes(low, high, right, left, size, noise, floor)
 
 
 def stable(subject: Subject, extreme: Extreme, gradient: torch.Tensor, position: int) -> bool:
