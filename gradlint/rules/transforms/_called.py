@@ -33,6 +33,37 @@ def pure(subject: Subject) -> Pure:
     return call
 
 
+def directions(subject: Subject) -> tuple[torch.Tensor, ...]:
+    """Cotangents of the gradients."""
+    generator = torch.Generator().manual_seed(subject.seed + 1)
+    return tuple(
+        torch.randn(value.shape, generator=generator, dtype=torch.float64).to(value)
+        for value in subject.problem.values()
+    )
+
+
+def plain_second(
+    subject: Subject, ws: tuple[torch.Tensor, ...]
+) -> tuple[list[torch.Tensor | None] | None, str]:
+    """Second derivatives by plain autograd; None, and why, where there are none to compare."""
+    if min(subject.settings.order, subject.op.order or 2) < 2:
+        return None, "first derivatives only"
+    problem, names = subject.problem, differentiable_names(subject)
+    try:
+        leaves, outputs = problem.linearize()
+        chosen = [item for item in outputs if item.name in names and item.differentiable]
+        vs = [subject.run.cotangents[item.name] for item in chosen]
+        first = problem.backward(chosen, leaves, vs, create_graph=True)
+        pairs = [(g, w) for g, w in zip(first, ws, strict=True) if g is not None]
+        pairs = [(g, w) for g, w in pairs if g.requires_grad]
+        if not pairs:
+            return None, "no second derivative"
+        return problem.backward([g for g, _ in pairs], leaves, [w for _, w in pairs]), ""
+    except OpRaised as raised:
+        name = type(raised.error).__name__
+        return None, f"first derivatives only: differentiating twice raises {name}"
+
+
 def unfit(subject: Subject) -> str:
     """Why ``torch.func`` can't be tried on the sample, in words; else ""."""
     from gradlint.rules._blocked import blocked

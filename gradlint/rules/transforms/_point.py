@@ -76,6 +76,17 @@ def output_difference(
     return compared(0, name, got, expected, _allowed(expected, _sensitivity(subject)))
 
 
+def batched_difference(
+    subject: Subject, name: str, batched: torch.Tensor, points: Sequence[Point]
+) -> Difference | None:
+    """The first slice of a batched output ``name`` that is not what ``points`` hold."""
+    for number, point in enumerate(points):
+        found = output_difference(subject, name, batched[number].detach(), point.outputs[name])
+        if found is not None:
+            return inside(found, [number])
+    return None
+
+
 def gradient_difference(
     subject: Subject, position: int, got: torch.Tensor | None, expected: torch.Tensor | None
 ) -> Difference | None:

@@ -131,7 +131,12 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
     """Differences of outputs, gradients and second derivatives, the first kind that is there."""
     import torch
 
-    from gradlint.rules.transforms._called import differentiable_names, pure
+    from gradlint.rules.transforms._called import (
+        differentiable_names,
+        directions,
+        plain_second,
+        pure,
+    )
     from gradlint.rules.transforms._point import (
         gradient_difference,
         here,
@@ -149,8 +154,8 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
         problem.backward_calls += 1
         return pull(vs), outputs
 
-    ws = _directions(subject)
-    plain, note = _plain_second(subject, ws)
+    ws = directions(subject)
+    plain, note = plain_second(subject, ws)
     if plain is None:
         first, outputs = gradients(*point.values)
     else:
@@ -192,46 +197,11 @@ def _second(
     ]
 
 
-def _directions(subject: Subject) -> tuple[torch.Tensor, ...]:
-    """Cotangents of the gradients."""
-    import torch
-
-    generator = torch.Generator().manual_seed(subject.seed + 1)
-    return tuple(
-        torch.randn(value.shape, generator=generator, dtype=torch.float64).to(value)
-        for value in subject.problem.values()
-    )
-
-
-def _plain_second(
-    subject: Subject, ws: tuple[torch.Tensor, ...]
-) -> tuple[list[torch.Tensor | None] | None, str]:
-    """Second derivatives by plain autograd; None, and why, where there are none to compare."""
-    from gradlint.rules.transforms._called import differentiable_names
-    from gradlint.trace._problem import OpRaised
-
-    if min(subject.settings.order, subject.op.order or 2) < 2:
-        return None, "first derivatives only"
-    problem, names = subject.problem, differentiable_names(subject)
-    try:
-        leaves, outputs = problem.linearize()
-        chosen = [item for item in outputs if item.name in names and item.differentiable]
-        vs = [subject.run.cotangents[item.name] for item in chosen]
-        first = problem.backward(chosen, leaves, vs, create_graph=True)
-        pairs = [(g, w) for g, w in zip(first, ws, strict=True) if g is not None]
-        pairs = [(g, w) for g, w in pairs if g.requires_grad]
-        if not pairs:
-            return None, "no second derivative"
-        return problem.backward([g for g, _ in pairs], leaves, [w for _, w in pairs]), ""
-    except OpRaised as raised:
-        return None, f"first derivatives only: differentiating twice raises {raised.error!r:.80}"
-
-
 def _forward(subject: Subject) -> list[Finding]:
     """Differences of tangents, where a Function of the op's defines jvp."""
     import torch
 
-    from gradlint.rules.transforms._called import differentiable_names, pure
+    from gradlint.rules.transforms._called import differentiable_names, directions, pure
     from gradlint.rules.transforms._point import output_difference
     from gradlint.rules.transforms._refusals import functions, without
     from gradlint.rules.value._forward_mode import push
@@ -239,7 +209,7 @@ def _forward(subject: Subject) -> list[Finding]:
 
     if not functions(subject) or without(subject, _JVP):
         return []
-    ws, names = _directions(subject), differentiable_names(subject)
+    ws, names = directions(subject), differentiable_names(subject)
     values = tuple(subject.problem.values())
     try:
         expected = push(subject.problem, values, ws, names)

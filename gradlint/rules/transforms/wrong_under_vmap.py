@@ -206,23 +206,13 @@ def _wrong_outputs(
     points: list[Point],
     where: str,
 ) -> list[Finding]:
+    from gradlint.rules.transforms._point import batched_difference
+
     for name, output in zip(names, outputs, strict=True):
-        found = _first_output(subject, name, output, points)
+        found = batched_difference(subject, name, output, points)
         if found is not None:
             return [_finding(subject, f"`{name}` is wrong {where}", found, output=name)]
     return []
-
-
-def _first_output(
-    subject: Subject, name: str, batched: torch.Tensor, points: list[Point]
-) -> Difference | None:
-    from gradlint.rules.transforms._point import inside, output_difference
-
-    for number, point in enumerate(points):
-        found = output_difference(subject, name, batched[number].detach(), point.outputs[name])
-        if found is not None:
-            return inside(found, [number])
-    return None
 
 
 def _wrong_gradients(

@@ -98,18 +98,12 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import torch
-
     from gradlint.report import Finding
     from gradlint.rules._same import Difference
     from gradlint.rules._subject import Subject
+    from gradlint.rules.transforms._laid import Layout
     from gradlint.rules.transforms._point import Point
-    from gradlint.trace._problem import Output, Problem
-
-    Layout = Callable[[int, torch.Tensor], torch.Tensor | None]
-    Pulled = tuple[list[Output], list[torch.Tensor | None]]
+    from gradlint.trace._problem import Problem
 
 _HELP = (
     "declare in mutates_args what a registered operator writes to, let its fake kernel return the "
@@ -143,11 +137,12 @@ def probe(subject: Subject) -> Outcome:
 
 def _compared(subject: Subject) -> Outcome:
     from gradlint.rules.transforms._compiled import compiled
+    from gradlint.rules.transforms._laid import tried_layout
     from gradlint.rules.transforms._operators import is_random
     from gradlint.rules.transforms._point import here, nearby
     from gradlint.trace._problem import OpRaised
 
-    start, other, layout = here(subject), nearby(subject), _layout(subject)
+    start, other, layout = here(subject), nearby(subject), tried_layout(subject)
     try:
         with compiled(subject.problem) as (problem, graphs):
             findings = _differences(subject, problem, start, layout, "torch.compile")
@@ -169,57 +164,21 @@ def _compared(subject: Subject) -> Outcome:
     return Outcome("pass")
 
 
-def _layout(subject: Subject) -> Layout | None:
-    """Inputs that are not contiguous, where a plain call takes them as what they are (else GL703
-    tells)."""
-    from gradlint.rules.transforms._point import here
-    from gradlint.trace._altered import pull_altered
-    from gradlint.trace._problem import OpRaised
-
-    try:
-        plain = pull_altered(subject.problem, subject.run.cotangents, inputs=_relaid)
-    except OpRaised:
-        return None
-    return None if _unlike(subject, plain, here(subject)) else _relaid
-
-
 def _differences(
     subject: Subject, problem: Problem, point: Point, layout: Layout | None, where: str
 ) -> list[Finding]:
     """What is another through ``problem`` than at ``point``."""
+    from gradlint.rules.transforms._laid import unlike
     from gradlint.trace._altered import pull_altered
 
     vs = subject.run.cotangents
     got = pull_altered(problem, vs, values=point.values, inputs=layout)
-    return [_finding(subject, *item, where) for item in _unlike(subject, got, point)]
-
-
-def _relaid(position: int, value: torch.Tensor) -> torch.Tensor | None:
-    from gradlint.trace._layouts import relaid
-
-    found = relaid(value, "transposed")
-    return relaid(value, "strided") if found is None else found
-
-
-def _unlike(subject: Subject, got: Pulled, point: Point) -> list[tuple[Difference, bool]]:
-    """Outputs (True) that differ from ``point``, or else gradients (False) that do."""
-    from gradlint.rules.transforms._point import gradient_difference, output_difference
-
-    outputs, gradients = got
-    wrong = [
-        output_difference(subject, item.name, item.value.detach(), point.outputs[item.name])
-        for item in outputs
-        if item.name in point.outputs
-    ]
-    if any(wrong):
-        return [(d, True) for d in wrong if d is not None]
-    pairs = zip(gradients, point.gradients, strict=True)
-    worse = [gradient_difference(subject, k, new, old) for k, (new, old) in enumerate(pairs)]
-    return [(d, False) for d in worse if d is not None]
+    return [_finding(subject, *item, where) for item in unlike(subject, got, point)]
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
     from gradlint.rules.transforms._compiled import compiled_backward
+    from gradlint.rules.transforms._laid import unlike
     from gradlint.rules.transforms._point import here
 
     problem, vs = subject.problem, subject.run.cotangents
@@ -227,7 +186,7 @@ def _through_compiled_autograd(subject: Subject) -> list[Finding]:
     chosen = [item for item in outputs if item.name in vs and item.differentiable]
     with compiled_backward():
         gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
-    found = _unlike(subject, ([], gradients), here(subject))
+    found = unlike(subject, ([], gradients), here(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
 
 
