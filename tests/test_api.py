@@ -88,7 +88,7 @@ class Once(torch.autograd.Function):
 
 def test_torch_comes_to_no_verdict_where_its_way_of_calling_raises() -> None:
     target = gradlint.check(Once, (X,), seed=3, order=1).targets[0]
-    assert target.verdict == "pass"
+    assert {finding.code for finding in target.findings} == {"GL604", "GL605"}
     assert target.gradcheck.verdict == "fail"
     assert "a second time" in target.gradcheck.message
     assert target.gradcheck.agreement.startswith("no verdict on the values")

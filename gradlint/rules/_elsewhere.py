@@ -20,7 +20,7 @@ from gradlint.numerics._map import Map, Projection
 from gradlint.numerics._products import all_finite, dense
 from gradlint.rules._allowance import decide_within
 from gradlint.rules._maps import first_order, float64_twin
-from gradlint.rules._plan import LONE
+from gradlint.rules._plan import LONE, affords
 from gradlint.rules._subject import Subject
 from gradlint.trace._problem import OpRaised, Output, Problem
 
@@ -156,9 +156,7 @@ def _in_full(subject: Subject, there: Subject, found: Look, moved: Sequence[int]
 
 def affordable(subject: Subject, reserved: int = 0) -> bool:
     """Whether ``--max-calls`` leaves room for another look, beside calls ``reserved`` to others."""
-    problem, budget = subject.problem, subject.plan.budget
-    spent = problem.forward_calls + problem.backward_calls + reserved
-    return budget is None or spent + CALLS <= budget
+    return affords(subject, CALLS + reserved)
 
 
 def judged_inputs(subject: Subject) -> list[int]:

@@ -16,6 +16,7 @@ from gradlint.rules._cost import (
     first_order_calls,
     memory_bytes,
     other_calls,
+    rule_calls,
     second_order_calls,
     torch_calls,
 )
@@ -40,6 +41,20 @@ SLOW_S = 5e-3
 #: bring it there (heuristic: then there is time left to locate it).
 SHARE_OF_TIMEOUT = 0.5
 
+#: The last of the families whose rules hardly do more than look at the instrumented run.
+LOOKS = "GL3"
+
+#: These rules look at other samples one by one, as long as the budget affords it.
+LIMITED = ("GL705", "GL706", "GL707")
+
+#: Measurements of a subject that several rules share, and the calls that they take together: made
+#: by whichever rule asks first.
+SHARED, SHARED_CALLS = {"baseline", "guarded", "lifetime"}, 16
+
+#: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and one
+#: more step along a draw or two.
+MORE = 12
+
 _CallsOf = Callable[..., Calls]
 
 
@@ -53,9 +68,11 @@ class Plan:
         torch: whether torch's own verdicts are affordable.
         budget: ``--max-calls``, or None.
         timeout: ``--timeout``, in seconds, or None.
+        first_calls: calls that first order usually takes.
         reserved: calls of the budget that first order leaves to second order.
         reason: why there are fewer pairs than usual; empty where there are not.
         predictions: what the rules will take, by family.
+        shape: what the number of calls depends on; None before it is known.
     """
 
     first: tuple[str, ...] = KINDS
@@ -63,9 +80,11 @@ class Plan:
     torch: bool = True
     budget: int | None = None
     timeout: float | None = None
+    first_calls: int = 0
     reserved: int = 0
     reason: str = ""
     predictions: list[Prediction] = field(default_factory=list)
+    shape: Shape | None = None
 
     def pairs(self, code: str) -> tuple[int, int] | None:
         """Pairs that check ``code`` judges, and usual ones; None where it judges none."""
@@ -101,6 +120,8 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         return plan
     shape = Shape.of(subject)
     families = {rule.code[:3] for rule in rules}
+    codes = [rule.code for rule in rules if rule.code not in ("GL401", "GL501")]
+    plan.shape = shape
     forward_s, backward_s = _timed(subject) if families & {"GL4", "GL5"} else (subject.run_s,) * 2
     second = any(rule.order == 2 for rule in rules)
 
@@ -127,14 +148,15 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
             f"a call takes {forward_s + backward_s:.2g} s (--timeout {settings.timeout:g})"
         )
     if settings.max_calls is not None:
-        _fit(plan, settings.max_calls, shape, second)
+        looks = [code for code in codes if turn(code) <= turn(LOOKS) and code != "GL301"]
+        _fit(plan, settings.max_calls - other_calls(looks, shape, most=False).total, shape, second)
     for family, calls_of in (
         ("others", None),
         ("GL4", lambda most: first_order_calls(len(plan.first), shape, most=most)),
         ("GL5", lambda most: second_order_calls(len(plan.second), shape, most=most)),
     ):
         if calls_of is None:
-            usual, most = (other_calls(shape, most=m) for m in (False, True))
+            usual, most = (other_calls(codes, shape, most=m) for m in (False, True))
         elif family not in families or (family == "GL5" and not plan.second):
             continue
         else:
@@ -155,17 +177,32 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
 
 
 def beyond_budget(subject: Subject, code: str) -> str:
-    """Why check ``code`` is left out, which would measure beyond ``--max-calls``; else empty."""
-    budget, problem = subject.plan.budget, subject.problem
-    if (
-        budget is None
-        or turn(code) <= turn("GL301")
-        or code == "GL401"
-        or (code.startswith("GL5") and "twice" in vars(subject))
-    ):
+    """Why check ``code`` is left out, which might measure beyond ``--max-calls``; else empty.
+
+    What the rules up to GL3 see at the run itself, they say within any budget.
+    """
+    plan, problem = subject.plan, subject.problem
+    if plan.budget is None or plan.shape is None or code == "GL401" or turn(code) <= turn(LOOKS):
         return ""
-    spent = problem.forward_calls + problem.backward_calls
-    return f"left out: beyond --max-calls {budget}" if spent >= budget else ""
+    if code.startswith("GL5"):
+        spent = problem.forward_calls + problem.backward_calls
+        enough = "twice" in vars(subject) or spent < plan.budget
+    else:
+        most = code not in LIMITED
+        shared = 0 if SHARED.issubset(vars(subject)) else SHARED_CALLS
+        enough = affords(subject, rule_calls(code, plan.shape, most=most).total + shared)
+    return "" if enough else f"left out: beyond --max-calls {plan.budget}"
+
+
+def affords(subject: Subject, calls: int) -> bool:
+    """Whether ``--max-calls`` leaves as many calls to what is no numerics: those come first, and
+    what they will take is kept back."""
+    plan, problem = subject.plan, subject.problem
+    if plan.budget is None:
+        return True
+    kept = 0 if "first_order" in vars(subject) else plan.first_calls
+    kept += 0 if "twice" in vars(subject) else plan.reserved
+    return calls <= plan.budget - kept - problem.forward_calls - problem.backward_calls
 
 
 def _most(
@@ -179,20 +216,23 @@ def _most(
 
 
 def _fit(plan: Plan, budget: int, shape: Shape, second: bool) -> None:
-    """Lower the pairs of ``plan`` until what is usual fits into ``budget`` calls."""
-    left = budget - other_calls(shape, most=False).total
+    """Lower the pairs of ``plan`` until what is usual fits into ``budget`` calls, which are left to
+    the numerics."""
     before = (plan.first, plan.second)
+    left = budget
     plan.first = _most(plan.first, first_order_calls, shape, lambda c: c.total <= left)
-    left -= first_order_calls(len(plan.first), shape, most=False).total
+    plan.first_calls = first_order_calls(len(plan.first), shape, most=False).total
+    left -= plan.first_calls
     if second:
         plan.second = _most(plan.second, second_order_calls, shape, lambda c: c.total <= left)
         if plan.second:
-            plan.reserved = second_order_calls(len(plan.second), shape, most=False).total
-            left -= plan.reserved
+            usual = second_order_calls(len(plan.second), shape, most=False).total
+            left -= usual
+            plan.reserved = usual + MORE
     own = torch_calls(shape, 1).total + (torch_calls(shape, 2).total if second else 0)
     plan.torch = own <= left
     if (plan.first, plan.second) != before:
-        plan.reason = f"--max-calls {budget}"
+        plan.reason = f"--max-calls {plan.budget}"
 
 
 def _timed(subject: Subject) -> tuple[float, float]:

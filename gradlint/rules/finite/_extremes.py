@@ -14,6 +14,7 @@ import torch
 
 from gradlint.inputs import map_tensors
 from gradlint.numerics._products import rms
+from gradlint.rules._plan import affords
 from gradlint.rules.finite import _special
 from gradlint.rules.finite._domains import Range, range_of
 from gradlint.rules.finite._finite import values_of
@@ -105,6 +106,8 @@ def make_extremes(subject: Subject) -> Extremes:
         return Extremes(reason="inputs are sparse or nested")
     if not problem.inputs or not any(output.differentiable for output in run.outputs):
         return Extremes(reason="nothing is differentiable")
+    if not affords(subject, 2 * CALLS):
+        return Extremes(reason=f"extremes are left out: beyond --max-calls {subject.plan.budget}")
     call_s = _call_s(subject)
     if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
         return Extremes(reason=f"a call takes {call_s:.2g} s: extremes would take too long")

@@ -53,6 +53,7 @@ def differentiate_twice(subject: Subject) -> Twice:
     from gradlint.numerics._products import all_finite
     from gradlint.rules._allowance import decide_within
     from gradlint.rules._maps import second_order
+    from gradlint.rules._plan import MORE
     from gradlint.rules.value._obstacles import obstacle
     from gradlint.trace._problem import OpRaised
 
@@ -86,7 +87,7 @@ def differentiate_twice(subject: Subject) -> Twice:
             subject.plan,
             subject.problem,
             found.map,
-            0,
+            MORE,
             lambda map: decide(map, seed=subject.seed, kinds=subject.plan.second),
         )
     except OpRaised as raised:

@@ -15,6 +15,9 @@ from gradlint.rules._evidence import plain_number
 #: single central difference (heuristic).
 FITS = 1e-3
 
+#: A factor explains a tangent where it leaves at most this share of the error (heuristic).
+EXPLAINS = 0.1
+
 #: Elements shown of those that differ most.
 SHOWN = 3
 
@@ -37,7 +40,8 @@ def tangent_cause(
     if size == 0.0:
         return None, ""
     factor = real_dot(true, own) / size**2
-    if norm(own - factor * true) <= FITS * norm(own):
+    left = norm(own - factor * true)
+    if left <= min(FITS * norm(own), EXPLAINS * norm(own - true)):
         if abs(factor + 1.0) <= FITS:
             return "sign", "sign: the tangent is the negative of the derivative"
         return "scaled", f"scaled: the tangent is {factor:.4g} times the derivative"
