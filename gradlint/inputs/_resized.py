@@ -133,7 +133,13 @@ def with_leading_axis(sample: Sample, numbers: Collection[int], size: int, *, se
 
 def without_leading_axis(sample: Sample, numbers: Collection[int]) -> Sample:
     """``sample`` with only the first slice of the tensors ``numbers``."""
-    return _each(sample, lambda number, tensor: tensor[0] if number in numbers else tensor)
+
+    def first(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        if number not in numbers:
+            return tensor
+        return tensor[0] if len(tensor) else tensor.new_empty(tensor.shape[1:])
+
+    return _each(sample, first)
 
 
 def _each(sample: Sample, convert: Callable[[int, torch.Tensor], torch.Tensor]) -> Sample:

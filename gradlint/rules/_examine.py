@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Emit = Callable[[str, Any], None]
 
-#: Rules that look at the first sample only: they compile, or make samples of other sizes themselves.
+#: Rules that look at the first sample only: they compile, or make samples of their own.
 FIRST_SAMPLE = ("GL705", "GL706", "GL707", "GL9")
 
 

@@ -51,8 +51,8 @@ LIMITED = ("GL705", "GL706", "GL707")
 #: by whichever rule asks first.
 SHARED, SHARED_CALLS = {"baseline", "guarded", "lifetime"}, 16
 
-#: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and one
-#: more step along a draw or two.
+#: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and
+#: one more step along a draw or two.
 MORE = 12
 
 _CallsOf = Callable[..., Calls]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -200,7 +201,7 @@ def test_a_budget_of_calls_lowers_the_pairs_and_says_so(folder: Path) -> None:
     done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", "--max-calls", "60")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "(GL501, GL502, GL503): left out: beyond --max-calls 60" in text
+    assert re.search(r"\(GL[^)]*GL50\d[^)]*\): left out: beyond --max-calls 60", text)
     done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", GRADLINT_MAX_CALLS="37")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())

@@ -93,7 +93,7 @@ def wide_problem(subject: Subject, problem: Problem | None = None) -> Problem:
     that."""
     import torch
 
-    from gradlint.trace._problem import OpRaised, Problem
+    from gradlint.trace._problem import OpRaised
 
     problem = problem or subject.problem
     if all(item.value.dtype in (torch.float64, torch.complex128) for item in problem.inputs):
@@ -101,7 +101,7 @@ def wide_problem(subject: Subject, problem: Problem | None = None) -> Problem:
     if subject.op.module is not None or not problem.inputs:
         return problem
     device = str(problem.inputs[0].value.device)
-    wide = Problem(subject.op, problem.sample.converted(torch.float64, device), seed=problem.seed)
+    wide = problem.at(problem.sample.converted(torch.float64, device))
     try:
         outputs = wide.forward()
     except OpRaised:

@@ -58,7 +58,7 @@ def moved(subject: Subject, device: str) -> Problem:
         return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
 
     args, kwargs = map_tensors((sample.args, sample.kwargs), move)
-    return Problem(subject.op, replace(sample, args=args, kwargs=kwargs), seed=subject.seed)
+    return subject.problem.at(replace(sample, args=args, kwargs=kwargs))
 
 
 def differences(

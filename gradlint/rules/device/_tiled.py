@@ -17,7 +17,7 @@ import torch
 from gradlint.inputs import map_tensors
 from gradlint.numerics._products import widened
 from gradlint.rules._same import share_of
-from gradlint.trace._problem import OpRaised, Problem
+from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
@@ -125,7 +125,7 @@ def _pulled(subject: Subject, repeats: int) -> Tiled:
 
     sample = subject.sample
     args, kwargs = map_tensors((sample.args, sample.kwargs), tile)
-    problem = Problem(subject.op, replace(sample, args=args, kwargs=kwargs), seed=subject.seed)
+    problem = subject.problem.at(replace(sample, args=args, kwargs=kwargs))
     leaves = [value.requires_grad_() for value in problem.values()]
     found = Tiled()
     try:

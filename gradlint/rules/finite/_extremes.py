@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.inputs import map_tensors
-from gradlint.numerics._products import rms
+from gradlint.numerics._products import all_finite, rms
 from gradlint.rules._plan import affords
 from gradlint.rules.finite import _special
 from gradlint.rules.finite._domains import Range, range_of
@@ -106,6 +106,8 @@ def make_extremes(subject: Subject) -> Extremes:
         return Extremes(reason="inputs are sparse or nested")
     if not problem.inputs or not any(output.differentiable for output in run.outputs):
         return Extremes(reason="nothing is differentiable")
+    if not all(all_finite(value) for value in problem.values()):
+        return Extremes(reason="an input is not finite")
     if not affords(subject, 2 * CALLS):
         return Extremes(reason=f"extremes are left out: beyond --max-calls {subject.plan.budget}")
     call_s = _call_s(subject)
@@ -245,4 +247,4 @@ def _masked(subject: Subject) -> Problem | None:
     args, kwargs = map_tensors((sample.args, sample.kwargs), mask)
     if not changed:
         return None
-    return Problem(subject.op, replace(sample, args=args, kwargs=kwargs), seed=subject.seed)
+    return subject.problem.at(replace(sample, args=args, kwargs=kwargs))

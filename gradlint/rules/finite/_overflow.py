@@ -73,7 +73,7 @@ def low_problem(subject: Subject) -> Problem | str:
     if subject.op.module is not None:
         return "a module in float64; lower precision needs --dtype float32"
     device = str(problem.inputs[0].value.device)
-    low = Problem(subject.op, subject.sample.converted(torch.float32, device), seed=subject.seed)
+    low = subject.problem.at(subject.sample.converted(torch.float32, device))
     try:
         outputs = low.forward()
     except OpRaised:

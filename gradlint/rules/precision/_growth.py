@@ -19,7 +19,7 @@ import torch
 from gradlint.inputs._resized import resizable, resized, tensors_of, tied_axes
 from gradlint.numerics._products import all_finite, norm, unit_roundoff, widened
 from gradlint.rules._same import jitter
-from gradlint.trace._problem import OpRaised, Problem, draws_random_numbers
+from gradlint.trace._problem import OpRaised, draws_random_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,7 @@ def _errors(
 ) -> tuple[list[float | None], list[float | None]] | None:
     """Relative errors of the gradients on ``sample``, and relative changes of those in float64 when
     the inputs are rounded; None where the op does not run there."""
-    low = Problem(subject.op, sample, seed=subject.seed)
+    low = subject.problem.at(sample)
     wide = low.in_float64()
     if wide is None:
         return None

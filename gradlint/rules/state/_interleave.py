@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.rules.state._fit import outputs_differing
-from gradlint.trace._problem import OpRaised, Output, Problem
+from gradlint.trace._problem import OpRaised, Output
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
@@ -80,7 +80,7 @@ def _other_call(subject: Subject) -> tuple[list[torch.Tensor], list[Output]] | N
         sample = _other_floats(subject.sample) if scaled else subject.sample
         if sample is None:
             continue
-        problem = Problem(subject.op, sample, seed=subject.seed)
+        problem = subject.problem.at(sample)
         problem._copy_leaves = subject.problem._copy_leaves
         try:
             found = problem.linearize(values)

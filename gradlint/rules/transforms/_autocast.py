@@ -76,7 +76,7 @@ def in_float32(subject: Subject) -> Problem | str:
     if not dtypes <= {torch.float32, torch.float64}:
         return "inputs are not in float32"
     device = str(problem.inputs[0].value.device)
-    found = Problem(subject.op, subject.sample.converted(torch.float32, device), seed=subject.seed)
+    found = subject.problem.at(subject.sample.converted(torch.float32, device))
     found.preserve_state = problem.preserve_state
     return found
 
