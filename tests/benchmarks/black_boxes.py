@@ -1,0 +1,161 @@
+"""Every rule on PyTorch's own operators as black boxes: what is found there that should not be.
+
+Run it with ``python tests/benchmarks/black_boxes.py [--dtype float32] [--part NAME]``. The first
+sample of every differentiable operator of ``op_db`` goes through all rules (but GL903 and GL905,
+which take a compiler's time: ``--all`` has them too), each in a process of its own.
+
+Goal: no finding of severity error but those listed here, each with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from _known import known
+from _measure import heading, table
+from _operators import Case, cases
+
+from gradlint.config import Settings
+from gradlint.rules._examine import examine
+from gradlint.targets._op import Op
+
+SEED = 3
+
+#: Seconds that one operator may take.
+LONGEST_S = 120.0
+
+#: Left out unless asked for: they compile.
+COMPILING = ("GL903", "GL905")
+
+#: What operators are by contract: (beginning of the name, code) → reason.
+PROPERTIES = {
+    ("as_strided", "GL703"): "addresses the storage of its input by contract",
+    ("as_strided", "GL704"): "addresses the storage of its input by contract",
+    ("as_strided", "GL901"): "addresses the storage of its input by contract",
+    ("to_sparse", "GL402"): "drops zeros, and gives them no gradient",
+    ("nextafter", "GL402"): "a step of one rounding has no derivative that could be measured",
+}
+
+#: What is wrong in PyTorch 2.13 itself: (name, code) → what.
+FAULTS = {
+    ("nn_functional_rrelu", "GL609"): "another gradient when recomputed under checkpointing",
+    ("nn_functional_group_norm", "GL705"): "the weight's gradient is not written for empty inputs",
+    ("native_group_norm", "GL405"): "wrong where only the mean gets a gradient",
+    ("nn_functional_max_unpool2d", "GL703"): "backward fails for indices that are not contiguous",
+    ("nn_functional_max_unpool3d", "GL703"): "backward fails for indices that are not contiguous",
+    ("nn_functional_max_unpool2d_grad", "GL703"): "the same",
+    ("nn_functional_max_unpool3d_grad", "GL703"): "the same",
+    ("grid_sampler_3d", "GL901"): "other values under vmap when the batch axis is not in front",
+    ("select_scatter", "GL901"): "the gradient of `src` is wrong under vmap",
+    ("nn_functional_linear_cross_entropy_chunked", "GL901"): "its batched graph drops the input",
+    ("nn_functional_binary_cross_entropy", "GL302"): "infinite for targets where forward clamps",
+    ("nn_functional_poisson_nll_loss", "GL302"): "NaN for targets of zero, which forward masks",
+    ("nn_functional_softshrink", "GL402"): "zero at zero for lambda 0, where it is the identity",
+    ("scatter_reduce_amin", "GL402"): "counts the tensor written to as a tie though it has no part",
+    ("scatter_reduce_amax", "GL402"): "counts the tensor written to as a tie though it has no part",
+}
+
+
+@dataclass
+class Told:
+    """What was found on one operator: (code, severity, message) each; ``died`` as which signal."""
+
+    case: str
+    findings: list[tuple[str, str, str]] = field(default_factory=list)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    died: str = ""
+    seconds: float = 0.0
+
+
+def examined(case: Case, ignore: tuple[str, ...] = COMPILING) -> Told:
+    """All rules on ``case``, in a fork: an operator may take its process with it."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    started = time.perf_counter()
+    process = context.Process(target=_examine, args=(case, ignore, sender))
+    process.start()
+    sender.close()
+    told = Told(case.name)
+    try:
+        if receiver.poll(LONGEST_S):
+            told.findings, told.verdicts = receiver.recv()
+        else:
+            told.died = "ran too long"
+    except EOFError:
+        process.join()
+        told.died = f"ended with {process.exitcode}"
+    process.kill()
+    process.join()
+    told.seconds = time.perf_counter() - started
+    return told
+
+
+def _examine(case: Case, ignore: tuple[str, ...], sender: Any) -> None:
+    events: list[tuple[str, Any]] = []
+    op = Op(case.name, case.name, "callable", case.call)
+    settings = Settings(seed=SEED, ignore=ignore)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        examine(op, [case.sample], settings, lambda kind, payload: events.append((kind, payload)))
+    findings = [
+        (item.code, item.severity, item.message) for kind, item in events if kind == "finding"
+    ]
+    verdicts = Counter(item.verdict for kind, item in events if kind == "check")
+    sender.send((findings, verdicts))
+
+
+def reason(case: Case, code: str) -> str:
+    """Why a finding of severity error stands; "" where it must not."""
+    if code in ("GL401", "GL402") and known(case.name, case.number, case.dtype):
+        return "see `_known.py`"
+    if (case.name, code) in FAULTS:
+        return f"wrong in PyTorch: {FAULTS[case.name, code]}"
+    for (name, wanted), text in PROPERTIES.items():
+        if case.name.startswith(name) and wanted == code:
+            return text
+    return ""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="all rules on PyTorch's operators")
+    parser.add_argument("--dtype", default="float64")
+    parser.add_argument("--part", default="", help="operators with this in their name")
+    parser.add_argument("--all", action="store_true", help="the rules that compile too")
+    chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    ignore = () if chosen.all else COMPILING
+    counts: Counter[str] = Counter()
+    alarms = 0
+    for case in cases(getattr(torch, chosen.dtype), chosen.part, None):
+        if case.number:
+            continue
+        told = examined(case, ignore)
+        counts["operators"] += 1
+        counts.update({f"checks: {verdict}": n for verdict, n in told.verdicts.items()})
+        if told.died:
+            counts["died"] += 1
+            print(f"DIED   {case.name}: {told.died}")
+        for code, severity, message in told.findings:
+            why = reason(case, code) if severity == "error" else ""
+            counts[f"{severity}: {'explained' if why else 'found'}"] += 1
+            if severity == "error" and not why:
+                alarms += 1
+                print(f"ALARM  {case.name} {code} {message}")
+            elif severity != "info":
+                print(f"{severity:<7}{case.name} {code} {message}{f' ({why})' if why else ''}")
+    print(heading(f"All rules on the operator database's first samples, {chosen.dtype}"))
+    rows = [("what", "count"), *((name, str(n)) for name, n in sorted(counts.items()))]
+    print(table([*rows, ("errors without a reason", str(alarms))]))
+    return int(alarms > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
