@@ -62,6 +62,7 @@ class Problem:
         own_generators: random generators that the op or its arguments hold.
         zeroed: output name → its elements that are infinite whatever the inputs (masks): they are
             taken as zero, so that the others can be judged.
+        draws: whether forward draws random numbers; None as long as nobody asked.
         preserve_state: put global state back after every call (slower; for ops that change it).
     """
 
@@ -79,6 +80,7 @@ class Problem:
         self._kinds: list[tuple[str, str]] = []
         self._facts: list[tuple[torch.dtype, torch.Size]] | None = None
         self.mode_changes: list[str] = []
+        self.draws: bool | None = None
         self.preserve_state = False
         self._copy_leaves = False
         self._origins: list[torch.Tensor] = []
@@ -391,7 +393,9 @@ class Problem:
 
 def draws_random_numbers(problem: Problem) -> bool:
     """Whether forward draws from a random generator; it is then judged under one fixed seed."""
-    with common_random_numbers(problem.seed):
-        before = generator_states()
-    problem.forward()
-    return problem.own_generators.have_moved() or before != generator_states()
+    if problem.draws is None:
+        with common_random_numbers(problem.seed):
+            before = generator_states()
+        problem.forward()
+        problem.draws = problem.own_generators.have_moved() or before != generator_states()
+    return problem.draws

@@ -113,6 +113,7 @@ def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[st
                 before = generator_states()
             leaves, outputs = problem.linearize()
         draws = before != generator_states() or problem.own_generators.have_moved()
+        problem.draws = draws
         found.outputs = {item.name: item.value.detach().clone() for item in outputs}
         declared = _declared(handed, dirty, written)
         for item in handed:

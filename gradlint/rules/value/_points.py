@@ -50,8 +50,12 @@ SHOWN = 6
 #: Where equal elements move together, as a message says it.
 EQUAL = "where equal elements move together"
 
+#: Special elements are right together when the gradient tells their change this closely: ten times
+#: closer than what is looked for, since each is a part of the whole (heuristic).
+TOGETHER_TOLERATED = 1e-4
+
 #: Special elements that are measured, at most, over all inputs.
-MOST_PLACES = 8
+MOST_PLACES = 6
 
 
 class Points:
@@ -139,7 +143,11 @@ class Points:
 
     def _single(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
         told: set[int] = set()
-        for place in extreme.places[:MOST_PLACES]:
+        places = extreme.places[:MOST_PLACES]
+        if self._right_together(at, [place for place in places if place.position in usable]):
+            self.judged.append(extreme.name)
+            return
+        for place in places:
             if place.position not in usable or place.position in told:
                 continue
             if self._project[place.position] is not None:
@@ -163,6 +171,21 @@ class Points:
                     joint = claimed if twins else None
                     yield self._told(at, place.position, place.element, found, where, joint)
                     break
+
+    def _right_together(self, at: Point, places: Sequence[Place]) -> bool:
+        """Whether the special elements, moved all at once by different amounts, meet no kink, and
+        the gradient tells the change: then each of them is right."""
+        if len(places) < 2 or any(self._project[place.position] is not None for place in places):
+            return False
+        elements: dict[int, list[int]] = {place.position: [] for place in places}
+        for place in places:
+            elements[place.position].append(place.element)
+        found = at.elements(elements, self._step)
+        if found is None:
+            return False
+        slopes, claimed, size = found
+        slack = TOGETHER_TOLERATED * size + slopes.noise + slopes.floor
+        return slopes.smooth(TOGETHER_TOLERATED) and not slopes.excludes(claimed, slack)
 
     def _whole(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
         moved = [k for k in usable if not torch.equal(at.values[k], self._typical[k])]

@@ -116,6 +116,28 @@ class Point:
         floor = (1 + len(twins)) * self._floors[position]
         return self._slopes({position: direction}, size * step, floor)
 
+    def elements(
+        self, chosen: dict[int, list[int]], step: float
+    ) -> tuple[Slopes, float, float] | None:
+        """Slopes along single elements of several inputs at once, each by another amount, with what
+        the gradient predicts, and Σ |gᵢ·uᵢ|."""
+        directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
+        for position, flat in chosen.items():
+            value, gradient = self.values[position], self.gradients[position]
+            typical = self._typical[position]
+            unit = torch.zeros(value.numel(), dtype=torch.float64, device=value.device)
+            for number, element in enumerate(flat):
+                # No two amounts, and no two of their sums and differences, are alike.
+                amount = (1.0 + 0.618 * (number + 1 + position) % 1.0) * (-1.0) ** number
+                unit[element] = amount * max(abs(float(value.reshape(-1)[element])), typical)
+            unit = unit.reshape(value.shape)
+            directions[position] = (unit * step).to(value.dtype)
+            claimed += real_dot(gradient, unit)
+            size += float((gradient * unit).abs().sum())
+            floor += self._floors[position] * float(unit.abs().sum())
+        found = self._slopes(directions, step, floor)
+        return None if found is None else (found, claimed, size)
+
     def along(
         self, positions: Sequence[int], step: float, *, seed: int
     ) -> tuple[Slopes, float, float] | None:
