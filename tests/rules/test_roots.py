@@ -6,6 +6,8 @@ from gradlint.report import Finding
 from gradlint.rules._roots import ROOTS, grouped
 from gradlint.rules._table import TABLE
 
+RANKS = {"error": 0, "warning": 1, "info": 2}
+
 
 def found(code: str, severity: str = "error", input: str | None = None) -> Finding:
     return Finding(code, code.lower(), severity, f"message of {code}", input=input)
@@ -41,8 +43,12 @@ def test_another_input_is_another_fault() -> None:
     assert shown(found("GL401", input="x"), found("GL402", input="x"))[1] == ("GL402", "GL401")
 
 
-def test_a_lesser_finding_explains_no_worse_one() -> None:
+def test_a_note_explains_no_failure() -> None:
     assert shown(found("GL606", "info"), found("GL401")) == [("GL401", None), ("GL606", None)]
+    assert shown(found("GL606", "warning"), found("GL401")) == [
+        ("GL606", None),
+        ("GL401", "GL606"),
+    ]
     assert shown(found("GL606", "warning"), found("GL605", "info")) == [
         ("GL606", None),
         ("GL605", "GL606"),
@@ -53,8 +59,10 @@ def test_nothing_is_lost_and_worst_comes_first() -> None:
     many = [found(rule.code, severity) for rule in TABLE for severity in ("info", "error")]
     result = grouped(many)
     assert sorted(map(id_of, result)) == sorted(map(id_of, many))
-    alone = [one for one in result if one.follows is None]
-    assert [one.severity for one in alone] == sorted(one.severity for one in alone)
+    roots = [place for place, one in enumerate(result) if one.follows is None]
+    groups = [result[a:b] for a, b in zip(roots, [*roots[1:], len(result)], strict=True)]
+    worst = [min(RANKS[one.severity] for one in group) for group in groups]
+    assert worst == sorted(worst)
 
 
 def id_of(finding: Finding) -> tuple[str, str]:
