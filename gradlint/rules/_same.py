@@ -5,7 +5,10 @@ up to the rounding of another order of summation. How much rounding that may be 
 the gradient at the sample, g′ with inputs and cotangents moved by one unit roundoff, and gᵢ in
 identical runs. An element differs when
 
-    |aⱼ − gⱼ| > share·max|g| + ROUNDINGS·(|g′ⱼ − gⱼ| + median|g′ − g|) + 2·max_i |gᵢⱼ − gⱼ|.
+    |aⱼ − gⱼ| > share·max|g| + ROUNDINGS·(|g′ⱼ − gⱼ| + median|g′ − g|) + 2·max_i |gᵢⱼ − gⱼ|
+                + FEW·ε·max|v|·max|f| / rms(x).
+
+The last term is what is left where a gradient of the usual size cancels to nothing.
 
 Elements beside a kink, which a roundoff moves across it, get a wide allowance; others do not.
 """
@@ -19,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradlint.numerics._products import unit_roundoff, widened
+from gradlint.numerics._products import rms, unit_roundoff, widened
 from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
@@ -33,6 +36,9 @@ SHARES = {53: 1e-5, 24: 1e-3, 11: 2e-2, 8: 1e-1}
 #: Times the change under one unit roundoff that is rounding still (heuristic: sums of thousands of
 #: terms in another order).
 ROUNDINGS = 64.0
+
+#: Roundings that are left of a gradient that cancels (heuristic).
+FEW = 4.0
 
 #: Identical runs beside the first.
 REPEATS = 2
@@ -86,7 +92,7 @@ class Baseline:
         repeats: gradients of identical runs after the first; they differ where the op is not
             deterministic.
         jittered: gradients with inputs and cotangents moved by one unit roundoff, or None.
-        names: of the inputs.
+        names: of the inputs; sizes: root of their mean square.
     """
 
     cotangents: dict[str, torch.Tensor]
@@ -95,6 +101,7 @@ class Baseline:
     repeats: list[list[torch.Tensor | None]]
     jittered: list[torch.Tensor | None] | None
     names: list[str]
+    sizes: list[float]
 
     @property
     def repeatable(self) -> bool:
@@ -146,7 +153,19 @@ class Baseline:
             gap = _gap(found[position], expected)
             if gap is not None:
                 allowed += 2.0 * gap
+        usual = self._usual(position)
+        if math.isfinite(usual):
+            allowed += FEW * unit_roundoff(expected.dtype) * usual
         return allowed
+
+    def _usual(self, position: int) -> float:
+        """max|v|·max|f| / rms(x), of the order of an ordinary gradient."""
+        weights = [
+            _top(v) * _top(self.outputs[name])
+            for name, v in self.cotangents.items()
+            if name in self.outputs
+        ]
+        return max(weights, default=0.0) / (self.sizes[position] or 1.0)
 
 
 def make_baseline(subject: Subject) -> Baseline | None:
@@ -176,7 +195,8 @@ def make_baseline(subject: Subject) -> Baseline | None:
         jittered = _detached(problem.pull(cotangents, values))
     except OpRaised:  # the sample lies at the edge of the domain
         jittered = None
-    return Baseline(vs, outputs, gradients, repeats, jittered, names)
+    sizes = [0.0 if value.is_nested else rms(value) for value in problem.values()]
+    return Baseline(vs, outputs, gradients, repeats, jittered, names, sizes)
 
 
 def compared(
@@ -228,6 +248,12 @@ def share_of(dtype: torch.dtype) -> float:
     """The entry of :data:`SHARES` for ``dtype``."""
     bits = 1 - round(math.log2(unit_roundoff(dtype)))
     return min((share for known, share in SHARES.items() if known <= bits), default=SHARES[8])
+
+
+def _top(tensor: torch.Tensor) -> float:
+    if tensor.is_nested or not tensor.numel() or tensor.dtype == torch.bool:
+        return 0.0
+    return float(torch.nan_to_num(widened(tensor).abs(), 0.0, 0.0, 0.0).max())
 
 
 def _shown(element: torch.Tensor) -> float | str:

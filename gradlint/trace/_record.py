@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from gradlint.trace._problem import OpRaised, Output, Problem
 
 
+#: The multiplier of Knuth's MMIX generator.
+_SPREAD = 6364136223846793005
+
+
 @dataclass(frozen=True)
 class TensorMeta:
     """What the engine compares a gradient with: shape, dtype and device of forward's argument."""
@@ -125,7 +129,8 @@ def draw_cotangents(outputs: list[Output], seed: int) -> dict[str, torch.Tensor]
     """Random signed cotangents, one an output, by name: dtype, shape and device of the output."""
     import torch
 
-    generator = torch.Generator().manual_seed(seed)
+    # Inputs may have been drawn from the same seed: cotangents must be no multiple of them.
+    generator = torch.Generator().manual_seed((seed + 1) * _SPREAD % 2**63)
     return {output.name: _cotangent(output.value.detach(), generator) for output in outputs}
 
 
