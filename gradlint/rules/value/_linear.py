@@ -220,7 +220,7 @@ def _describe(g: torch.Tensor, got: torch.Tensor, multiple: float) -> str:
         )
     if multiple < 1.0 and bool((got[moved] == 0).all()):
         return f"small gradients are set to zero or rounded away {where}"
-    offset = (got - multiple * g)[moved] / (1.0 - multiple)
+    offset = (got - multiple * g) / (1.0 - multiple)
     if multiple < 1.0 and _top(offset - offset.mean()) <= 1e-3 * _top(offset):
         constant = plain_number(offset.mean())
         return (
