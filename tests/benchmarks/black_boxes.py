@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
@@ -72,33 +71,10 @@ class Told:
     findings: list[tuple[str, str, str]] = field(default_factory=list)
     verdicts: Counter[str] = field(default_factory=Counter)
     died: str = ""
-    seconds: float = 0.0
 
 
 def examined(case: Case, ignore: tuple[str, ...] = COMPILING) -> Told:
-    """All rules on ``case``, in a fork: an operator may take its process with it."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    started = time.perf_counter()
-    process = context.Process(target=_examine, args=(case, ignore, sender))
-    process.start()
-    sender.close()
-    told = Told(case.name)
-    try:
-        if receiver.poll(LONGEST_S):
-            told.findings, told.verdicts = receiver.recv()
-        else:
-            told.died = "ran too long"
-    except EOFError:
-        process.join()
-        told.died = f"ended with {process.exitcode}"
-    process.kill()
-    process.join()
-    told.seconds = time.perf_counter() - started
-    return told
-
-
-def _examine(case: Case, ignore: tuple[str, ...], sender: Any) -> None:
+    """All rules on ``case``, in this process."""
     events: list[tuple[str, Any]] = []
     op = Op(case.name, case.name, "callable", case.call)
     settings = Settings(seed=SEED, ignore=ignore)
@@ -109,7 +85,25 @@ def _examine(case: Case, ignore: tuple[str, ...], sender: Any) -> None:
         (item.code, item.severity, item.message) for kind, item in events if kind == "finding"
     ]
     verdicts = Counter(item.verdict for kind, item in events if kind == "check")
-    sender.send((findings, verdicts))
+    return Told(case.name, findings, verdicts)
+
+
+def apart(case: Case, ignore: tuple[str, ...]) -> Told:
+    """The same in a fork: an operator may take its process with it. Only from a process without
+    threads of OpenMP's: a fork has none of them and waits for them."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send(examined(case, ignore)))
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv() if receiver.poll(LONGEST_S) else Told(case.name, died="hung")
+    except EOFError:
+        process.join()
+        found = Told(case.name, died=f"ended with {process.exitcode}")
+    process.kill()
+    process.join()
+    return found
 
 
 def reason(case: Case, code: str) -> str:
@@ -137,7 +131,7 @@ def main(arguments: list[str]) -> int:
     for case in cases(getattr(torch, chosen.dtype), chosen.part, None):
         if case.number:
             continue
-        told = examined(case, ignore)
+        told = apart(case, ignore)
         counts["operators"] += 1
         counts.update({f"checks: {verdict}": n for verdict, n in told.verdicts.items()})
         if told.died:
