@@ -71,7 +71,7 @@ def growing(subject: Subject, positions: Sequence[int]) -> Iterator[Growth]:
     for size, axes in list(tied_axes(sample).items())[:MOST_SIZES]:
         longer = max(LONGER * size, LONGEST)
         change = dict.fromkeys(axes, longer)
-        if _elements(sample, change) > MOST_ELEMENTS:
+        if max(_elements(sample, change), _asked_for(sample, size, longer)) > MOST_ELEMENTS:
             continue
         made = resized(sample, change, seed=subject.seed, integers={size: longer})
         after = None if made is None else _errors(subject, made)
@@ -98,6 +98,17 @@ def _elements(sample: Sample, change: dict[tuple[int, int], int]) -> int:
         shape = [change.get((number, axis), size) for axis, size in enumerate(tensor.shape)]
         total += math.prod(shape)
     return total
+
+
+def _asked_for(sample: Sample, size: int, longer: int) -> int:
+    """Elements of the largest shape that an argument asks for, ``size`` made ``longer`` in it."""
+    values = [*sample.args, *sample.kwargs.values()]
+    shapes = [
+        [longer if part == size else max(part, 1) for part in value]
+        for value in values
+        if isinstance(value, (list, tuple)) and all(type(part) is int for part in value)
+    ]
+    return max((math.prod(shape) for shape in shapes), default=0)
 
 
 def _errors(

@@ -216,7 +216,7 @@ def test_compiling_leaves_nothing_behind(probed: Probed) -> None:
 
 
 def test_missing_fake_kernel_is_no_error(probed: Probed) -> None:
-    @torch.library.custom_op("gradlint_tests::no_fake", mutates_args=())
+    @torch.library.custom_op("gradlint_transforms::no_fake", mutates_args=())
     def no_fake(x: Tensor) -> Tensor:
         return x.sin()
 
