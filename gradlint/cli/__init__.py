@@ -32,11 +32,14 @@ def main(args: Sequence[str] | None = None) -> int:
         _server.start(tracing=words[0] == "check" and _traces(words))
         from gradlint.cli._app import main as run
 
-        return run(words)
+        code = run(words)
     except KeyboardInterrupt:
-        return 130
+        code = 130
     finally:
         _server.stop()
+    if code == 130 and args is None:
+        _server.block_interrupts()
+    return code
 
 
 def _traces(words: Sequence[str]) -> bool:

@@ -78,6 +78,17 @@ def stop() -> None:
             server._stop()
 
 
+def block_interrupts() -> None:
+    """Let this process, which was interrupted, end with the exit code that it chose.
+
+    A second Ctrl-C would print a traceback while Python shuts down, and Python ends itself by
+    SIGINT, whatever code was asked for, where the first one came while a string was executed
+    (``dataclasses`` does so on import; ``exit_sigint`` of CPython's ``Modules/main.c``).
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
 @contextmanager
 def _main_left_alone() -> Iterator[None]:
     main = sys.modules["__main__"]

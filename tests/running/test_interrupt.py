@@ -44,7 +44,8 @@ class Stuck(Quick):
             while True:
                 time.sleep(1)
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(10000)"])
-        Path("running").write_text(str(os.getpid()))
+        Path("starting").write_text(str(os.getpid()))
+        os.replace("starting", "running")  # never seen half written
         return 3 ** (3 ** 20)
 """
 
