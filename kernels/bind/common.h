@@ -1,0 +1,153 @@
+// From torch tensors to what the kernels take.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorIterator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#ifdef GRADLINT_CUDA
+#include <ATen/cuda/CUDAContext.h>
+#endif
+
+#include "../kernels.h"
+
+namespace gradlint::bind {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+inline Dtype dtype_of(const Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kDouble:
+      return Dtype::float64;
+    case at::kFloat:
+      return Dtype::float32;
+    case at::kHalf:
+      return Dtype::float16;
+    default:
+      return Dtype::bfloat16;
+  }
+}
+
+// Where the kernels for `tensor` run. A device guard must be held.
+inline Context context_of(const Tensor& tensor) {
+  Context context{};
+#ifdef GRADLINT_CUDA
+  if (tensor.is_cuda()) {
+    context.stream = at::cuda::getCurrentCUDAStream(tensor.get_device()).stream();
+    context.processors = at::cuda::getDeviceProperties(tensor.get_device())->multiProcessorCount;
+    return context;
+  }
+#endif
+  context.parallel_for = [](int64_t blocks, void (*body)(const void*, int64_t, int64_t),
+                            const void* state) {
+    at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) { body(state, first, last); });
+  };
+  return context;
+}
+
+// Raises unless `tensor` has a floating dtype that the kernels know.
+inline void check_floating(const char* op, const char* name, const Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  TORCH_CHECK_TYPE(
+      type == at::kDouble || type == at::kFloat || type == at::kHalf || type == at::kBFloat16,
+      "gradlint::", op, ": `", name, "` must be float64, float32, float16 or bfloat16, got ", type);
+}
+
+// Raises unless `tensor` has the dtype and the device of `like`.
+inline void check_kind(const char* op, const char* name, const Tensor& tensor,
+                       const char* like_name, const Tensor& like) {
+  TORCH_CHECK_TYPE(tensor.scalar_type() == like.scalar_type(), "gradlint::", op, ": `", name,
+                   "` must have the dtype of `", like_name, "`, ", like.scalar_type(), ", got ",
+                   tensor.scalar_type());
+  TORCH_CHECK(tensor.device() == like.device(), "gradlint::", op, ": `", name,
+              "` must be on the device of `", like_name, "`, ", like.device(), ", got ",
+              tensor.device());
+}
+
+// Raises unless `tensor` has the dtype, the device and the shape of `like`.
+inline void check_alike(const char* op, const char* name, const Tensor& tensor,
+                        const char* like_name, const Tensor& like) {
+  check_kind(op, name, tensor, like_name, like);
+  TORCH_CHECK(tensor.sym_sizes().equals(like.sym_sizes()), "gradlint::", op, ": `", name,
+              "` must have the shape of `", like_name, "`, ", like.sym_sizes(), ", got ",
+              tensor.sym_sizes());
+}
+
+// `outputs`, then `inputs`, all of one shape, to be walked element by element.
+inline Elements elements_of(at::TensorList outputs, at::TensorList inputs) {
+  const Tensor& first = outputs[0];
+  auto config = at::TensorIteratorConfig();
+  for (const Tensor& output : outputs) config.add_output(output);
+  for (const Tensor& input : inputs) config.add_const_input(input);
+  auto iterator = config.resize_outputs(false).build();
+
+  Elements elements{};
+  elements.dtype = dtype_of(first);
+  elements.operands = static_cast<int>(outputs.size() + inputs.size());
+  elements.axes = iterator.ndim();
+  TORCH_CHECK(elements.axes <= max_axes, "gradlint: tensors of more than ", max_axes,
+              " axes that can't be joined are not supported; make them contiguous");
+  elements.count = iterator.numel();
+  elements.contiguous = iterator.is_contiguous();
+  const int64_t bytes = first.element_size();
+  for (int axis = 0; axis < elements.axes; ++axis) elements.shape[axis] = iterator.shape()[axis];
+  for (int k = 0; k < elements.operands; ++k) {
+    elements.data[k] = iterator.data_ptr(k);
+    for (int axis = 0; axis < elements.axes; ++axis) {
+      elements.strides[k][axis] = iterator.strides(k)[axis] / bytes;
+    }
+  }
+  return elements;
+}
+
+// Calls the entry point for the device of `tensor`, unless there is nothing to compute: a meta
+// tensor has no memory.
+#ifdef GRADLINT_CUDA
+#define GRADLINT_RUN(entry, tensor, ...)                              \
+  do {                                                                \
+    if ((tensor).is_meta()) break;                                    \
+    const c10::DeviceGuard guard((tensor).device());                  \
+    const auto context = ::gradlint::bind::context_of(tensor);        \
+    if ((tensor).is_cuda()) {                                         \
+      ::gradlint::cuda::entry(context, __VA_ARGS__);                  \
+    } else {                                                          \
+      ::gradlint::cpu::entry(context, __VA_ARGS__);                   \
+    }                                                                 \
+  } while (false)
+#else
+#define GRADLINT_RUN(entry, tensor, ...)                                            \
+  do {                                                                              \
+    if ((tensor).is_meta()) break;                                                  \
+    ::gradlint::cpu::entry(::gradlint::bind::context_of(tensor), __VA_ARGS__);      \
+  } while (false)
+#endif
+
+// Registers `functions(m)` for each kind of device. One function serves all of them: it
+// allocates, checks, and computes unless the tensors are meta tensors.
+#ifdef GRADLINT_CUDA
+#define GRADLINT_EVERYWHERE(functions)                           \
+  TORCH_LIBRARY_IMPL(gradlint, CPU, m) { functions(m); }         \
+  TORCH_LIBRARY_IMPL(gradlint, CUDA, m) { functions(m); }        \
+  TORCH_LIBRARY_IMPL(gradlint, Meta, m) { functions(m); }
+#else
+#define GRADLINT_EVERYWHERE(functions)                           \
+  TORCH_LIBRARY_IMPL(gradlint, CPU, m) { functions(m); }         \
+  TORCH_LIBRARY_IMPL(gradlint, Meta, m) { functions(m); }
+#endif
+
+// The operator gradlint::`name` as the dispatcher sees it: what is on top (autograd, tracing,
+// fake tensors) takes part.
+template <class Signature>
+auto operation(const std::string& name) {
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow(("gradlint::" + name).c_str(), "")
+      .typed<Signature>();
+}
+
+}  // namespace gradlint::bind

@@ -1,0 +1,42 @@
+// What the bindings hand to the kernels: memory, sizes and strides, without a torch type.
+#pragma once
+
+#include <cstdint>
+
+namespace gradlint {
+
+enum class Dtype : int { float64, float32, float16, bfloat16 };
+
+// Runs body(state, first, last) for ranges that cover [0, blocks), in parallel.
+using ParallelFor = void (*)(int64_t blocks, void (*body)(const void* state, int64_t first, int64_t last),
+                             const void* state);
+
+// Where a kernel runs.
+struct Context {
+  ParallelFor parallel_for;  // CPU: the threads of the caller's runtime
+  void* stream;              // CUDA: the current stream, a cudaStream_t
+  int processors;            // CUDA: multiprocessors of the device
+};
+
+constexpr int max_axes = 12;
+constexpr int max_operands = 6;
+
+// Tensors of one shape that are walked together, outputs first; all of one dtype.
+// Axis 0 is the fastest; strides are in elements, and 0 where a tensor is broadcast.
+struct Elements {
+  Dtype dtype;
+  int operands;
+  int axes;
+  bool contiguous;  // every operand is dense, in one order
+  int64_t count;
+  int64_t shape[max_axes];
+  int64_t strides[max_operands][max_axes];
+  void* data[max_operands];
+};
+
+// Numbers that an operator takes besides tensors.
+struct Scalars {
+  double at[4];
+};
+
+}  // namespace gradlint

@@ -1,0 +1,138 @@
+// A block of threads. On the CPU it has one thread, so a loop from `thread` in strides of
+// `threads`, and a reduction over the block, are right in both.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "numbers.h"
+
+namespace gradlint {
+
+constexpr int warp_size = 32;
+constexpr int max_warps = 32;
+
+struct Add {
+  template <class W>
+  static GRADLINT_BOTH W joined(W a, W b) {
+    return a + b;
+  }
+};
+
+struct Larger {
+  template <class W>
+  static GRADLINT_BOTH W joined(W a, W b) {
+    return math::larger(a, b);
+  }
+};
+
+// Positions are 64 bit throughout: no index wraps around on a large tensor.
+struct Block {
+  int64_t index;  // of this block, in [0, count)
+  int64_t count;
+  int thread;  // of this thread, in [0, threads)
+  int threads;
+  void* memory;  // shared by the threads of the block, as large as launch() was told
+
+  GRADLINT_BOTH void sync() const {
+#ifdef __CUDA_ARCH__
+    __syncthreads();
+#endif
+  }
+
+  // Σ over the threads of the block, the same in each; always added in the same order.
+  template <class W>
+  GRADLINT_BOTH W sum(W value) const {
+    return reduced<Add>(value, W(0));
+  }
+
+  // The maximum over the threads of the block; NaN where one has NaN.
+  template <class W>
+  GRADLINT_BOTH W max(W value) const {
+    return reduced<Larger>(value, -std::numeric_limits<W>::infinity());
+  }
+
+ private:
+  template <class Operation, class W>
+  GRADLINT_BOTH W reduced(W value, W neutral) const {
+#ifdef __CUDA_ARCH__
+    __shared__ W partial[max_warps];
+    value = warp_reduced<Operation>(value);
+    if (threads <= warp_size) return value;
+    const int lane = thread % warp_size, warp = thread / warp_size;
+    __syncthreads();  // the values of an earlier reduction have been read
+    if (lane == 0) partial[warp] = value;
+    __syncthreads();
+    value = lane < (threads + warp_size - 1) / warp_size ? partial[lane] : neutral;
+    return warp_reduced<Operation>(value);
+#else
+    (void)neutral;
+    return value;
+#endif
+  }
+
+#ifdef __CUDACC__
+  template <class Operation, class W>
+  static __device__ __forceinline__ W warp_reduced(W value) {
+    // Exchanged, not shifted down: every lane ends with the result.
+    for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+      value = Operation::joined(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    }
+    return value;
+  }
+#endif
+};
+
+#ifdef __CUDACC__
+
+template <class Body>
+__global__ void run_body(Body body) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  body(Block{static_cast<int64_t>(blockIdx.x), static_cast<int64_t>(gridDim.x),
+             static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), memory});
+}
+
+// Runs body(block) for `blocks` blocks of `threads` threads (a multiple of the warp size).
+template <class Body>
+void launch(const Context& context, int64_t blocks, int threads, size_t memory, const Body& body) {
+  if (blocks == 0) return;  // an empty grid is an error of CUDA's
+  constexpr int64_t most = 0x7fffffff;  // blocks along x
+  if (blocks > most) throw std::runtime_error("gradlint: too many blocks for one launch");
+  run_body<<<static_cast<unsigned>(blocks), threads, memory,
+             static_cast<cudaStream_t>(context.stream)>>>(body);
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess) {
+    throw std::runtime_error(std::string("gradlint: CUDA: ") + cudaGetErrorString(status));
+  }
+}
+
+#else
+
+template <class Body>
+struct HostLaunch {
+  const Body& body;
+  int64_t blocks;
+  size_t memory;
+
+  static void run(const void* state, int64_t first, int64_t last) {
+    const HostLaunch& self = *static_cast<const HostLaunch*>(state);
+    std::vector<double> memory((self.memory + sizeof(double) - 1) / sizeof(double));
+    for (int64_t index = first; index < last; ++index) {
+      self.body(Block{index, self.blocks, 0, 1, memory.data()});
+    }
+  }
+};
+
+// Runs body(block) for `blocks` blocks of one thread each, spread over the CPU's cores.
+template <class Body>
+void launch(const Context& context, int64_t blocks, int, size_t memory, const Body& body) {
+  const HostLaunch<Body> state{body, blocks, memory};
+  context.parallel_for(blocks, &HostLaunch<Body>::run, &state);
+}
+
+#endif
+
+}  // namespace gradlint

@@ -1,0 +1,10 @@
+// One source, two compilers: nvcc makes the CUDA kernels of it, g++ those of the CPU.
+#pragma once
+
+#ifdef __CUDACC__
+#define GRADLINT_BOTH __host__ __device__ __forceinline__
+#define GRADLINT_SPACE cuda
+#else
+#define GRADLINT_BOTH inline
+#define GRADLINT_SPACE cpu
+#endif
