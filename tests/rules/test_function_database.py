@@ -36,7 +36,7 @@ SAMPLES = {
     "ZeroGradientsGenVmap": "numpy_mul",
 }
 
-Told = set[tuple[str, str, str, "str | None", "str | None"]]
+Told = set[tuple["str | None", ...]]
 
 #: What is wrong: (code, severity, cause, input, output).
 WRONG: dict[str, Told] = {
