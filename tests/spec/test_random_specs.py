@@ -12,7 +12,8 @@ from gradlint._errors import SpecError
 from gradlint.spec import loads, sample_labels
 from gradlint.spec._model import Case, Input, OpSpec
 
-TEXTS = [p.read_text() for p in sorted((Path(__file__).parents[2] / "specs").glob("*.yaml"))]
+FORMULAS = Path(__file__).parents[2] / "examples/formulas"
+TEXTS = [path.read_text() for path in sorted(FORMULAS.glob("*.yaml"))]
 KEYS = sorted(
     {
         field.alias or name

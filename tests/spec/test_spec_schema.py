@@ -40,7 +40,11 @@ def test_the_schema_in_the_repository_is_current() -> None:
     assert json.loads((SPECS / "gradlint.schema.json").read_text()) == json_schema()
 
 
-@pytest.mark.parametrize("path", sorted(SPECS.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(SPECS.glob("*.yaml")), *sorted((SPECS.parent / "examples/formulas").glob("*.yaml"))],
+    ids=lambda path: path.stem,
+)
 def test_the_specs_in_the_repository_satisfy_it(path: Path) -> None:
     assert errors(path.read_text()) == []
 

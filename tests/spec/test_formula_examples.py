@@ -1,4 +1,4 @@
-"""The specs of the formula reference operators: right to second order, and as torch has them."""
+"""The operators of ``examples/formulas``: right to second order, and as torch has them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gradlint.config import Settings
 from gradlint.spec import open_spec
 from gradlint.targets import OpRef
 
-SPECS = sorted((Path(__file__).parents[2] / "specs").glob("*.yaml"))
+SPECS = sorted((Path(__file__).parents[2] / "examples/formulas").glob("*.yaml"))
 
 
 def test_there_are_specs_with_the_modeline() -> None:
     assert len(SPECS) >= 17
     for path in SPECS:
         first = path.read_text().splitlines()[0]
-        assert first == "# yaml-language-server: $schema=gradlint.schema.json"
+        assert first == "# yaml-language-server: $schema=../../specs/gradlint.schema.json"
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
