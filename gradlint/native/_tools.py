@@ -1,0 +1,147 @@
+"""The compilers and ninja: where they are, which versions, and what to do where they are not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gradlint.native._error import BuildError
+
+#: Seconds that a tool may take to say its version.
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program.
+
+    Args:
+        path: where it is.
+        version: as it says itself.
+    """
+
+    path: str
+    version: str
+
+
+def compiler() -> Tool:
+    """The C++ compiler that torch's extension builder will use: ``$CXX``, else ``c++``.
+
+    Raises:
+        BuildError: there is none, or it does not run.
+    """
+    words = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    # ccache and its like stand before the compiler, which then is the last word
+    path = shutil.which(words[0])
+    if path is None:
+        named = f"$CXX names `{words[0]}`, which" if os.environ.get("CXX") else "`c++`"
+        raise BuildError(
+            f"no C++ compiler: {named} is not on PATH",
+            hint="install one (Debian: apt install g++; conda: conda install cxx-compiler) or set "
+            "CXX to the one you have",
+        )
+    said = _said(path, *words[1:], "--version")
+    if said is None:
+        raise BuildError(
+            f"the C++ compiler {path} does not run",
+            hint="reinstall it, or set CXX to one that `$CXX --version` shows working",
+        )
+    first = said.strip().splitlines()[0] if said.strip() else ""
+    return Tool(path, first)
+
+
+def ninja() -> Tool:
+    """Ninja, on PATH or as the package ``ninja`` installed it beside this Python.
+
+    Raises:
+        BuildError: there is none, or it does not run.
+    """
+    path = shutil.which("ninja") or shutil.which("ninja", path=_beside_python())
+    said = _said(path, "--version") if path else None
+    if path is None or said is None:
+        what = "is not installed" if path is None else f"does not run ({path})"
+        raise BuildError(
+            f"ninja, which builds extensions, {what}",
+            hint=f"{shlex.quote(sys.executable or 'python')} -m pip install ninja",
+        )
+    return Tool(path, said.strip())
+
+
+def nvcc() -> Tool | None:
+    """CUDA's compiler: in ``$CUDA_HOME``, on PATH, or in /usr/local/cuda; None without one."""
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    folders = [os.path.join(home, "bin") for home in homes]
+    path = (
+        shutil.which("nvcc", path=os.pathsep.join(folders)) if folders else None
+    ) or shutil.which("nvcc")
+    path = path or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    said = _said(path, "--version") if path else None
+    if path is None or said is None:
+        return None
+    found = re.search(r"V(\d+(?:\.\d+)+)", said) or re.search(r"release (\d+\.\d+)", said)
+    return Tool(path, found[1] if found else "unknown")
+
+
+def need_nvcc() -> Tool:
+    """CUDA's compiler.
+
+    Raises:
+        BuildError: there is none.
+    """
+    found = nvcc()
+    if found is None:
+        raise BuildError(
+            "nvcc, CUDA's compiler, is not found: neither in $CUDA_HOME/bin, nor on PATH, nor in "
+            "/usr/local/cuda/bin",
+            hint="install the CUDA toolkit and set CUDA_HOME to its folder",
+        )
+    return found
+
+
+def cuda_home(tool: Tool) -> str:
+    """The toolkit that ``tool`` (nvcc, or a script that calls it) belongs to, as it says itself."""
+    said = _said(tool.path, "--dryrun", "-E", "-x", "cu", os.devnull) or ""
+    found = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    if found:
+        return os.path.normpath(found[1].strip())
+    return os.path.dirname(os.path.dirname(os.path.realpath(tool.path)))
+
+
+def search_path(*tools: Tool) -> str:
+    """PATH with the folders of ``tools`` added where it lacks them."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    folders += [os.path.dirname(tool.path) for tool in tools]
+    return os.pathsep.join(dict.fromkeys(folder for folder in folders if folder))
+
+
+def _beside_python() -> str:
+    folders = [os.path.dirname(sys.executable or "")]
+    try:
+        from ninja import BIN_DIR
+
+        folders.append(BIN_DIR)
+    except ImportError:
+        pass  # the package is not there; ninja may still be beside Python
+    return os.pathsep.join(folders)
+
+
+@lru_cache(maxsize=16)
+def _said(*command: str) -> str | None:
+    try:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
