@@ -56,12 +56,15 @@ def float64_twin(problem: Problem) -> Map | None:
     if wide is None:
         return None
     try:
-        found = first_order(wide)
+        return _as_fine(first_order(wide))
     except OpRaised:
         return None
-    if any(unit_roundoff(y.dtype) > unit_roundoff(torch.float64) for y in found.outputs):
-        return None
-    return found
+
+
+def _as_fine(found: Map) -> Map | None:
+    """``found``, unless its outputs are coarser than float64."""
+    coarse = any(unit_roundoff(y.dtype) > unit_roundoff(torch.float64) for y in found.outputs)
+    return None if coarse else found
 
 
 def differentiable_names(problem: Problem) -> list[str]:
@@ -108,8 +111,15 @@ class SecondOrder:
     targets: list[int]
 
 
-def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
+def second_order(
+    problem: Problem, *, seed: int, cotangents: Sequence[torch.Tensor] | None = None
+) -> SecondOrder | None:
     """The second-order map of ``problem``; None where no input has a gradient.
+
+    Args:
+        problem: the op at its sample.
+        seed: of the cotangents of the differentiable outputs.
+        cotangents: those to take instead; one an output.
 
     Raises:
         OpRaised: when forward, backward or the backward of backward raises.
@@ -118,9 +128,9 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
     _, at_sample = problem.linearize()
     outputs = [item for item in at_sample if item.differentiable]
     chosen = [item.name for item in outputs]
-    vs = [cotangent(item.value.detach(), generator) for item in outputs]
+    vs = list(cotangents or (cotangent(item.value.detach(), generator) for item in outputs))
     count = len(problem.inputs)
-    if not outputs or not count:
+    if not outputs or not count or len(vs) != len(outputs):
         return None
 
     def gradients(
@@ -180,6 +190,17 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
         unit_roundoff(firsts[place].dtype) * weighed / (rms(point[position]) or 1.0)
         for place, position in enumerate(targets)
     ]
+
+    def twin() -> Map | None:
+        wide = problem.in_float64()
+        if wide is None:
+            return None
+        try:
+            found = second_order(wide, seed=seed, cotangents=[widened(v) for v in vs])
+        except OpRaised:
+            return None
+        return _as_fine(found.map) if found is not None and found.targets == targets else None
+
     names = [item.name for item in problem.inputs]
     names += ["grad_output" if len(chosen) == 1 else f"grad_{name}" for name in chosen]
     return SecondOrder(
@@ -190,6 +211,7 @@ def second_order(problem: Problem, *, seed: int) -> SecondOrder | None:
             pull_at,
             rounding,
             [*projections(problem), *[None] * len(vs)],
+            twin,
         ),
         names,
         targets,

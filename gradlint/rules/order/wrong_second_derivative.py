@@ -111,7 +111,7 @@ def probe(subject: Subject) -> Outcome:
         elif verdict == UNSURE:
             unsure.append(name)
         else:
-            resolutions.append(item.resolution)
+            resolutions.append(twice.decision.resolution_of(item.index))
     if DIFFERS in subject.first_order.verdicts:
         # Backward that runs through the op itself inherits the fault of the first order; and what
         # differentiates a wrong gradient rightly is no second derivative of forward.

@@ -126,3 +126,41 @@ def test_once_differentiable_is_information_with_torchs_text():
     (finding,) = once_differentiable.probe(subject).findings
     assert finding.severity == "info"
     assert "once_differentiable" in finding.evidence["original"]
+
+
+class FiveForSix(torch.autograd.Function):
+    """x³, whose backward is a Function of its own; its derivative by x is 5x, not 6x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return FiveForSixBackward.apply(grad_output, *ctx.saved_tensors)
+
+
+class FiveForSixBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, grad_output, x):
+        ctx.save_for_backward(grad_output, x)
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        grad_output, x = ctx.saved_tensors
+        return grad * 3 * x**2, grad * grad_output * 5 * x
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 33])
+def test_sixteen_bits_are_judged_by_the_twin(dtype: torch.dtype, rows: int) -> None:
+    x = torch.randn(rows, 5, generator=torch.Generator().manual_seed(rows)).to(dtype)
+    sample = Sample("test", "--inputs", (x.requires_grad_(),))
+    outcome = wrong_second_derivative.probe(Subject(from_object(Cube), sample, Settings(seed=1)))
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+    assert outcome.resolution is not None
+    assert outcome.resolution < 0.25
+    wrong = Subject(from_object(FiveForSix), sample, Settings(seed=1))
+    assert [found.input for found in wrong_second_derivative.probe(wrong).findings] == ["x"]
