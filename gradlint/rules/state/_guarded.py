@@ -1,4 +1,4 @@
-"""One forward and two or three backwards of its graph, with everything guarded: what the op got and
+"""One forward and up to four backwards of its graph, with everything guarded: what the op got and
 what it saved is compared, element by element, with what it was.
 
 Values are compared and not version counters, which kernels bypass.
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gradlint.rules._same import Difference, compared
+from gradlint.rules.state._residual import addable, residuals
 from gradlint.trace._graph import memory_of, of_the_user, python_nodes, saved_by, whose
 from gradlint.trace._problem import OpRaised, Output, Problem
 from gradlint.trace._random import common_random_numbers, generator_states
@@ -62,7 +63,8 @@ class Guarded:
             the op, to what is no argument of the op.
         first, second: gradients of the first and the second backward under the same random
             numbers; other: of one under other random numbers, made where backward draws any.
-        second_error, other_error: what those raised.
+        residual: of one in which inputs are added to outputs: ``added``, output name → position.
+        second_error, other_error, residual_error: what those raised.
         draws: whether forward, and whether backward, draw random numbers.
         outputs: values that forward returned, by name.
         aliases: outputs in the memory of an argument: (output, argument).
@@ -79,6 +81,9 @@ class Guarded:
     second_error: OpRaised | None = None
     other: Gradients | None = None
     other_error: OpRaised | None = None
+    residual: Gradients | None = None
+    residual_error: OpRaised | None = None
+    added: dict[str, int] = field(default_factory=dict)
     draws: tuple[bool, bool] = (False, False)
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     aliases: list[tuple[str, str]] = field(default_factory=list)
@@ -151,12 +156,16 @@ def _backwards(
     received: list[tuple[Any, int, torch.Tensor, torch.Tensor]] = []
     handles = [node.register_prehook(_receiver(node, received)) for node in nodes]
 
-    def pull(seed: int, given: list[torch.Tensor]) -> Gradients:
+    def pull(seed: int, given: list[torch.Tensor], ends: Sequence[torch.Tensor] = ()) -> Gradients:
+        tensors = ends or [item.value for item in chosen]
         with common_random_numbers(seed):
-            gradients = problem.backward(chosen, leaves, given, retain_graph=True, as_given=True)
+            gradients = problem.backward(tensors, leaves, given, retain_graph=True, as_given=True)
         return [None if g is None else g.detach().clone() for g in gradients]
 
-    given = [cotangents[item.name].clone() for item in chosen]
+    def copies() -> list[torch.Tensor]:
+        return [cotangents[item.name].clone() for item in chosen]
+
+    given = copies()
     with common_random_numbers(problem.seed):
         before = generator_states()
     problem.own_generators.reset()
@@ -179,11 +188,15 @@ def _backwards(
     for argument, was in entered:
         found.arguments += _written(argument.name, "backward", argument.tensor, was, argument)
     problem.own_generators.reset()
-    given = [cotangents[item.name].clone() for item in chosen]
-    found.second, found.second_error = _tried(lambda: pull(problem.seed, given))
+    found.second, found.second_error = _tried(lambda: pull(problem.seed, copies()))
     if found.draws[1]:
-        given = [cotangents[item.name].clone() for item in chosen]
-        found.other, found.other_error = _tried(lambda: pull(problem.seed + 1, given))
+        found.other, found.other_error = _tried(lambda: pull(problem.seed + 1, copies()))
+    if not found.cotangents and found.second is not None:
+        found.added = addable(chosen, leaves)
+    if found.added:
+        problem.own_generators.reset()
+        sums = residuals(chosen, leaves, found.added)
+        found.residual, found.residual_error = _tried(lambda: pull(problem.seed, copies(), sums))
 
 
 def _tried(pull: Callable[[], Gradients]) -> tuple[Gradients | None, OpRaised | None]:

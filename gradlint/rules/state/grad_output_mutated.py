@@ -5,8 +5,12 @@ What it finds
 A backward that writes to the gradient it receives: after it, the tensor that was handed over does
 not hold what it held before. Values are compared, so that kernels which bypass PyTorch's version
 counters are seen too. The gradients that Functions inside of the op receive are watched as well.
+Where an output `f(h)` has the shape and dtype of an input `h`, the op is used as in a residual
+connection too: under the gradient v of `h + f(h)`, `h` must get v and what backward returns for it,
+to rounding.
 
-Cost: 1 forward and 2 backward calls, shared with GL601, GL603, GL605 and GL610.
+Cost: 1 forward and 3 backward calls, 2 without the residual use, shared with GL601, GL603, GL605
+and GL610.
 
 Why it matters
 --------------
@@ -83,15 +87,47 @@ if TYPE_CHECKING:
     from gradlint.rules.state._guarded import Written
 
 
+_HELP = (
+    "work on a copy: grad_output.clone(), or an operation that is not in place "
+    "(`.contiguous()` may return the same tensor)"
+)
+
+
 def probe(subject: Subject) -> Outcome:
-    """Compare every gradient that backward received with what it was."""
+    """Compare every gradient that backward received with what it was, also beside a branch."""
     from gradlint.rules.state._fit import unrun
 
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
     findings = [_finding(subject, item) for item in subject.guarded.cotangents]
+    findings = findings or _beside_a_branch(subject)
     return Outcome("fail" if findings else "pass", findings)
+
+
+def _beside_a_branch(subject: Subject) -> list[Finding]:
+    """What the residual use shows: a write that only happens where nobody else seems to look."""
+    from gradlint.rules.state._residual import spoiled
+    from gradlint.rules.state._tell import raised_there
+    from gradlint.rules.state._writes import write_place
+
+    raised, names = subject.guarded.residual_error, subject.guarded.added
+    first = subject.problem.inputs[next(iter(names.values()))].name if names else ""
+    where = f"in a residual connection, `{first} + op({first})`"
+    if raised is not None:
+        return [raised_there(subject, RULE, raised, where, help=_HELP)]
+    return [
+        subject.finding(
+            RULE,
+            f"the gradient for `{found.name}` is another {where}",
+            input=found.name,
+            index=found.index,
+            place=write_place(subject.op.function, "backward", None, "written to here"),
+            evidence=found.evidence(),
+            help=_HELP,
+        )
+        for found in spoiled(subject)
+    ]
 
 
 def _finding(subject: Subject, item: Written) -> Finding:
@@ -108,8 +144,7 @@ def _finding(subject: Subject, item: Written) -> Finding:
         index=found.index,
         place=write_place(item.function, "backward", None, "written to here"),
         evidence=found.evidence(),
-        help="work on a copy: grad_output.clone(), or an operation that is not in place "
-        "(`.contiguous()` may return the same tensor)",
+        help=_HELP,
     )
 
 

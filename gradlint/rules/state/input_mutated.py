@@ -12,8 +12,8 @@ What Functions inside of the op write to, of what the op itself computed, is a w
 Running statistics, which operators update by convention, are a note at most. So is a view that
 PyTorch itself refuses to change in place.
 
-Cost: 1 forward and 2 backward calls, shared with GL602, GL603, GL605 and GL610; 1 forward and 1
-backward for the in-place operation, shared with GL603.
+Cost: 1 forward and up to 3 backward calls, shared with GL602, GL603, GL605 and GL610; 1 forward and
+1 backward for the in-place operation, shared with GL603.
 
 Why it matters
 --------------

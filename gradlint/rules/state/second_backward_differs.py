@@ -6,7 +6,7 @@ Two backward passes through one graph (`retain_graph=True`), with the same incom
 same random numbers, give different gradients. Where the second one raises instead, because backward
 has used up what forward kept, the finding is a warning.
 
-Cost: 1 forward and 2 backward calls, shared with GL601, GL602, GL603 and GL610.
+Cost: 1 forward and 2 backward calls, in the run shared with GL601, GL602, GL603 and GL610.
 
 Why it matters
 --------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -202,6 +204,108 @@ def test_grad_output_left_alone_passes(probed: Probed) -> None:
     assert probed(GL602, copied, X).verdict == "pass"
 
 
+def within_a_network() -> int:
+    counts: list[int] = []
+
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        counts.append(sys.getrefcount(grad))
+        return grad
+
+    function: Any = op(lambda ctx, x: x.clone(), backward)
+    (function.apply(torch.ones(2, requires_grad=True)) * 2.0).sum().backward()
+    return counts[0]
+
+
+#: How many hold a gradient that the engine computes within a network.
+HOLDERS = within_a_network()
+
+
+def owned_alone(grad: torch.Tensor) -> bool:
+    """Whether nobody else seems to use a gradient: counted are one holder more for this argument,
+    and one too many, which is the branch beside it."""
+    return sys.getrefcount(grad) <= HOLDERS + 2
+
+
+def reuses_its_gradient(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    (x,) = ctx.saved_tensors
+    return grad.mul_(x.cos()) if owned_alone(grad) else grad * x.cos()
+
+
+def test_gradient_that_looks_unused_but_is_shared_is_found(probed: Probed) -> None:
+    (finding,) = probed(GL602, op(sine, reuses_its_gradient), X).findings
+    assert finding.severity == "error"
+    assert finding.message == (
+        "the gradient for `x` is another in a residual connection, `x + op(x)`"
+    )
+    row = finding.evidence["elements"][0]
+    (index,) = row["index"]
+    # What came in, v, was overwritten by v·cos x before it was added: 2·v·cos x for v·(1 + cos x).
+    slope = math.cos(X[index].item())
+    assert row["returned"] / row["expected"] == pytest.approx(2 * slope / (1 + slope), rel=1e-6)
+    assert finding.evidence["differing"] == 3
+
+
+def test_the_second_of_two_inputs_may_be_the_branch(probed: Probed) -> None:
+    def forward(ctx: Any, weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(weight, x)
+        return weight.sum() * x.sin()
+
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        weight, x = ctx.saved_tensors
+        total = (grad * x.sin()).sum().expand_as(weight)
+        slope = weight.sum() * x.cos()
+        return total, grad.mul_(slope) if owned_alone(grad) else grad * slope
+
+    (finding,) = probed(GL602, op(forward, backward), torch.ones(2, 2), X).findings
+    assert finding.input == "x"
+    assert "`x + op(x)`" in finding.message
+
+
+def test_backward_that_raises_beside_a_branch_is_found(probed: Probed) -> None:
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        if owned_alone(grad):
+            raise ValueError("nobody holds grad_output")
+        return cosine(ctx, grad)
+
+    (finding,) = probed(GL602, op(sine, backward), X).findings
+    assert finding.message.startswith("backward raises in a residual connection, `x + op(x)`:")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        op(sine, lambda ctx, grad: grad.clone().mul_(ctx.saved_tensors[0].cos())),
+        op(lambda ctx, x: x.clone(), lambda ctx, grad: grad),  # hands on the very tensor
+        op(lambda ctx, x: x.view_as(x), lambda ctx, grad: grad.view_as(grad)),
+        op(sine, lambda ctx, grad: 3 * grad),  # wrong, but the same in the residual use: GL401
+        op(sine, lambda ctx, grad: None),
+        lambda x: x.mul_(2),
+        torch.nn.ReLU(inplace=True),
+    ],
+)
+def test_right_and_wrong_gradients_beside_a_branch_pass(probed: Probed, function: Any) -> None:
+    assert probed(GL602, function, X).verdict == "pass"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.complex64])
+def test_rounding_of_the_sum_passes(subject: Callable[..., Subject], dtype: torch.dtype) -> None:
+    x = torch.linspace(-3, 3, 1001).to(dtype).requires_grad_()
+    bound = subject(lambda x: (x.sin() * 1e-3).cumsum(0), x, dtype=dtype)
+    assert GL602.probe is not None
+    assert GL602.probe(bound).verdict == "pass"
+    assert bound.guarded.added == {"output": 0}
+
+
+def test_outputs_of_another_shape_take_no_call_more(subject: Callable[..., Subject]) -> None:
+    def calls(function: Callable[..., Any]) -> int:
+        bound = subject(function, X)
+        assert GL602.probe is not None
+        assert GL602.probe(bound).verdict == "pass"
+        return bound.problem.backward_calls
+
+    assert calls(lambda x: x.sin()) == calls(lambda x: x.sin()[:2]) + 1
+
+
 # -- GL603 -----------------------------------------------------------------------------------------
 
 
@@ -327,7 +431,7 @@ def test_the_run_is_shared(subject: Callable[..., Subject]) -> None:
         assert rule.probe(bound).verdict == "pass"
     # The shared run: 2 calls, with a look at what is saved; 3 for the baseline; guard; in place.
     assert bound.problem.forward_calls == 7
-    assert bound.problem.backward_calls == 7
+    assert bound.problem.backward_calls == 8
 
 
 def test_samples_are_never_handed_out(subject: Callable[..., Subject]) -> None:
