@@ -8,23 +8,36 @@ from inspect import Parameter, Signature
 from typing import Any, Optional
 
 from gradlint._errors import TargetError
+from gradlint.config import Settings
 from gradlint.targets._load_error import attempt
 from gradlint.targets._locate import nearest
 from gradlint.targets._missing import suggest
 from gradlint.targets._op import Op, OpRef
 
+#: Namespace of the reference operators, which are built when they are asked for.
+_OWN = "gradlint"
+
 _IMPORT = "If a module registers it, name that module with --import."
 
 
-def load_library(path: str) -> Op:
+def load_library(path: str, settings: Settings) -> Op:
     """The op ``torch.ops.ns.name`` (or one overload of it).
+
+    gradlint's own reference operators need no import: they are built and loaded.
 
     Raises:
         TargetError: nothing of that name is registered.
+        BuildError: the reference operators can't be built (from ``gradlint.native``).
+        BuildError: it is one of gradlint's own, and they can't be built here.
     """
     import torch
 
     _, _, namespace, name, *overload = path.split(".")
+    if namespace == "gradlint":
+        from gradlint.native import load_reference
+
+        load_reference()
+    _provide(namespace, settings)
     packet = _get(getattr(torch.ops, namespace), name)
     if packet is None:
         near = [f"torch.ops.{op}" for op in _like(namespace, name)]
@@ -119,9 +132,18 @@ def _parameter_name(name: str) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"{name}_"
 
 
-def expand_namespace(ref: OpRef) -> list[OpRef]:
+def _provide(namespace: str, settings: Settings) -> None:
+    """Build and load gradlint's own operators where one of them is asked for."""
+    if namespace == _OWN:
+        from gradlint.native import load_reference
+
+        load_reference(settings.devices if "cuda" in settings.devices else None)
+
+
+def expand_namespace(ref: OpRef, settings: Settings) -> list[OpRef]:
     """Every op registered under ``torch.ops.ns``."""
     namespace = ref.path.split(".")[2]
+    _provide(namespace, settings)
     names = sorted(op for op in _registered() if op.startswith(f"{namespace}."))
     if not names:
         near = nearest(namespace, {op.partition(".")[0] for op in _registered()})
