@@ -27,16 +27,11 @@ def load_library(path: str, settings: Settings) -> Op:
 
     Raises:
         TargetError: nothing of that name is registered.
-        BuildError: the reference operators can't be built (from ``gradlint.native``).
         BuildError: it is one of gradlint's own, and they can't be built here.
     """
     import torch
 
     _, _, namespace, name, *overload = path.split(".")
-    if namespace == "gradlint":
-        from gradlint.native import load_reference
-
-        load_reference()
     _provide(namespace, settings)
     packet = _get(getattr(torch.ops, namespace), name)
     if packet is None:
