@@ -2,6 +2,8 @@
 #pragma once
 
 #include "common/arrays.h"
+#include "common/row_arguments.h"
+#include "common/matrices.h"
 
 #define GRADLINT_ENTRY(name, ...)  \
   namespace gradlint::cpu {        \
@@ -11,10 +13,42 @@
   void name(__VA_ARGS__);          \
   }
 
-// y = f(x): (y; x), then (gx; g, x), then (gg, gx; c, g, x)
-#define GRADLINT_POINTWISE_ENTRIES(name)                                                       \
-  GRADLINT_ENTRY(name, const Context&, const Elements&, const Scalars&)                        \
-  GRADLINT_ENTRY(name##_backward, const Context&, const Elements&, const Scalars&)             \
-  GRADLINT_ENTRY(name##_backward_backward, const Context&, const Elements&, const Scalars&)
+// Element by element: the outputs, then the inputs.
+#define GRADLINT_MAPPED_ENTRY(name) \
+  GRADLINT_ENTRY(name, const Context&, const Elements&, const Scalars&)
 
-GRADLINT_POINTWISE_ENTRIES(square)
+// y = f(x): (y; x), then (gx; g, x)
+#define GRADLINT_PIECEWISE_ENTRIES(name) \
+  GRADLINT_MAPPED_ENTRY(name)            \
+  GRADLINT_MAPPED_ENTRY(name##_backward)
+
+// y = f(x): (y; x), then (gx; g, x), then (gg, gx; c, g, x)
+#define GRADLINT_SMOOTH_ENTRIES(name) \
+  GRADLINT_PIECEWISE_ENTRIES(name)    \
+  GRADLINT_MAPPED_ENTRY(name##_backward_backward)
+
+GRADLINT_SMOOTH_ENTRIES(square)
+GRADLINT_SMOOTH_ENTRIES(exp)
+GRADLINT_SMOOTH_ENTRIES(scaled_sigmoid)
+GRADLINT_SMOOTH_ENTRIES(gelu)
+GRADLINT_SMOOTH_ENTRIES(silu)
+GRADLINT_PIECEWISE_ENTRIES(relu)
+GRADLINT_PIECEWISE_ENTRIES(clipped_relu)
+GRADLINT_PIECEWISE_ENTRIES(soft_threshold)
+GRADLINT_PIECEWISE_ENTRIES(sign_ste)
+
+GRADLINT_MAPPED_ENTRY(scale)  // (y; x)
+GRADLINT_ENTRY(add_relu, const Context&, const Elements&)  // (z; x, y)
+
+// (x, weight), memory for sum_blocks partial sums, the sum; then (product; g, factor)
+GRADLINT_ENTRY(weighted_sum, const Context&, const Elements&, double* partials, void* sum)
+GRADLINT_ENTRY(weighted_sum_backward, const Context&, const Elements&)
+
+// linear: matrix products and sums over rows
+GRADLINT_ENTRY(matmul, const Context&, const Product&)
+GRADLINT_ENTRY(column_sum, const Context&, const ColumnSum&)
+
+GRADLINT_ENTRY(layer_norm_forward, const Context&, const LayerNormArguments&)
+GRADLINT_ENTRY(layer_norm_workspace, const Context&, const LayerNormArguments&, int64_t& elements)
+GRADLINT_ENTRY(layer_norm_backward, const Context&, const LayerNormArguments&)
+GRADLINT_ENTRY(layer_norm_backward_backward, const Context&, const LayerNormArguments&)

@@ -28,4 +28,4 @@ struct Square {
 
 }  // namespace gradlint
 
-GRADLINT_POINTWISE(square, Square)
+GRADLINT_SMOOTH(square, Square)

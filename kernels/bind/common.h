@@ -79,9 +79,10 @@ inline void check_alike(const char* op, const char* name, const Tensor& tensor,
               tensor.sym_sizes());
 }
 
-// `outputs`, then `inputs`, all of one shape, to be walked element by element.
+// `outputs`, of which there may be none, then `inputs`, all of one shape or broadcast to it, to be
+// walked element by element.
 inline Elements elements_of(at::TensorList outputs, at::TensorList inputs) {
-  const Tensor& first = outputs[0];
+  const Tensor& first = outputs.empty() ? inputs[0] : outputs[0];
   auto config = at::TensorIteratorConfig();
   for (const Tensor& output : outputs) config.add_output(output);
   for (const Tensor& input : inputs) config.add_const_input(input);
@@ -94,7 +95,6 @@ inline Elements elements_of(at::TensorList outputs, at::TensorList inputs) {
   TORCH_CHECK(elements.axes <= max_axes, "gradlint: tensors of more than ", max_axes,
               " axes that can't be joined are not supported; make them contiguous");
   elements.count = iterator.numel();
-  elements.contiguous = iterator.is_contiguous();
   const int64_t bytes = first.element_size();
   for (int axis = 0; axis < elements.axes; ++axis) elements.shape[axis] = iterator.shape()[axis];
   for (int k = 0; k < elements.operands; ++k) {

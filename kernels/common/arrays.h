@@ -20,6 +20,7 @@ struct Context {
 
 constexpr int max_axes = 12;
 constexpr int max_operands = 6;
+constexpr int sum_blocks = 1024;  // that share a long sum (common/sum.h)
 
 // Tensors of one shape that are walked together, outputs first; all of one dtype.
 // Axis 0 is the fastest; strides are in elements, and 0 where a tensor is broadcast.
@@ -27,7 +28,6 @@ struct Elements {
   Dtype dtype;
   int operands;
   int axes;
-  bool contiguous;  // every operand is dense, in one order
   int64_t count;
   int64_t shape[max_axes];
   int64_t strides[max_operands][max_axes];

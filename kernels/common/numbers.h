@@ -137,6 +137,12 @@ GRADLINT_BOTH W sigmoid(W x) {
   return x >= 0 ? 1 / (1 + small) : small / (1 + small);
 }
 
+// factor·x, and 0 where the factor is 0: for a factor that goes to 0 faster than x to infinity.
+template <class W>
+GRADLINT_BOTH W vanishing(W factor, W x) {
+  return factor == 0 ? W(0) : factor * x;
+}
+
 // The larger of two numbers; NaN where either is.
 template <class W>
 GRADLINT_BOTH W larger(W a, W b) {

@@ -1,0 +1,36 @@
+// scaled_sigmoid: y = σ(a·x), with σ(z) = 1 / (1 + e⁻ᶻ) and a number a
+// backward: gx = g·a·s·t, with s = σ(a·x) and t = 1 − s = σ(−a·x)
+// double backward, with c the gradient of gx: g gets c·a·s·t, x gets c·g·a²·s·t·(t − s)
+// From σ′ = σ·(1 − σ), the logistic equation, and the chain rule.
+#include "common/pointwise.h"
+#include "kernels.h"
+
+namespace gradlint {
+
+struct ScaledSigmoid {
+  double scale;
+
+  explicit ScaledSigmoid(const Scalars& scalars) : scale(scalars.at[0]) {}
+
+  template <class W>
+  GRADLINT_BOTH W value(W x) const {
+    return math::sigmoid(static_cast<W>(scale) * x);
+  }
+
+  template <class W>
+  GRADLINT_BOTH W slope(W x) const {
+    const W a = static_cast<W>(scale), z = a * x;
+    return a * (math::sigmoid(z) * math::sigmoid(-z));
+  }
+
+  template <class W>
+  GRADLINT_BOTH W curvature(W x) const {
+    const W a = static_cast<W>(scale), z = a * x;
+    const W s = math::sigmoid(z), t = math::sigmoid(-z);
+    return a * (a * (s * t * (t - s)));  // in this order a large a does not overflow against 0
+  }
+};
+
+}  // namespace gradlint
+
+GRADLINT_SMOOTH(scaled_sigmoid, ScaledSigmoid)

@@ -1,0 +1,27 @@
+// sign_ste: y = sign(x), with 0 for NaN, as torch.sign
+// backward, by a straight-through estimator: gx = g where |x| ≤ 1, else 0
+// double backward, with c the gradient of gx: g gets c where |x| ≤ 1, else 0; x gets 0
+// The true derivative is 0. The surrogate is that of Hubara, Courbariaux, Soudry, El-Yaniv, Bengio:
+// Binarized neural networks (2016), section 2.3, equation 4.
+#include "common/pointwise.h"
+#include "kernels.h"
+
+namespace gradlint {
+
+struct SignSte {
+  explicit SignSte(const Scalars&) {}
+
+  template <class W>
+  GRADLINT_BOTH W value(W x) const {
+    return static_cast<W>((x > 0) - (x < 0));
+  }
+
+  template <class W>
+  GRADLINT_BOTH bool passes(W x) const {
+    return math::fabs(x) <= 1;
+  }
+};
+
+}  // namespace gradlint
+
+GRADLINT_PIECEWISE(sign_ste, SignSte)

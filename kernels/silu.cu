@@ -1,0 +1,36 @@
+// silu: y = x·s, with s = σ(x) = 1 / (1 + e⁻ˣ)
+// backward: gx = g·s·(1 + x·t), with t = 1 − s = σ(−x)
+// double backward, with c the gradient of gx: g gets c·s·(1 + x·t),
+//                                             x gets c·g·s·t·(2 + x·(t − s))
+// Elfwing, Uchibe, Doya: Sigmoid-weighted linear units (2018), equations 3 and 4; differentiated
+// once more with s′ = s·t.
+#include "common/pointwise.h"
+#include "kernels.h"
+
+namespace gradlint {
+
+// Each product with x is 0 where the other factor is: at infinity too, where the limit is 0.
+struct Silu {
+  explicit Silu(const Scalars&) {}
+
+  template <class W>
+  GRADLINT_BOTH W value(W x) const {
+    return math::vanishing(math::sigmoid(x), x);
+  }
+
+  template <class W>
+  GRADLINT_BOTH W slope(W x) const {
+    const W s = math::sigmoid(x), t = math::sigmoid(-x);
+    return math::vanishing(s, 1 + math::vanishing(t, x));
+  }
+
+  template <class W>
+  GRADLINT_BOTH W curvature(W x) const {
+    const W s = math::sigmoid(x), t = math::sigmoid(-x);
+    return math::vanishing(s * t, 2 + x * (t - s));
+  }
+};
+
+}  // namespace gradlint
+
+GRADLINT_SMOOTH(silu, Silu)

@@ -1,0 +1,33 @@
+// soft_threshold: y = sign(x)·max(|x| − λ, 0), with a number λ ≥ 0
+// backward: gx = g where |x| > λ, else 0; everywhere g for λ = 0
+// double backward, with c the gradient of gx: g gets c where gx got g, else 0; x gets 0
+// The proximal map of λ·|x|: Parikh, Boyd: Proximal algorithms (2014), section 6.5.2. At the kinks
+// the gradient is 0, the subgradient that torch.nn.functional.softshrink takes. For λ = 0 the
+// function is x and has no kink.
+#include "common/pointwise.h"
+#include "kernels.h"
+
+namespace gradlint {
+
+struct SoftThreshold {
+  double threshold;
+
+  explicit SoftThreshold(const Scalars& scalars) : threshold(scalars.at[0]) {}
+
+  template <class W>
+  GRADLINT_BOTH W value(W x) const {
+    const W shift = static_cast<W>(threshold);
+    if (!passes(x)) return 0;
+    return x > 0 ? x - shift : x + shift;
+  }
+
+  template <class W>
+  GRADLINT_BOTH bool passes(W x) const {
+    const W shift = static_cast<W>(threshold);
+    return shift == 0 || !(math::fabs(x) <= shift);
+  }
+};
+
+}  // namespace gradlint
+
+GRADLINT_PIECEWISE(soft_threshold, SoftThreshold)
