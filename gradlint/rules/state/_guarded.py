@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from gradlint.rules._same import Difference, compared
-from gradlint.rules.state._residual import addable, residuals
+from gradlint.rules._same import Difference, compared, held_once
+from gradlint.rules.state._residual import addable, residuals, unexpected
 from gradlint.trace._graph import memory_of, of_the_user, python_nodes, saved_by, whose
 from gradlint.trace._problem import OpRaised, Output, Problem
 from gradlint.trace._random import common_random_numbers, generator_states
@@ -63,7 +63,8 @@ class Guarded:
             the op, to what is no argument of the op.
         first, second: gradients of the first and the second backward under the same random
             numbers; other: of one under other random numbers, made where backward draws any.
-        residual: of one in which inputs are added to outputs: ``added``, output name → position.
+        residual: of one in which inputs are added to outputs (``added``: output name → position),
+            where they are not what that makes of ``first``, in every bit.
         second_error, other_error, residual_error: what those raised.
         draws: whether forward, and whether backward, draw random numbers.
         outputs: values that forward returned, by name.
@@ -160,7 +161,7 @@ def _backwards(
         tensors = ends or [item.value for item in chosen]
         with common_random_numbers(seed):
             gradients = problem.backward(tensors, leaves, given, retain_graph=True, as_given=True)
-        return [None if g is None else g.detach().clone() for g in gradients]
+        return held_once(gradients, found.first or [None] * len(gradients))
 
     def copies() -> list[torch.Tensor]:
         return [cotangents[item.name].clone() for item in chosen]
@@ -196,7 +197,8 @@ def _backwards(
     if found.added:
         problem.own_generators.reset()
         sums = residuals(chosen, leaves, found.added)
-        found.residual, found.residual_error = _tried(lambda: pull(problem.seed, copies(), sums))
+        tried, found.residual_error = _tried(lambda: pull(problem.seed, copies(), sums))
+        found.residual = tried and unexpected(tried, found.first, cotangents, found.added)
 
 
 def _tried(pull: Callable[[], Gradients]) -> tuple[Gradients | None, OpRaised | None]:

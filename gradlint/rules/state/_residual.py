@@ -16,6 +16,7 @@ from gradlint.rules._same import FEW, Difference, compared
 
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
+    from gradlint.rules.state._guarded import Gradients
     from gradlint.trace._problem import Output
 
 #: Dtypes in which every device adds.
@@ -54,6 +55,18 @@ def residuals(
         ]
 
 
+def unexpected(
+    gradients: Gradients, own: Gradients, cotangents: dict[str, torch.Tensor], added: dict[str, int]
+) -> Gradients | None:
+    """``gradients`` of the residual use; None where they are ``own`` with the cotangents added, in
+    every bit, so that nothing is left to be judged."""
+    for position, got in enumerate(gradients):
+        terms = _terms(own, cotangents, added, position)
+        if compared(position, "", got, _sum(terms), None) is not None:
+            return gradients
+    return None
+
+
 def spoiled(subject: Subject) -> list[Difference]:
     """Inputs whose gradient in the residual use is not the op's own with the cotangents added.
 
@@ -62,35 +75,38 @@ def spoiled(subject: Subject) -> list[Difference]:
     """
     from gradlint.rules.state._fit import relative_to, unfit
 
-    guarded = subject.guarded
-    if guarded.residual is None or guarded.second is None:
-        return []
-    terms = [_terms(subject, position) for position in range(len(guarded.first))]
-    expected = [sum(parts[1:], parts[0]) if parts else None for parts in terms]
-    pairs = list(zip(guarded.residual, expected, strict=True))
-    if all(compared(0, "", got, want, None) is None for got, want in pairs) or unfit(subject):
+    guarded, cotangents = subject.guarded, subject.run.cotangents
+    if guarded.residual is None or guarded.second is None or unfit(subject):
         return []
     base = relative_to(subject, guarded.first)
     if base.differences(guarded.second):
         return []
     found = []
-    for position, (got, want) in enumerate(pairs):
+    for position, got in enumerate(guarded.residual):
+        terms = _terms(guarded.first, cotangents, guarded.added, position)
+        expected = _sum(terms)
         allowed = base.allowed(position)
-        if len(terms[position]) > 1 and want is not None:
-            sizes = torch.stack([widened(part).abs() for part in terms[position]]).sum(0)
-            rounding = FEW * unit_roundoff(want.dtype) * sizes
+        if len(terms) > 1 and expected is not None:
+            sizes = torch.stack([widened(part).abs() for part in terms]).sum(0)
+            rounding = FEW * unit_roundoff(expected.dtype) * sizes
             allowed = rounding if allowed is None else allowed + rounding
-        difference = compared(position, base.names[position], got, want, allowed)
+        difference = compared(position, base.names[position], got, expected, allowed)
         if difference is not None:
             found.append(difference)
     return found
 
 
-def _terms(subject: Subject, position: int) -> list[torch.Tensor]:
+def _terms(
+    own: Gradients, cotangents: dict[str, torch.Tensor], added: dict[str, int], position: int
+) -> list[torch.Tensor]:
     """What the gradient of input ``position`` is the sum of: the op's own, and cotangents."""
-    own, added = subject.guarded.first[position], subject.guarded.added
-    beside = [subject.run.cotangents[name] for name, where in added.items() if where == position]
-    return [*([] if own is None else [own]), *beside]
+    gradient = own[position]
+    beside = [cotangents[name] for name, where in added.items() if where == position]
+    return [*([] if gradient is None else [gradient]), *beside]
+
+
+def _sum(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    return sum(terms[1:], terms[0]) if terms else None
 
 
 def _kind(tensor: torch.Tensor) -> tuple[object, ...]:

@@ -40,7 +40,7 @@ class UnpacksTwice(Right):
 class ByAddress(Function):
     @staticmethod
     def forward(ctx, x):
-        ADDRESSES[x.data_ptr()] = x.detach().clone()
+        ADDRESSES[x.data_ptr()] = x.detach()  # held: nothing else gets this address
         ctx.save_for_backward(x)
         return x.square()
 
