@@ -20,6 +20,7 @@ from gradlint._errors import GradlintError
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FAIL_ON = ("error", "warning", "info", "inconclusive")
 
 #: Seeds drawn where none is given lie below this: short enough to type again.
@@ -58,6 +59,8 @@ class Settings:
             None for a share of what the machine has free.
         max_calls: forward and backward calls that the checks of one sample may take together while
             nothing disagrees; None for as many as they need.
+        sanitizer: the tool of compute-sanitizer that the checks run under, one of
+            :data:`SANITIZERS`; None for none.
         debug: show tracebacks of gradlint itself.
     """
 
@@ -76,6 +79,7 @@ class Settings:
     imports: tuple[str, ...] = ()
     memory_mb: int | None = None
     max_calls: int | None = None
+    sanitizer: str | None = None
     debug: bool = False
 
 
@@ -271,6 +275,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "imports": _words,
     "memory_mb": _whole(1),
     "max_calls": _whole(1),
+    "sanitizer": _one_of(SANITIZERS),
     "debug": _flag,
 }
 

@@ -86,6 +86,14 @@ def check(
             help="Forward and backward calls a sample may take. Default: no limit.",
         ),
     ] = None,
+    sanitizer: Annotated[
+        str | None,
+        option(
+            "--sanitizer",
+            metavar="TOOL",
+            help="Run under compute-sanitizer: memcheck, racecheck, initcheck or synccheck.",
+        ),
+    ] = None,
     imports: Imports = None,
     triton_interpret: Annotated[
         bool,
@@ -155,6 +163,7 @@ def check(
             "jobs": jobs,
             "memory_mb": memory,
             "max_calls": max_calls,
+            "sanitizer": sanitizer,
             "import": imports,
             "fail_on": fail_on,
             "debug": debug or None,

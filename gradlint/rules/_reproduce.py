@@ -41,6 +41,8 @@ def reproduce(target: str, code: str, settings: Settings, sample: Sample | None 
         words += ["--dtype", ",".join(settings.dtypes)]
     if settings.devices != ("cpu",):
         words += ["--device", ",".join(settings.devices)]
+    if settings.sanitizer is not None:
+        words += ["--sanitizer", settings.sanitizer]
     if os.environ.get("TRITON_INTERPRET") == "1":
         words.append("--triton-interpret")
     return shlex.join(words)

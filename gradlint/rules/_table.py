@@ -15,6 +15,7 @@ from gradlint.rules.device.devices_disagree import RULE as GL802
 from gradlint.rules.device.ignores_current_device import RULE as GL804
 from gradlint.rules.device.ignores_current_stream import RULE as GL803
 from gradlint.rules.device.index_overflow import RULE as GL806
+from gradlint.rules.device.memory_error import RULE as GL805
 from gradlint.rules.finite.nan_in_backward import RULE as GL302
 from gradlint.rules.finite.nan_in_forward import RULE as GL301
 from gradlint.rules.finite.overflow_in_intermediate import RULE as GL303
@@ -117,6 +118,7 @@ TABLE: tuple[Rule, ...] = (
     GL802,
     GL803,
     GL804,
+    GL805,
     GL806,
     GL901,
     GL902,

@@ -20,12 +20,18 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)
 
 
-def own_group() -> None:
-    """Become leader of a new session and process group, ended when the fork server ends."""
+def own_group(*, watched: bool = False) -> None:
+    """Become leader of a new session and process group, ended when the fork server ends.
+
+    Args:
+        watched: whether a tool started this process, and not the server.
+    """
     if not hasattr(os, "setsid"):
         return
     with suppress(OSError):
         os.setsid()
+    if watched:
+        return  # the parent that the kernel watches is a thread, which in a tool may end early
     die_with_parent()
     _leave_server()
 

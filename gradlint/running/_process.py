@@ -70,7 +70,7 @@ class Worker:
     """A running worker. Args: ``job``, and ``timeout``, seconds between two of its events."""
 
     def __init__(self, job: Job, timeout: float) -> None:
-        context = _server.context()
+        context = _server.context(job.interpreter)
         self._phase: Any = context.RawArray("B", 2)
         pairs = [context.Pipe(duplex=False) for _ in range(3)]
         (events, _), (output, _), (dumps, _) = pairs
@@ -90,7 +90,9 @@ class Worker:
         self._phases: tuple[str, str] | None = None
         self.killed: str | None = None
         self.ending: Ending | None = None
-        _server.launch(self._process)
+        self._watched = job.interpreter is not None
+        self._group: int | None = None
+        _server.launch(self._process, job.interpreter)
         for _, write in pairs:
             write.close()
         for read in self._readers:
@@ -156,6 +158,8 @@ class Worker:
             self._kill_group()
         for kind, payload in events:
             self._finished = self._finished or kind == "done"
+            if kind == "pid":
+                self._group = payload
             self._pending.append((kind, payload))
 
     def _on_output(self, chunk: bytes) -> None:
@@ -167,8 +171,8 @@ class Worker:
         del self._dumped[TAIL_BYTES:]
 
     def _ask_for_stack(self) -> None:
-        if _confine.DUMP_SIGNAL is None or self._process.pid is None:
-            return
+        if _confine.DUMP_SIGNAL is None or self._process.pid is None or self._watched:
+            return  # the tool that watches would get the signal, and end
         dumps = next((r for r, take in self._readers.items() if take == self._on_dumps), None)
         if dumps is None:
             return
@@ -188,7 +192,7 @@ class Worker:
             return
         if hasattr(os, "killpg"):
             with suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
+                os.killpg(self._group or pid, signal.SIGKILL)
         with suppress(OSError):
             if self.ending is None and not wait([self._process.sentinel], 0):
                 self._process.kill()

@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import gradlint
@@ -15,9 +15,11 @@ from gradlint.config import Settings
 from gradlint.report import Report, TargetReport
 from gradlint.rules import select_rules
 from gradlint.running import _memory, _server
-from gradlint.running._call import CallTask, call_in_worker
+from gradlint.running._call import CallTask
+from gradlint.running._devices import on_present_devices
 from gradlint.running._job import Job
 from gradlint.running._process import Ending
+from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
 from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
 from gradlint.targets import EVERY, OpRef, resolve
@@ -27,9 +29,6 @@ TRACING = frozenset({"GL903", "GL905"})
 
 #: Called with the number of targets done, the number known so far, and the one just done.
 Progress = Callable[[int, int, TargetReport], None]
-
-#: Seconds in which a worker must have said what devices there are.
-_DEVICES_TIMEOUT = 120.0
 
 #: What is said of a file, module or folder in which there was nothing to check.
 NO_OPERATOR = (
@@ -125,6 +124,7 @@ class _Plan:
         self.settings = settings
         self.trouble = trouble
         self.memory_mb: int | None = None
+        self.sanitizer: Sanitizer | None = None
         self.empty: dict[str, str] = {}
         self._examine = examine
         self._on_progress = on_progress
@@ -148,7 +148,7 @@ class _Plan:
             if key in self._seen:
                 continue
             self._seen.add(key)
-            task = TargetTask(
+            task = self._task(
                 ref,
                 self.settings,
                 self.trouble,
@@ -158,6 +158,11 @@ class _Plan:
             )
             tasks.append(task)
         return tasks
+
+    def _task(self, *arguments: Any, **options: Any) -> TargetTask:
+        if self.sanitizer is None:
+            return TargetTask(*arguments, **options)
+        return SanitizedTask(*arguments, sanitizer=self.sanitizer, **options)
 
     def advance(self, report: TargetReport) -> None:
         """One target is done."""
@@ -214,17 +219,18 @@ def execute(
     _server.start(tracing=not chosen.isdisjoint(TRACING))
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
-        plan.settings = _with_present_devices(settings, report)
+        plan.settings = on_present_devices(settings, report)
         refs = _resolved(targets, plan)
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
         )
-        plan.add(refs)
-        if plan.settings.devices:
-            schedule(plan.tasks, settings.jobs)
-        else:
-            plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
+        with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
+            plan.add(refs)
+            if plan.settings.devices:
+                schedule(plan.tasks, settings.jobs)
+            else:
+                plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
         trouble.usage.append(error)
     except KeyboardInterrupt:
@@ -276,23 +282,6 @@ def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:
             plan.empty[target] = NO_OPERATOR
         refs += found
     return refs
-
-
-def _with_present_devices(settings: Settings, report: Report) -> Settings:
-    if all(device == "cpu" for device in settings.devices):
-        return settings
-    present = call_in_worker("gradlint.running._jobs:devices", timeout=_DEVICES_TIMEOUT)
-    absent = [device for device in settings.devices if not present.get(device, False)]
-    if absent and settings.require_device:
-        raise GradlintError(
-            f"{absent[0]} is not available here",
-            place="--require-device",
-            hint="run where it is, or leave --require-device out to skip its checks",
-        )
-    for device in absent:
-        report.skipped[device] = f"checks on {device}: not available here"
-    left = tuple(device for device in settings.devices if device not in absent)
-    return replace(settings, devices=left)
 
 
 def _version(package: str) -> str:

@@ -30,10 +30,12 @@ _MAIN = ModuleSpec("gradlint.__main__", None)
 _lock = threading.RLock()
 
 
-def context() -> Any:
-    """The multiprocessing context that workers are made in."""
+def context(interpreter: str | None = None) -> Any:
+    """The multiprocessing context that workers are made in; with an ``interpreter`` of their own
+    (see ``Job``) they are spawned."""
     methods = multiprocessing.get_all_start_methods()
-    return multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    forked = interpreter is None and "forkserver" in methods
+    return multiprocessing.get_context("forkserver" if forked else "spawn")
 
 
 def start(*, tracing: bool = False) -> None:
@@ -55,10 +57,11 @@ def start(*, tracing: bool = False) -> None:
         forkserver.ensure_running()
 
 
-def launch(process: BaseProcess) -> None:
-    """Start ``process`` without running the main program again in it."""
-    start()
-    with _lock, _main_left_alone():
+def launch(process: BaseProcess, interpreter: str | None = None) -> None:
+    """Start ``process``, of ``context(interpreter)``, without running the main program again."""
+    if interpreter is None:
+        start()
+    with _lock, _main_left_alone(), _spawned_by(interpreter):
         process.start()
 
 
@@ -98,6 +101,18 @@ def _main_left_alone() -> Iterator[None]:
         yield
     finally:
         main.__spec__ = before
+
+
+@contextmanager
+def _spawned_by(interpreter: str | None) -> Iterator[None]:
+    from multiprocessing import spawn
+
+    before = spawn.get_executable()
+    spawn.set_executable(interpreter or before)
+    try:
+        yield
+    finally:
+        spawn.set_executable(before)
 
 
 @contextmanager

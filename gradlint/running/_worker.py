@@ -3,6 +3,7 @@
 Events it sends on its own, beside those of its job:
 
 ``hello``      True if torch was loaded by the server
+``pid``        its process id, where it runs under a tool, whose id is known alone
 ``exiting``    the user's code called ``os._exit``: status and Python stack
 ``raised``     an exception that is no ``Exception`` came out: its text, phase and stack
 ``memory``     memory ran out: its text and stack
@@ -40,7 +41,7 @@ USER_PHASES = ("import", "inputs", "forward", "backward")
 
 
 def serve(job: Job, events: Connection, output: Connection, dumps: Connection, phase: Any) -> None:
-    """Entry of a worker process; never returns.
+    """Entry of a worker process; returns only under a tool that watches it.
 
     Args:
         job: what to do.
@@ -49,12 +50,14 @@ def serve(job: Job, events: Connection, output: Connection, dumps: Connection, p
         phase: two shared bytes: the phase, and the last one that ran the user's code.
     """
     preloaded = "torch" in sys.modules
-    _confine.own_group()
+    watched = job.interpreter is not None
+    _confine.own_group(watched=watched)
     channel = Channel(_confine.move_up(_detach(events)))
     _confine.redirect(_detach(output))
     _confine.show_stack_on_death(_confine.move_up(_detach(dumps)))
     _confine.normal_signals()
-    os.environ.clear()
+    if not watched:
+        os.environ.clear()
     os.environ.update(job.environment)
     importlib.invalidate_caches()
     watch = PhaseWatch(phase)
@@ -63,11 +66,25 @@ def serve(job: Job, events: Connection, output: Connection, dumps: Connection, p
         os.register_at_fork(after_in_child=watch.in_child)
     os._exit = channel.exit  # type: ignore[assignment]
     channel.send("hello", preloaded)
+    if watched:
+        channel.send("pid", os.getpid())
     _attempt(job, channel, watch)
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()
+    if watched:
+        _settle()
+        return
     _real_exit(0)  # threads that the user's code left running must not hold it up
+
+
+def _settle() -> None:
+    """Wait for the device, so that what it still does is seen; leave the rest to Python's end."""
+    import torch
+
+    with suppress(Exception):
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
 
 
 def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
