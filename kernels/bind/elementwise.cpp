@@ -77,8 +77,9 @@ Tensor call_weighted_sum_backward(const Tensor& grad_output, const Tensor& facto
 }
 
 // The gradient of scale and of scale_: scale again, so every order of derivative is there.
-variable_list scaled(AutogradContext* ctx, const variable_list& grads) {
-  variable_list result(2);
+// `inputs` is the number of forward's arguments.
+variable_list scaled(AutogradContext* ctx, const variable_list& grads, size_t inputs) {
+  variable_list result(inputs);
   if (grads[0].defined()) {
     result[0] = call_scale(grads[0], ctx->saved_data["factor"].toDouble());
   }
@@ -96,15 +97,17 @@ struct Scale : torch::autograd::Function<Scale> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return scaled(ctx, grads);
+    return scaled(ctx, grads, 2);
   }
 };
 
 struct ScaleInPlace : torch::autograd::Function<ScaleInPlace> {
   static constexpr bool is_traceable = true;
 
-  static Tensor forward(AutogradContext* ctx, Tensor x, double factor) {
+  // Also says where the node's context is.
+  static Tensor forward(AutogradContext* ctx, Tensor x, double factor, AutogradContext** context) {
     static const auto op = operation<InPlace>("scale_");
+    *context = ctx;
     ctx->set_materialize_grads(false);
     ctx->saved_data["factor"] = factor;
     {
@@ -116,7 +119,7 @@ struct ScaleInPlace : torch::autograd::Function<ScaleInPlace> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return scaled(ctx, grads);
+    return scaled(ctx, grads, 3);
   }
 };
 
@@ -186,7 +189,11 @@ struct WeightedSumBackward : torch::autograd::Function<WeightedSumBackward> {
 Tensor& differentiable_scale_(Tensor& x, double factor) {
   // Before anything is written: a leaf that requires grad stays as it was.
   torch::autograd::check_inplace(x, x.requires_grad());
-  ScaleInPlace::apply(x, factor);
+  const bool recorded = at::GradMode::is_enabled() && x.requires_grad();
+  AutogradContext* context = nullptr;
+  ScaleInPlace::apply(x, factor, &context);
+  // The mark has done its work; compiled autograd refuses a node that still has one.
+  if (recorded) context->mark_dirty({});
   return x;
 }
 
