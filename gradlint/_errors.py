@@ -37,6 +37,10 @@ class InputsError(GradlintError):
     """What ``--inputs`` or ``sample_inputs`` gave can't be used as arguments."""
 
 
+class NotHere(Exception):
+    """What is asked for can't run on this machine: it is skipped, and the text says why."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One mistake in a specification: a place in the file, what is wrong, what to write."""
@@ -71,4 +75,4 @@ class SpecError(GradlintError):
         super().__init__("\n".join(lines))
 
 
-__all__ = ["GradlintError", "InputsError", "Problem", "SpecError", "TargetError"]
+__all__ = ["GradlintError", "InputsError", "NotHere", "Problem", "SpecError", "TargetError"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from gradlint.native import Progress as BuildProgress
     from gradlint.report import TargetReport
 
 OnProgress = Callable[[int, int, "TargetReport"], None]
@@ -49,14 +50,27 @@ def terminated() -> Iterator[Signals]:
 
 @contextmanager
 def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
-    """A progress bar on stderr, where that is a terminal; it appears from two targets on."""
+    """A progress bar on stderr, where that is a terminal; it appears from two targets on.
+
+    Extensions that are built on the way are shown there too.
+    """
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
+    from gradlint.native._progress import Line, reporting, words
+
     progress: Progress | None = None
+    line = Line(sys.stderr)
+
+    def build(news: BuildProgress) -> None:
+        if progress is None:
+            line(news)
+        else:
+            progress.update(progress.task_ids[0], target=words(news))
 
     def advance(done: int, total: int, report: TargetReport) -> None:
         nonlocal progress
+        line.clear()
         if total < 2:
             return
         if progress is None:
@@ -66,8 +80,10 @@ def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
         progress.update(progress.task_ids[0], completed=done, total=total, target=report.target)
 
     try:
-        yield advance
+        with reporting(build):
+            yield advance
     finally:
+        line.clear()
         if progress is not None:
             progress.stop()
 

@@ -45,6 +45,13 @@ def reporting(sink: Sink) -> Iterator[None]:
         _sink.reset(token)
 
 
+def pass_on(progress: Progress) -> None:
+    """Tell the sink of :func:`reporting`, if there is one, of a build in another process."""
+    sink = _sink.get()
+    if sink is not None:
+        sink(progress)
+
+
 @contextmanager
 def told(sink: Sink | None) -> Iterator[Sink]:
     """``sink``, else the one of :func:`reporting`, else a line on stderr if that is a terminal."""

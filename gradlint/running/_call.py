@@ -6,6 +6,7 @@ from typing import Any
 
 from gradlint._errors import GradlintError
 from gradlint.config import Settings
+from gradlint.native._progress import pass_on
 from gradlint.report import Finding
 from gradlint.running import _findings, _memory
 from gradlint.running._findings import Scene, final_finding
@@ -58,6 +59,10 @@ class CallTask:
         """Keep what matters for the result."""
         if kind in ("result", "refs"):
             self.result = payload
+        elif kind == "building":
+            pass_on(payload)
+        elif kind == "not_here":
+            self.usage = GradlintError(payload)
         elif kind == "usage":
             self.usage = usage_error(payload)
         elif kind == "unloadable":

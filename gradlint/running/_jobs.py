@@ -5,6 +5,8 @@ They send, beside the events of ``gradlint.rules.examine``:
 ``loaded``      what is known of the op once its module is imported
 ``unloadable``  the module can't be imported: message, error, location (becomes GL001)
 ``no_inputs``   nothing that was tried ran: attempts and the line to add (becomes GL002)
+``building``    how far an extension is that is compiled now
+``not_here``    the op can't run on this machine, and why
 ``usage``       the user's command or spec is wrong: class, message, place, hint
 ``refs``        the operators of a module that had to be imported to list them
 ``result``      what a called function returned
@@ -19,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gradlint._errors import GradlintError
+from gradlint._errors import GradlintError, NotHere
 from gradlint.trace._phase import phase
 
 if TYPE_CHECKING:
@@ -107,6 +109,7 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
             from gradlint import spec
 
             op, samples = spec.open_spec(ref, settings)
+            _runs_on(op, settings)
         else:
             op = targets.load(ref, settings)
     if settings.inputs is not None or not samples:
@@ -115,6 +118,13 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
         with phase("inputs"), preserved_state():
             samples = inputs.samples_for(op, settings)
     return op, samples
+
+
+def _runs_on(op: Op, settings: Settings) -> None:
+    """Raise where a spec is for other devices than are asked for and present."""
+    if op.devices is not None and not set(op.devices) & set(settings.devices):
+        wanted = ",".join(op.devices)
+        raise NotHere(f"its spec is for {wanted} only: needs --device {wanted}, and one here")
 
 
 def _prepare(send: Send, ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
@@ -126,9 +136,14 @@ def _prepare(send: Send, ref: OpRef, settings: Settings) -> tuple[Op, list[Sampl
 @contextmanager
 def _told(send: Send) -> Iterator[None]:
     from gradlint import inputs, targets
+    from gradlint.native import reporting
 
     try:
-        yield
+        # What is said while something is compiled also shows that the worker does not hang.
+        with reporting(lambda progress: send("building", progress)):
+            yield
+    except NotHere as error:
+        send("not_here", str(error))
     except inputs.NoInputsFound as error:
         send("no_inputs", {"attempts": error.attempts, "line_to_add": error.line_to_add})
     except GradlintError as error:

@@ -45,7 +45,17 @@ TRACING = (
 )
 
 #: Packages of which a worker may need any module.
-PACKAGES = ("diagnosis", "expressions", "inputs", "numerics", "rules", "spec", "targets", "trace")
+PACKAGES = (
+    "diagnosis",
+    "expressions",
+    "inputs",
+    "native",
+    "numerics",
+    "rules",
+    "spec",
+    "targets",
+    "trace",
+)
 
 
 def _names() -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from gradlint import _errors
 from gradlint._errors import GradlintError
 from gradlint.config import Settings
+from gradlint.native._progress import pass_on
 from gradlint.report import Check, Finding, TargetReport
 from gradlint.running import _findings
 from gradlint.running._collect import Collector
@@ -97,6 +98,10 @@ class TargetTask:
         """Collect it, or remember it as the reason for the end that follows."""
         if kind in ("exiting", "raised", "memory", "internal", "op_raised", "rubbish"):
             self._last = (kind, payload)
+        elif kind == "building":
+            pass_on(payload)
+        elif kind == "not_here":
+            self.report.notes.append(payload)
         elif kind == "usage":
             error = usage_error(payload)
             self._trouble.usage.append(error)

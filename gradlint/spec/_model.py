@@ -66,8 +66,29 @@ class Ignore(_Model):
 class Extension(_Model):
     """C++ or CUDA sources to build before the op is loaded."""
 
-    sources: list[Text] = Field(min_length=1, description="Source files, relative to the spec.")
-    name: Text | None = Field(None, description="Name of the extension; default the spec's.")
+    sources: list[Text] = Field(
+        min_length=1, description="C++ and CUDA files, relative to the spec."
+    )
+    name: Text | None = Field(
+        None,
+        description="Name of the extension, TORCH_EXTENSION_NAME in the sources; default the "
+        "spec's. A function that pybind11 binds is then `op: name:function`.",
+    )
+    include_dirs: list[Text] = Field(
+        default_factory=list, description="Folders of headers, relative to the spec."
+    )
+    extra_cflags: list[Text] = Field(
+        default_factory=list, description="Further flags of the C++ compiler."
+    )
+    extra_cuda_cflags: list[Text] = Field(
+        default_factory=list, description="Further flags of nvcc."
+    )
+    extra_ldflags: list[Text] = Field(
+        default_factory=list, description="Further flags of the linker."
+    )
+    with_cuda: bool = Field(
+        False, description="Whether C++ sources need CUDA's headers; .cu sources always do."
+    )
 
 
 class Input(_Model):

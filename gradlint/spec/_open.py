@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradlint._errors import SpecError, TargetError
 from gradlint.report import Location
+from gradlint.spec._extension import function_op, open_extension
 from gradlint.spec._load import load
 
 if TYPE_CHECKING:
@@ -25,19 +26,13 @@ def open_spec(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     The samples are empty where the spec gives no inputs, which are then inferred.
 
     Raises:
-        SpecError: the spec is wrong, names an op that does not exist, or needs what this version
-            can't do.
+        SpecError: the spec is wrong, names an op that does not exist, or an extension that can't
+            be built.
         LoadError: the op's module can't be imported (from ``gradlint.targets``).
+        NotHere: its extension needs CUDA, which is absent.
     """
     spec = load(ref.path)
     document = spec.places
-    if spec.extension is not None:
-        document.problem(
-            document.key(("extension",)),
-            "building extensions is not available in this version",
-            "build the sources yourself, load them in a module, and name it under `import:`",
-        )
-        raise SpecError(document.path, document.problems)
     op = _formula(spec, document, ref) if spec.op is None else _loaded(spec, document, settings)
     op.target = ref.target
     op.name = spec.name or op.name
@@ -98,6 +93,13 @@ def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
     assert spec.op is not None
     target = _beside(spec.path, spec.op)
     settings = dataclasses.replace(settings, imports=(*settings.imports, *spec.import_))
+    notes: tuple[str, ...] = ()
+    if spec.extension is not None:
+        opened = open_extension(spec, document, settings)
+        attribute = opened.attribute(spec.op)
+        if attribute is not None:
+            return _with_reference(function_op(opened, attribute, spec, document), spec)
+        notes = opened.notes
     try:
         refs = targets.resolve(target, settings)
         if any(ref.attribute == "*" for ref in refs):
@@ -116,6 +118,11 @@ def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
     except TargetError as error:
         document.problem(document.value(("op",)), error.message, error.hint)
         raise SpecError(document.path, document.problems) from None
+    op.notes += notes
+    return _with_reference(op, spec)
+
+
+def _with_reference(op: Op, spec: OpSpec) -> Op:
     if spec.reference is not None:
         from gradlint.spec._formula import Program, reference_callable
 

@@ -38,7 +38,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
         raise TargetError(f"`{ref.target}` may stand for several operators; expand it first")
     if ref.source == "library":
         import_named(settings)
-        return load_library(ref.path)
+        return load_library(ref.path, settings)
     module = import_target(ref, settings)
     file = held(module, "__file__") or ""
     thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
@@ -67,7 +67,7 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
         return [ref]
     if ref.source == "library":
         import_named(settings)
-        return expand_namespace(ref)
+        return expand_namespace(ref, settings)
     module = import_target(ref, settings)
     file = held(module, "__file__") or ""
     found = attempt(f"listing `{ref.path}`", lambda: _defined(module), file)
