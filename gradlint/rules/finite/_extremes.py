@@ -1,13 +1,15 @@
 """The op at extreme values of its inputs: what it returns there, made once for several rules.
 
 Each :class:`Extreme` is one forward and one backward call under the cotangents of the shared run.
+What no rule will ask for is let go at once, and values are made again where they are needed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,6 +36,10 @@ WORDS = {
     "masked": "where a row of a boolean argument is all False and another all True",
 }
 
+#: Extremes whose finite gradients are judged (GL402): slopes at the smallest normal numbers have no
+#: digits.
+JUDGED = ("zeros", "ties", "single", "large", "masked")
+
 #: Calls that the extremes take at most (one more where zeros in all inputs leave the domain).
 CALLS = len(WORDS) + 1
 
@@ -55,27 +61,26 @@ class Extreme:
 
     Args:
         name: a key of :data:`WORDS`.
-        problem: the op on the arguments; ``values`` those of its inputs.
+        problem: the op on the arguments.
+        make: makes the values of its inputs.
         places: the special elements, where single ones are.
-        outputs: output name → value, detached; empty where forward raised.
-        gradients: of every input; None where forward or backward raised.
-        raised: what raised.
+        outputs: output name → value, detached; empty where forward raised or nobody will ask.
+        gradients: of every input; None likewise.
         finite: whether the differentiable outputs are finite, or infinite only where they are at
             the sample too.
     """
 
     name: str
     problem: Problem
-    values: list[torch.Tensor]
+    make: Callable[[], list[torch.Tensor]]
     places: list[Place] = field(default_factory=list)
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: list[torch.Tensor | None] | None = None
-    raised: OpRaised | None = None
     finite: bool = False
 
     def words_at(self, position: int, where: Sequence[int]) -> str:
         """Which values the inputs have, as a message on element ``where`` says it."""
-        shape = self.values[position].shape
+        shape = self.problem.inputs[position].value.shape
         flat = 0
         for size, index in zip(shape, where, strict=True):
             flat = flat * size + index
@@ -113,7 +118,7 @@ def make_extremes(subject: Subject) -> Extremes:
     call_s = _call_s(subject)
     if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
         return Extremes(reason=f"a call takes {call_s:.2g} s: extremes would take too long")
-    return Extremes([_evaluated(subject, extreme) for extreme in _chosen(subject)])
+    return Extremes([_evaluated(subject, *chosen) for chosen in _chosen(subject)])
 
 
 def _call_s(subject: Subject) -> float:
@@ -155,40 +160,44 @@ def bounds_of(subject: Subject) -> list[float]:
     return list(dict.fromkeys(signed))[:MOST_BOUNDS]
 
 
-def _chosen(subject: Subject) -> Iterator[Extreme]:
-    problem, values = subject.problem, subject.problem.values()
-    ranges = ranges_of(subject)
-    for name in ("zeros", "ties"):
-        changed = getattr(_special, name)(values, ranges)
-        if changed is not None:
-            yield Extreme(name, problem, changed)
-    singles = _special.single(values, ranges, bounds_of(subject))
-    if singles is not None:
-        yield Extreme("single", problem, *singles)
-    for name in ("large", "tiny"):
-        changed = getattr(_special, name)(values, ranges)
-        if changed is not None:
-            yield Extreme(name, problem, changed)
+def _chosen(subject: Subject) -> Iterator[tuple[Extreme, list[torch.Tensor]]]:
+    """Each with its values."""
+    problem, ranges, bounds = subject.problem, ranges_of(subject), bounds_of(subject)
+
+    def make(name: str) -> tuple[list[torch.Tensor] | None, list[Place]]:
+        if name == "single":
+            return _special.single(problem.values(), ranges, bounds) or (None, [])
+        return getattr(_special, name)(problem.values(), ranges), []
+
+    def again(name: str) -> list[torch.Tensor]:
+        return make(name)[0] or []
+
+    for name in ("zeros", "ties", "single", "large", "tiny"):
+        values, places = make(name)
+        if values is not None:
+            yield Extreme(name, problem, partial(again, name), places), values
     masked = _masked(subject)
     if masked is not None:
-        yield Extreme("masked", masked, masked.values())
+        yield Extreme("masked", masked, masked.values), masked.values()
 
 
-def _evaluated(subject: Subject, extreme: Extreme) -> Extreme:
-    _run(subject, extreme)
-    if extreme.name == "zeros" and not extreme.finite and len(extreme.values) > 1:
+def _evaluated(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> Extreme:
+    _run(subject, extreme, values)
+    if extreme.name == "zeros" and not extreme.finite and len(values) > 1:
         # Zeros in scales or variances leave the domain, and say nothing of the first input.
-        extreme.values = [extreme.values[0], *subject.problem.values()[1:]]
-        _run(subject, extreme)
+        every = extreme.make
+        extreme.make = lambda: [every()[0], *subject.problem.values()[1:]]
+        _run(subject, extreme, extreme.make())
+    _let_go(extreme)
     return extreme
 
 
-def _run(subject: Subject, extreme: Extreme) -> None:
+def _run(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> None:
     problem, cotangents = extreme.problem, subject.run.cotangents
-    extreme.outputs, extreme.gradients, extreme.raised = {}, None, None
+    extreme.outputs, extreme.gradients = {}, None
     counted = problem is not subject.problem
     try:
-        leaves, outputs = problem.linearize(extreme.values)
+        leaves, outputs = problem.linearize(values)
         extreme.outputs = {item.name: item.value.detach() for item in outputs}
         extreme.finite = _finite(subject, extreme.outputs)
         if extreme.name == "large" and _grown(subject, extreme.outputs) > MOST_GROWN:
@@ -199,12 +208,23 @@ def _run(subject: Subject, extreme: Extreme) -> None:
             return
         found = problem.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
         extreme.gradients = [None if grad is None else grad.detach() for grad in found]
-    except OpRaised as raised:
-        extreme.raised = raised
+    except OpRaised:
+        return
     finally:
         if counted:
             subject.problem.forward_calls += 1
             subject.problem.backward_calls += 1
+
+
+def _let_go(extreme: Extreme) -> None:
+    """Keep what is looked at: NaN among outputs at single elements (GL301), gradients that are not
+    finite where forward is (GL302), and both where finite gradients are judged."""
+    judged = extreme.finite and extreme.name in JUDGED
+    if not judged and extreme.name != "single":
+        extreme.outputs = {}
+    gradients = extreme.gradients or []
+    if not judged and (not extreme.finite or all(g is None or all_finite(g) for g in gradients)):
+        extreme.gradients = None
 
 
 def _finite(subject: Subject, outputs: dict[str, torch.Tensor]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -65,7 +66,7 @@ def removable(subject: Subject, extreme: Extreme) -> Iterator[Removable]:
     for place in extreme.places:
         # Alone among ordinary values: 0 / 0 of two special elements tends to anything.
         values = subject.problem.values()
-        alone = Extreme(extreme.name, extreme.problem, values)
+        alone = Extreme(extreme.name, extreme.problem, partial(list, values))
         values[place.position] = values[place.position].clone()
         values[place.position].view(-1)[place.element] = place.value
         outputs = _at(alone, place, 0.0)
@@ -124,7 +125,7 @@ def _limit(
 
 
 def _at(extreme: Extreme, place: Place, move: float) -> dict[str, torch.Tensor] | None:
-    values = [value.clone() for value in extreme.values]
+    values = [value.clone() for value in extreme.make()]
     flat = values[place.position].view(-1)
     least = unit_roundoff(flat.dtype) * abs(place.value)
     if move:

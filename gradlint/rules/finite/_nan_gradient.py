@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,8 +34,8 @@ HELP = (
 
 def at_the_sample(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
     """Findings at the sample itself, one an input, and notes on infinite derivatives."""
-    values = subject.problem.values()
-    return _look(subject, rule, subject.run.gradients or [], values, LOOKED_AT)
+    make = subject.problem.values
+    return _look(subject, rule, subject.run.gradients or [], make, LOOKED_AT)
 
 
 def at_extremes(subject: Subject, rule: Rule, told: set[str]) -> tuple[list[Finding], list[str]]:
@@ -49,7 +49,7 @@ def at_extremes(subject: Subject, rule: Rule, told: set[str]) -> tuple[list[Find
             None if item.name in told else gradient
             for item, gradient in zip(subject.problem.inputs, extreme.gradients, strict=True)
         ]
-        more, _ = _look(subject, rule, left, extreme.values, LOOKED_AT_EXTREMES, extreme)
+        more, _ = _look(subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme)
         findings += more
         told = told | {finding.input or "" for finding in more}
     return findings, notes
@@ -59,22 +59,24 @@ def _look(
     subject: Subject,
     rule: Rule,
     gradients: Sequence[torch.Tensor | None],
-    values: Sequence[torch.Tensor],
+    make: Callable[[], list[torch.Tensor]],
     looked_at: int,
     extreme: Extreme | None = None,
 ) -> tuple[list[Finding], list[str]]:
     findings, notes = [], []
     slopes: Slopes | None = None
+    values: list[torch.Tensor] = []
     for index, gradient in enumerate(gradients):
         dense = None if gradient is None else values_of(gradient)
         if dense is None or bool(dense.isfinite().all()):
             continue
+        values = values or make()
         slopes = slopes or Slopes(subject, extreme.problem if extreme else None, values)
         joint = None
         if extreme is not None and extreme.name != "single":
             # Where whole tensors are special, single elements may be smooth and f be not: a matrix
             # of zeros, 0·log 0.
-            joint = slopes.along(_altered(subject, extreme))
+            joint = slopes.along(_altered(subject, values))
             if joint.right is None and joint.left is None:
                 continue
         bad = (~torch.isfinite(dense)).nonzero().tolist()
@@ -96,10 +98,10 @@ def _look(
     return findings, notes
 
 
-def _altered(subject: Subject, extreme: Extreme) -> list[int]:
+def _altered(subject: Subject, values: Sequence[torch.Tensor]) -> list[int]:
     """Positions of the inputs that differ from the sample; all where none does."""
     sample = subject.problem.values()
-    pairs = enumerate(zip(sample, extreme.values, strict=True))
+    pairs = enumerate(zip(sample, values, strict=True))
     return [k for k, (a, b) in pairs if not torch.equal(a, b)] or list(range(len(sample)))
 
 

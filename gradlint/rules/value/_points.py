@@ -99,7 +99,8 @@ class Points:
         if extreme.problem is not self._subject.problem:
             widen = self._wide is not self._subject.problem
             problem = wide_problem(self._subject, extreme.problem) if widen else extreme.problem
-        point = [v.to(t.dtype) for v, t in zip(extreme.values, self._typical, strict=True)]
+        values = extreme.make()
+        point = [v.to(t.dtype) for v, t in zip(values, self._typical, strict=True)]
         wides = [
             torch.zeros_like(widened(v)) if g is None else widened(g)
             for v, g in zip(point, gradients, strict=True)
@@ -132,7 +133,7 @@ class Points:
             self._roundoff,
             [
                 floor + share_of(v.dtype) * (float(g.abs().max()) if g.numel() else 0.0)
-                for floor, g, v in zip(self._floors, wides, extreme.values, strict=True)
+                for floor, g, v in zip(self._floors, wides, values, strict=True)
             ],
             self._project,
         )

@@ -206,7 +206,7 @@ def stable(subject: Subject, extreme: Extreme, gradient: torch.Tensor, position:
             value * (1.0 + times * unit_roundoff(value.dtype))
             if extreme.name == "ties"
             else jitter(value, subject.seed)
-            for value in extreme.values
+            for value in extreme.make()
         ]
         try:
             found = extreme.problem.pull(subject.run.cotangents, moved)[position]

@@ -88,14 +88,12 @@ if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
     from gradlint.rules.value._slopes import Wrong
 
-#: Extremes that are judged: slopes at the smallest normal numbers have no digits.
-POINTS = ("zeros", "ties", "single", "large", "masked")
-
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients at special points with the slopes of the function there."""
     from gradlint.numerics._judge import AGREES, ROUNDED
     from gradlint.rules._blocked import blocked
+    from gradlint.rules.finite._extremes import JUDGED
     from gradlint.rules.value._points import Points
 
     reason = blocked(subject) or subject.extremes.reason
@@ -111,7 +109,7 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", note="differences in 16 bits are too coarse, and float64 refused")
     findings: list[Finding] = []
     told: set[int] = set()
-    for name in POINTS:
+    for name in JUDGED:
         extreme = subject.extremes.named(name)
         for wrong in points.wrong(extreme) if extreme is not None else ():
             if wrong.position not in told:
