@@ -4,6 +4,8 @@
 #include "common/arrays.h"
 #include "common/row_arguments.h"
 #include "common/matrices.h"
+#include "common/roi.h"
+#include "common/scores.h"
 
 #define GRADLINT_ENTRY(name, ...)  \
   namespace gradlint::cpu {        \
@@ -48,7 +50,28 @@ GRADLINT_ENTRY(weighted_sum_backward, const Context&, const Elements&)
 GRADLINT_ENTRY(matmul, const Context&, const Product&)
 GRADLINT_ENTRY(column_sum, const Context&, const ColumnSum&)
 
+// attention: (x; p), (g, p; gx), (c, g, p; gg, gp)
+GRADLINT_ENTRY(masked_softmax, const Context&, const Scores&, const void*, void*)
+GRADLINT_ENTRY(masked_softmax_backward, const Context&, const Scores&, const void*, const void*,
+               void*)
+GRADLINT_ENTRY(masked_softmax_backward_backward, const Context&, const Scores&, const void*,
+               const void*, const void*, void*, void*)
+
+// roi_align: (input, boxes; output), (grad_output, boxes; grad_input)
+GRADLINT_ENTRY(roi_align, const Context&, const RoiAlign&, const void*, const void*, void*)
+GRADLINT_ENTRY(roi_align_backward, const Context&, const RoiAlign&, const void*, const void*,
+               void*)
+
 GRADLINT_ENTRY(layer_norm_forward, const Context&, const LayerNormArguments&)
 GRADLINT_ENTRY(layer_norm_workspace, const Context&, const LayerNormArguments&, int64_t& elements)
 GRADLINT_ENTRY(layer_norm_backward, const Context&, const LayerNormArguments&)
 GRADLINT_ENTRY(layer_norm_backward_backward, const Context&, const LayerNormArguments&)
+
+// (y; logits, noise), then (gx; g, y), then (gg, gy; c, g, y)
+GRADLINT_ENTRY(gumbel_softmax, const Context&, const TemperatureArguments&)
+GRADLINT_ENTRY(gumbel_softmax_backward, const Context&, const TemperatureArguments&)
+GRADLINT_ENTRY(gumbel_softmax_backward_backward, const Context&, const TemperatureArguments&)
+
+// (y; x), then (gx; g, x)
+GRADLINT_ENTRY(soft_rank, const Context&, const TemperatureArguments&)
+GRADLINT_ENTRY(soft_rank_backward, const Context&, const TemperatureArguments&)
