@@ -1,0 +1,154 @@
+// gumbel_softmax: y = softmax((l + e) / t) for each row of logits l and of noise e, with t > 0
+// (Jang, Gu and Poole 2017, arXiv:1611.01144, equation 2; Maddison, Mnih and Teh 2017,
+// arXiv:1611.00712). Hard: y is 1 at the first of the largest l + e and 0 elsewhere, and takes the
+// gradient of the soft y, straight through (Jang, section 2.2).
+//
+// backward, with y the soft one: l and e both get (y / t)·(g − ⟨g, y⟩)
+//
+// The double backward is of that as a function of g and y; y goes on to l and e by the backward.
+// With c the gradient of the backward's result:
+//   g gets (y / t)·(c − ⟨c, y⟩)
+//   y gets (c·(g − ⟨g, y⟩) − g·⟨c, y⟩) / t
+//
+// A row with infinity, NaN or nothing but −∞ in l + e is NaN, as in torch.softmax.
+#include "common/rows.h"
+#include "common/temperature.h"
+#include "kernels.h"
+
+namespace gradlint::GRADLINT_SPACE {
+
+template <class T, bool Held>
+struct GumbelSoftmax {
+  using W = Wide<T>;
+  RowPlan plan;
+  const T* logits;
+  const T* noise;
+  T* y;
+  W temperature;
+  bool hard;
+
+  GRADLINT_BOTH void operator()(const Block& block) const {
+    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
+      const int64_t start = row * plan.length;
+      const RowWalk<T, Held, 2> walk(team, length, plan.packed, {logits + start, noise + start},
+                                     {0, 0});
+      const W largest = walk.max([](int64_t, const W(&in)[2]) { return in[0] + in[1]; });
+      if (hard) {
+        choose(team, walk, start, largest);
+        return;
+      }
+      const W t = temperature;
+      // The difference first: it is 0 at the largest, at any temperature.
+      W total[1];
+      walk.sums(total, [=](int64_t, const W(&in)[2], W(&out)[1]) {
+        out[0] = math::exp((in[0] + in[1] - largest) / t);
+      });
+      walk.template map<1>({y + start}, [=](int64_t, const W(&in)[2], W(&out)[1]) {
+        out[0] = math::exp((in[0] + in[1] - largest) / t) / total[0];
+      });
+    });
+  }
+
+ private:
+  GRADLINT_BOTH void choose(const Team& team, const RowWalk<T, Held, 2>& walk, int64_t start,
+                            W largest) const {
+    int64_t chosen = -plan.length;  // minus the position, so that the maximum is the first
+    walk.each([&](int64_t position, const W(&in)[2]) {
+      if (in[0] + in[1] == largest && -position > chosen) chosen = -position;
+    });
+    chosen = -team.max(chosen);
+    const W wrong = largest - largest;  // NaN where the soft row is
+    walk.template map<1>({y + start}, [=](int64_t position, const W(&)[2], W(&out)[1]) {
+      out[0] = position == chosen ? 1 + wrong : wrong;
+    });
+  }
+};
+
+template <class T, bool Held>
+struct GumbelSoftmaxBackward {
+  using W = Wide<T>;
+  RowPlan plan;
+  const T* grad_output;
+  const T* y;
+  T* grad;
+  W temperature;
+
+  GRADLINT_BOTH void operator()(const Block& block) const {
+    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
+      const int64_t start = row * plan.length;
+      const RowWalk<T, Held, 2> walk(team, length, plan.packed, {grad_output + start, y + start},
+                                     {0, 0});
+      W inner[1];
+      walk.sums(inner, [](int64_t, const W(&in)[2], W(&out)[1]) { out[0] = in[0] * in[1]; });
+      const W t = temperature;
+      walk.template map<1>({grad + start}, [=](int64_t, const W(&in)[2], W(&out)[1]) {
+        out[0] = in[1] * (in[0] - inner[0]) / t;
+      });
+    });
+  }
+};
+
+template <class T, bool Held>
+struct GumbelSoftmaxBackwardBackward {
+  using W = Wide<T>;
+  RowPlan plan;
+  const T* c;
+  const T* grad_output;
+  const T* y;
+  T* grad_grad_output;
+  T* grad_y;
+  W temperature;
+
+  GRADLINT_BOTH void operator()(const Block& block) const {
+    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
+      const int64_t start = row * plan.length;
+      const RowWalk<T, Held, 3> walk(team, length, plan.packed,
+                                     {c + start, grad_output + start, y + start}, {0, 0, 0});
+      W inner[2];
+      walk.sums(inner, [](int64_t, const W(&in)[3], W(&out)[2]) {
+        out[0] = in[1] * in[2];
+        out[1] = in[0] * in[2];
+      });
+      const W gy = inner[0], cy = inner[1], t = temperature;
+      walk.template map<2>({grad_grad_output + start, grad_y + start},
+                           [=](int64_t, const W(&in)[3], W(&out)[2]) {
+                             out[0] = in[2] * (in[0] - cy) / t;
+                             out[1] = (in[0] * (in[1] - gy) - in[1] * cy) / t;
+                           });
+    });
+  }
+};
+
+void gumbel_softmax(const Context& context, const TemperatureArguments& a) {
+  with_dtype(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_rows<GumbelSoftmax, T>(
+        context, plan_rows<T>(a.rows, a.length, {a.in[0], a.in[1], a.out[0]}),
+        static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]), static_cast<T*>(a.out[0]),
+        usable_temperature<Wide<T>>(a), a.hard);
+  });
+}
+
+void gumbel_softmax_backward(const Context& context, const TemperatureArguments& a) {
+  with_dtype(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_rows<GumbelSoftmaxBackward, T>(
+        context, plan_rows<T>(a.rows, a.length, {a.in[0], a.in[1], a.out[0]}),
+        static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]), static_cast<T*>(a.out[0]),
+        usable_temperature<Wide<T>>(a));
+  });
+}
+
+void gumbel_softmax_backward_backward(const Context& context, const TemperatureArguments& a) {
+  with_dtype(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    const RowPlan plan =
+        plan_rows<T>(a.rows, a.length, {a.in[0], a.in[1], a.in[2], a.out[0], a.out[1]});
+    launch_rows<GumbelSoftmaxBackwardBackward, T>(
+        context, plan, static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]),
+        static_cast<const T*>(a.in[2]), static_cast<T*>(a.out[0]), static_cast<T*>(a.out[1]),
+        usable_temperature<Wide<T>>(a));
+  });
+}
+
+}  // namespace gradlint::GRADLINT_SPACE
