@@ -28,8 +28,9 @@ class Operands {
     arguments_.rows = arguments_.length == 0 ? 0 : like.numel() / arguments_.length;
     arguments_.temperature = temperature;
     arguments_.hard = hard;
-    for (const Tensor& input : inputs) {
-      arguments_.in[dense_.size()] = dense_.emplace_back(input.contiguous()).const_data_ptr();
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      dense_.push_back(inputs[k].contiguous());
+      arguments_.in[k] = dense_[k].const_data_ptr();
     }
     for (size_t k = 0; k < outputs.size(); ++k) {
       arguments_.out[k] = outputs[k].mutable_data_ptr();
