@@ -10,6 +10,7 @@ __all__ = ["main"]
 
 #: Commands that always need a worker.
 _WORKING = ("check", "sweep", "overrides", "init")
+_WORKING_IN_GROUP = (("kernels", "build"), ("kernels", "check"), ("kernels", "bench"))
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -19,7 +20,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: the words after the program's name; default those it was called with.
     """
     words = list(sys.argv[1:] if args is None else args)
-    if not (len(words) > 1 and words[0] in _WORKING and not {"-h", "--help"} & set(words)):
+    if not _works(words):
         from gradlint.cli._app import main as run
 
         return run(words)
@@ -40,6 +41,12 @@ def main(args: Sequence[str] | None = None) -> int:
     if code == 130 and args is None:
         _server.block_interrupts()
     return code
+
+
+def _works(words: Sequence[str]) -> bool:
+    """Whether the command will need a worker."""
+    named = len(words) > 1 and (words[0] in _WORKING or tuple(words[:2]) in _WORKING_IN_GROUP)
+    return named and not {"-h", "--help"} & set(words)
 
 
 def _traces(words: Sequence[str]) -> bool:

@@ -18,7 +18,8 @@ from gradlint.cli import _console
 #: Command → module of the same name in this package, with a function of that name. In the order
 #: in which ``--help`` lists them.
 COMMANDS = (
-    *("check", "sweep", "overrides", "explain", "rules", "init", "validate", "schema", "env"),
+    *("check", "sweep", "overrides", "explain", "rules", "init", "validate", "schema"),
+    *("kernels", "env"),
 )
 
 #: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and no text of
@@ -51,13 +52,18 @@ class LazyGroup(TyperGroup):
 
 
 def command(name: str) -> Any:
-    """The command ``name``, made from the function of that name in its module."""
-    module = importlib.import_module(f"gradlint.cli.{name}")
-    single = typer.Typer(pretty_exceptions_enable=False, **_SETTINGS)
-    single.command(name, context_settings=dict(_CONTEXT))(getattr(module, name))
+    """The command ``name``, made from the function, or the group, of that name in its module."""
+    found = getattr(importlib.import_module(f"gradlint.cli.{name}"), name)
+    if isinstance(found, typer.Typer):
+        single = found
+        single.info.context_settings = dict(_CONTEXT)
+    else:
+        single = typer.Typer(pretty_exceptions_enable=False, **_SETTINGS)
+        single.command(name, context_settings=dict(_CONTEXT))(found)
     made = typer.main.get_command(single)
-    # Its first sentence, whole: by itself it would be cut off where the line ends.
-    made.short_help = " ".join((made.help or "").split("\n\n")[0].split())
+    # First sentences, whole: by themselves they would be cut off where the line ends.
+    for part in (made, *getattr(made, "commands", {}).values()):
+        part.short_help = " ".join((part.help or "").split("\n\n")[0].split())
     return made
 
 

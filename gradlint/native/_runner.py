@@ -50,7 +50,7 @@ def run(recipe: Recipe, sources: list[Path], workplace: Path, sink: Sink, patien
         environment["CUDA_HOME"] = _tools.cuda_home(tools[-1])
     environment["PATH"] = _tools.search_path(*tools)
     if not environment.get("MAX_JOBS", "").isdigit():
-        environment["MAX_JOBS"] = str(_cores())
+        environment["MAX_JOBS"] = str(_tools.cores())
     # The builder must be the gradlint that runs here, wherever that was imported from.
     paths = [str(Path(__file__).resolve().parents[2]), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -202,9 +202,3 @@ def _died(recipe: Recipe, status: int, output: str) -> BuildError:
 
 def _below(path: str, folders: list[str]) -> bool:
     return any(os.path.commonpath([path, real]) == real for real in map(os.path.realpath, folders))
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -120,6 +120,13 @@ def search_path(*tools: Tool) -> str:
     return os.pathsep.join(dict.fromkeys(folder for folder in folders if folder))
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _beside_python() -> str:
     folders = [os.path.dirname(sys.executable or "")]
     try:

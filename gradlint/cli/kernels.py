@@ -1,0 +1,216 @@
+"""``gradlint kernels``: the reference operators, listed, built, compiled, checked and timed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradlint._errors import GradlintError
+from gradlint.cli._options import Debug, Output, Seed, TextOrJson, Texts, option
+
+if TYPE_CHECKING:
+    from gradlint.native import Progress
+    from gradlint.native._compile import Compiled
+
+kernels = typer.Typer(
+    help="The reference operators in C++ and CUDA: torch.ops.gradlint.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+@kernels.command("list")
+def list_(output_format: TextOrJson = "text") -> None:
+    """List the operators: kernel, orders of derivatives, dtypes and schema."""
+    from gradlint.native._catalogue import catalogue
+
+    found = catalogue()
+    if output_format == "json":
+        _json([dataclasses.asdict(item) for item in found])
+        return
+    rows = [
+        [item.name, item.kernel, ",".join(map(str, item.orders)), _short(item.dtypes)]
+        for item in found
+    ]
+    _table(["operator", "kernel", "orders", "dtypes"], rows)
+    sys.stdout.write("\n" + "".join(f"  {item.schema}\n" for item in found))
+    sys.stdout.write(f"\n{len(found)} operators, torch.ops.gradlint.NAME.\n")
+
+
+@kernels.command()
+def build(
+    device: Annotated[
+        Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: what can run here.")
+    ] = None,
+    force: Annotated[bool, option("--force", help="Build all of it again.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Build the operators for this machine, unless the cache holds them, and say where they are."""
+    sys.stdout.write(f"{_built(_devices(device), force=force)}\n")
+    return 0
+
+
+@kernels.command("compile")
+def compile_(
+    arch: Annotated[Texts, option("--arch", metavar="LIST", help="Default: sm_80,sm_90.")] = None,
+    output_format: TextOrJson = "text",
+    debug: Debug = False,
+) -> int:
+    """Compile every kernel with nvcc, without torch and without a GPU.
+
+    Exits with 0 if all compile, 1 if one does not, 2 without nvcc.
+    """
+    from gradlint.native._compile import compile_kernels, parse_architectures
+
+    architectures = parse_architectures(arch or [])
+    with _line() as show:
+        results = compile_kernels(architectures, on_result=show)
+    bad = [item for item in results if not item.ok]
+    if output_format == "json":
+        _json([dataclasses.asdict(item) for item in results])
+        return 1 if bad else 0
+    rows = [
+        [item.file, item.architecture, f"{item.seconds:.1f}", "ok" if item.ok else "FAILED"]
+        for item in results
+    ]
+    _table(["kernel", "architecture", "seconds", "result"], rows, right=["seconds"])
+    for item in results:
+        if item.output:
+            sys.stdout.write(f"\n{item.file} {item.architecture}\n{item.output}\n")
+    counted = f"{len(results) - len(bad)} of {len(results)} compile"
+    sys.stdout.write(f"\n{counted} ({', '.join(architectures)}).\n")
+    return 1 if bad else 0
+
+
+@kernels.command()
+def check(
+    device: Annotated[
+        Texts, option("--device", metavar="LIST", help="Default: all that are present.")
+    ] = None,
+    require_device: Annotated[
+        bool | None, option("--require-device", help="Exit 2 if a device is absent.")
+    ] = None,
+    dtype: Annotated[Texts, option("--dtype", metavar="LIST", help="Default: the specs'.")] = None,
+    select: Annotated[Texts, option("--select", metavar="CODES", help="Only these rules.")] = None,
+    ignore: Annotated[Texts, option("--ignore", metavar="CODES", help="Not these rules.")] = None,
+    seed: Seed = None,
+    timeout: Annotated[
+        float | None, option("--timeout", metavar="S", help="As for gradlint check.")
+    ] = None,
+    jobs: Annotated[
+        int | None, option("-j", "--jobs", metavar="N", help="Workers at a time.")
+    ] = None,
+    output_format: Annotated[
+        str, option("--output-format", metavar="FORMAT", help="As for gradlint check.")
+    ] = "full",
+    output: Output = None,
+    verbose: Annotated[int, option("-v", "--verbose", count=True, help="Show all checks.")] = 0,
+    quiet: Annotated[bool, option("-q", "--quiet", help="One line a finding.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Run gradlint over the specs of all operators, on every device that is present."""
+    from gradlint.cli.check import check as run
+    from gradlint.native._catalogue import reference_specs
+
+    devices = _devices(device) or _present()
+    _built(devices if "cuda" in devices and device else None)
+    return run(
+        [_shown(str(path)) for path in reference_specs()],
+        device=[",".join(devices)],
+        require_device=require_device,
+        dtype=dtype,
+        select=select,
+        ignore=ignore,
+        seed=seed,
+        timeout=timeout,
+        jobs=jobs,
+        output_format=output_format,
+        output=output,
+        verbose=verbose,
+        quiet=quiet,
+        debug=debug,
+    )
+
+
+# -- shared -------------------------------------------------------------------------------------
+
+
+def _devices(texts: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The devices in comma-separated ``texts``; None where there are none."""
+    from gradlint.config import DEVICES
+
+    found = [part.strip() for text in texts or [] for part in text.split(",") if part.strip()]
+    for name in found:
+        if name not in DEVICES:
+            raise GradlintError(
+                f"{name!r} is no device", place="--device", hint=f"choose from {', '.join(DEVICES)}"
+            )
+    return tuple(dict.fromkeys(found)) or None
+
+
+def _present() -> tuple[str, ...]:
+    from gradlint.running import call_in_worker
+
+    found: dict[str, bool] = call_in_worker("gradlint.running._jobs:devices")
+    return tuple(name for name, there in found.items() if there)
+
+
+def _built(devices: tuple[str, ...] | None, *, force: bool = False) -> str:
+    """Build in a worker: this process need not import torch."""
+    from gradlint.cli import _progress
+    from gradlint.running import call_in_worker
+
+    with _progress.bar():
+        return str(call_in_worker("gradlint.native._reference:built", devices, force))
+
+
+class _line:
+    """Shows on a terminal how far the compile-only check is."""
+
+    def __enter__(self) -> Callable[[Compiled, int, int], None]:
+        from gradlint.native._progress import Progress, told
+
+        self._told = told(None)
+        sink: Callable[[Progress], None] = self._told.__enter__()
+
+        def show(item: Compiled, done: int, total: int) -> None:
+            sink(Progress("kernels", done, total, f"{item.file} {item.architecture}", 0.0))
+
+        return show
+
+    def __exit__(self, *_: object) -> None:
+        self._told.__exit__(None, None, None)
+
+
+def _short(dtypes: Sequence[str]) -> str:
+    return " ".join(name.replace("bfloat", "bf").replace("float", "f") for name in dtypes)
+
+
+def _shown(path: str) -> str:
+    from gradlint.targets._source_file import shown_path
+
+    return shown_path(path)
+
+
+def _table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()
+) -> None:
+    from gradlint.report import stream_options
+    from gradlint.report._table import table
+    from gradlint.report._text import Page
+
+    options = stream_options(sys.stdout)
+    page = Page(options["width"], ascii=options["ascii"])
+    table(page, headers, rows, right=right)
+    sys.stdout.write(page.text(color=options["color"]))
+
+
+def _json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
