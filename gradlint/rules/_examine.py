@@ -155,7 +155,8 @@ def _examine_sample(
 ) -> None:
     subject = Subject(op, sample, settings)
     verdicts: dict[str, str] = {}
-    for rule in rules:
+    for number, rule in enumerate(rules):
+        subject.let_go(later.code for later in rules[number:])
         if (rule.code, sample.label) in done:
             continue
         if not first and rule.code.startswith(FIRST_SAMPLE):

@@ -186,7 +186,7 @@ def beyond_budget(subject: Subject, code: str) -> str:
         return ""
     if code.startswith("GL5"):
         spent = problem.forward_calls + problem.backward_calls
-        enough = "twice" in vars(subject) or spent < plan.budget
+        enough = subject.has("twice") or spent < plan.budget
     else:
         most = code not in LIMITED
         shared = 0 if SHARED.issubset(vars(subject)) else SHARED_CALLS
@@ -200,8 +200,8 @@ def affords(subject: Subject, calls: int) -> bool:
     plan, problem = subject.plan, subject.problem
     if plan.budget is None:
         return True
-    kept = 0 if "first_order" in vars(subject) else plan.first_calls
-    kept += 0 if "twice" in vars(subject) else plan.reserved
+    kept = 0 if subject.has("first_order") else plan.first_calls
+    kept += 0 if subject.has("twice") else plan.reserved
     return calls <= plan.budget - kept - problem.forward_calls - problem.backward_calls
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from gradlint.targets import Op
     from gradlint.trace._record import RunRecord
 
+#: Large measurements → the rules that read them.
+READERS = {
+    "extremes": ("GL301", "GL302", "GL402"),
+    "twice": ("GL501", "GL502", "GL503"),
+}
+
 
 class Subject:
     """One op on one sample under one seed. Costly measurements are made once, when first asked
@@ -39,6 +46,19 @@ class Subject:
         self.problem = Problem(op, sample, seed=settings.seed)
         self.run_s = 0.0
         self.planned: Plan | None = None
+        self._gone: set[str] = set()
+
+    def has(self, measurement: str) -> bool:
+        """Whether ``measurement``, the name of one of the properties below, was made."""
+        return measurement in vars(self) or measurement in self._gone
+
+    def let_go(self, ahead: Iterable[str]) -> None:
+        """Free the memory of measurements that none of the rules ``ahead`` reads."""
+        codes = set(ahead)
+        for measurement, readers in READERS.items():
+            if measurement in vars(self) and codes.isdisjoint(readers):
+                delattr(self, measurement)
+                self._gone.add(measurement)
 
     def arguments(self) -> list[tuple[str, Any]]:
         """Every argument of the sample with its name, containers unpacked."""

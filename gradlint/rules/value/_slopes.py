@@ -150,25 +150,30 @@ class Point:
         """
         directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
         for position in positions:
-            value, gradient = self.values[position], self.gradients[position]
-            signs = gradient.sign() if seed == 0 else torch.zeros_like(gradient)
-            unit = torch.zeros_like(gradient)
-            for one in (1, 2) if seed == 3 else (seed,):
-                generator = torch.Generator().manual_seed(100 * position + one)
-                drawn = torch.rand((2, *value.shape), generator=generator, dtype=torch.float64)
-                drawn = drawn.to(gradient.device)
-                chosen = torch.where(signs == 0, (drawn[0] - 0.5).sign(), signs)
-                unit = unit + chosen * (0.5 + drawn[1])
-            unit = unit * torch.where(value == 0, self._typical[position], value.abs())
-            unit = widened(value) if seed == TOGETHER else unit
-            keep = self._project[position]
-            unit = unit if keep is None else keep(unit)
-            directions[position] = (unit * step).to(value.dtype)
-            claimed += real_dot(gradient, unit)
-            size += float((gradient * unit).abs().sum())
+            unit = self._unit(position, seed)
+            directions[position] = (unit * step).to(self.values[position].dtype)
+            claimed += real_dot(self.gradients[position], unit)
+            size += float((self.gradients[position] * unit).abs().sum())
             floor += self._floors[position] * float(unit.abs().sum())
+            del unit
         found = self._slopes(directions, step, floor)
         return None if found is None else (found, claimed, size)
+
+    def _unit(self, position: int, seed: int) -> torch.Tensor:
+        """The direction of :meth:`along` in one input."""
+        value, gradient = self.values[position], self.gradients[position]
+        signs = gradient.sign() if seed == 0 else torch.zeros_like(gradient)
+        unit = torch.zeros_like(gradient)
+        for one in (1, 2) if seed == 3 else (seed,):
+            generator = torch.Generator().manual_seed(100 * position + one)
+            drawn = torch.rand((2, *value.shape), generator=generator, dtype=torch.float64)
+            drawn = drawn.to(gradient.device)
+            chosen = torch.where(signs == 0, (drawn[0] - 0.5).sign(), signs)
+            unit = unit + chosen * (0.5 + drawn[1])
+        unit = unit * torch.where(value == 0, self._typical[position], value.abs())
+        unit = widened(value) if seed == TOGETHER else unit
+        keep = self._project[position]
+        return unit if keep is None else keep(unit)
 
     def _slopes(self, directions: dict[int, torch.Tensor], h: float, floor: float) -> Slopes | None:
         sides = []
@@ -180,12 +185,15 @@ class Point:
             if found is None:
                 return None
             sides.append(found)
+        values.clear()
         low = high = right = left = size = noise = 0.0
         for name, v in self._cotangents.items():
             base = self._base[name]
-            ups, downs = sides[0][name] - base, base - sides[1][name]
-            kept = (sides[0][name] == base) & (sides[1][name] == base)
-            ups, downs = (torch.where(kept, torch.zeros_like(d), v * d / h) for d in (ups, downs))
+            above, below = sides[0].pop(name), sides[1].pop(name)
+            kept = (above == base) & (below == base)
+            ups = (v * (above - base)).div_(h).masked_fill_(kept, 0.0)
+            downs = (v * (base - below)).div_(h).masked_fill_(kept, 0.0)
+            del above, below
             if ups.is_complex() or not bool((ups.isfinite() & downs.isfinite()).all()):
                 return None
             low += float(torch.minimum(ups, downs).sum())
