@@ -1,32 +1,22 @@
 """An op bound to a sample: the function that rules differentiate and perturb.
 
 A :class:`Problem` hides what differs between kinds of operator (a Function, a module with
-parameters, nested arguments, in-place ops, random numbers) behind three calls: ``forward`` at
-any values of the differentiable inputs, ``pull`` (a VJP from a fresh forward), and
-``pull_twice`` (a VJP of that VJP). The caller's tensors are never handed to the op: it gets
-copies, so an op that writes to its inputs can't spoil a later measurement.
+parameters, nested arguments, in-place ops, random numbers) behind ``forward``, at any values of the
+differentiable inputs, and ``pull``, a VJP from a fresh forward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradlint.diagnosis._engine_errors import error_line, error_text
 from gradlint.inputs import map_tensors
-from gradlint.trace._binding import Binding, Relay
+from gradlint.trace._binding import Relay
+from gradlint.trace._calls import Calls
 from gradlint.trace._phase import phase
-from gradlint.trace._random import (
-    OwnGenerators,
-    common_random_numbers,
-    generator_states,
-    start_from,
-)
-from gradlint.trace._spare import Spare
-from gradlint.trace._terms import Handed as Handed
+from gradlint.trace._random import common_random_numbers, generator_states
 from gradlint.trace._terms import Input as Input
 from gradlint.trace._terms import OpRaised as OpRaised
 from gradlint.trace._terms import Output as Output
@@ -36,15 +26,8 @@ if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.targets import Op
 
-#: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
-#: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
-_LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 
-#: Exceptions and changes of outputs that a problem keeps to tell of.
-MOST_TOLD = 4
-
-
-class Problem:
+class Problem(Calls):
     """``op`` on ``sample``, in the sample's dtypes and on its device.
 
     Args:
@@ -54,42 +37,13 @@ class Problem:
             stochastic op is one fixed function (common random numbers).
 
     Attributes:
-        forward_calls, backward_calls: how often each was called.
-        changed_outputs: how outputs of later calls differed in kind from the first's, in words.
-        raised: what calls of the op raised, a line each.
-        non_tensor_outputs: outputs of the last call that are no tensors, in words.
-        mode_changes: modes of PyTorch that a call of the op left changed, in words.
-        own_generators: random generators that the op or its arguments hold.
-        zeroed: output name → its elements that are infinite whatever the inputs (masks): they are
-            taken as zero, so that the others can be judged.
         draws: whether forward draws random numbers; None as long as nobody asked.
-        preserve_state: put global state back after every call (slower; for ops that change it).
     """
 
     def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
-        self.op = op
-        self.sample = sample
-        self.seed = seed
-        self._needs_graph: bool | None = None  # not known before a call without one
-        self.forward_calls = 0
-        self.backward_calls = 0
-        self.changed_outputs: list[str] = []
-        self.raised: list[str] = []
-        self.zeroed: dict[str, torch.Tensor] = {}
-        self.non_tensor_outputs: list[str] = []
-        self._kinds: list[tuple[str, str]] = []
-        self._facts: list[tuple[torch.dtype, torch.Size]] | None = None
-        self.mode_changes: list[str] = []
+        super().__init__(op, sample, seed)
         self.draws: bool | None = None
-        self.preserve_state = False
-        self._copy_leaves = False
-        self._origins: list[torch.Tensor] = []
-        self._handed: list[Handed] | None = None
-        self._spare = Spare()
-        self._binding = Binding(op, sample)
-        self.own_generators = OwnGenerators(
-            [op.module, op.function, op.call, sample.args, sample.kwargs]
-        )
+        self._needs_graph: bool | None = None  # not known before a call without one
 
     def in_float64(self) -> Problem | None:
         """The same op at the same values, every floating tensor widened to float64; None where
@@ -274,30 +228,6 @@ class Problem:
             except Exception as error:
                 raise OpRaised("reference", error) from error
 
-    def unwatched(self, passed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Tensors that the op returns for ``passed``, called by itself: random numbers go on from
-        where they are, and what it raises comes through as it is."""
-        self.forward_calls += 1
-        if self._copy_leaves:
-            passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in passed]
-        with phase("forward"):
-            returned = self._binding.call(passed)
-        return [item.value for item in outputs_in("output", returned, [])]
-
-    @contextmanager
-    def handing_over(self) -> Iterator[list[Handed]]:
-        """The very tensors that the op got in the last call of the body."""
-        self._handed = []
-        try:
-            yield self._handed
-        finally:
-            self._handed = None
-
-    @property
-    def in_place(self) -> bool:
-        """Whether the op writes to its inputs and refused leaves: it gets copies of them."""
-        return self._copy_leaves
-
     @property
     def has_sparse_inputs(self) -> bool:
         """Whether a differentiable input is sparse: ``values`` hold what it stores."""
@@ -307,88 +237,6 @@ class Problem:
         """Where in the tensor that the op gets the element ``index`` of an input's value is:
         another place only where that one is sparse."""
         return self._binding.index_of(position, index)
-
-    # -- inner workings ------------------------------------------------------------------------
-
-    def _around(self) -> AbstractContextManager[Any]:
-        if not self.preserve_state:
-            return nullcontext()
-        from gradlint.trace._state import preserved_state
-
-        return preserved_state()
-
-    def _leaves(
-        self,
-        values: Sequence[torch.Tensor],
-        grad: bool,
-        requires_grad: Sequence[bool] | None = None,
-    ) -> list[torch.Tensor]:
-        flags = requires_grad or [grad] * len(values)
-        self._origins = list(values)
-        return [
-            self._binding.as_passed(k, self._spare.copy(k, value.detach())).requires_grad_(flag)
-            for k, (value, flag) in enumerate(zip(values, flags, strict=True))
-        ]
-
-    def _put_back(self, leaves: list[torch.Tensor]) -> None:
-        """Undo what an in-place op did to ``leaves`` before PyTorch refused them."""
-        for leaf, origin in zip(leaves, self._origins, strict=False):
-            if leaf.layout == torch.strided and leaf.shape == origin.shape:
-                leaf.data.copy_(origin)
-
-    def _call(self, leaves: list[torch.Tensor], constants: Relay | None = None) -> list[Output]:
-        self.forward_calls += 1
-        try:
-            returned = self._invoke(leaves, constants)
-        except OpRaised as raised:
-            text = error_text(raised.error) if isinstance(raised.error, RuntimeError) else ""
-            if self._copy_leaves or not all(part in text for part in _LEAF_IN_PLACE):
-                if len(self.raised) < MOST_TOLD:
-                    self.raised.append(error_line(raised.error))
-                raise
-            # An in-place op refuses leaves; it takes copies that are no leaves.
-            self._copy_leaves = True
-            self._put_back(leaves)
-            returned = self._invoke(leaves, constants)
-        self.non_tensor_outputs = []
-        outputs = list(outputs_in("output", returned, self.non_tensor_outputs))
-        self._compare_kinds(outputs)
-        return [self._without_infinities(item) for item in outputs]
-
-    def _without_infinities(self, output: Output) -> Output:
-        mask = self.zeroed.get(output.name)
-        if mask is None or mask.shape != output.value.shape:
-            return output
-        return Output(output.name, output.value.masked_fill(mask, 0.0))
-
-    def _compare_kinds(self, outputs: list[Output]) -> None:
-        facts = [
-            (item.value.dtype, item.value.shape) for item in outputs if not item.value.is_nested
-        ]
-        if facts == self._facts:
-            return
-        kinds = [(item.name, item.kind) for item in outputs]
-        if self._facts is None:
-            self._facts, self._kinds = facts, kinds
-        for (name, before), (_, now) in zip(self._kinds, kinds, strict=False):
-            if before != now and len(self.changed_outputs) < MOST_TOLD:
-                self.changed_outputs.append(f"{name}: {before} and {now}")
-
-    def _invoke(self, leaves: list[torch.Tensor], constants: Relay | None) -> Any:
-        self.own_generators.reset()
-        with phase("forward"), self._around():
-            start_from(self.seed)
-            passed = leaves
-            if self._copy_leaves:
-                passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in leaves]
-            mode = torch.is_grad_enabled()
-            try:
-                return self._binding.call(passed, constants, self._handed)
-            except Exception as error:
-                raise OpRaised("forward", error) from error
-            finally:
-                if torch.is_grad_enabled() != mode and not self.mode_changes:
-                    self.mode_changes.append(f"grad mode: {mode} → {not mode}")
 
 
 def draws_random_numbers(problem: Problem) -> bool:
