@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradlint.numerics._products import unit_roundoff, widened
+from gradlint.numerics._products import dense, unit_roundoff, widened
 from gradlint.rules._same import FEW, Difference, compared
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _terms(
     """What the gradient of input ``position`` is the sum of: the op's own, and cotangents."""
     gradient = own[position]
     beside = [cotangents[name] for name, where in added.items() if where == position]
-    return [*([] if gradient is None else [gradient]), *beside]
+    return [*([] if gradient is None else [dense(gradient)]), *beside]
 
 
 def _sum(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:

@@ -296,6 +296,14 @@ def test_rounding_of_the_sum_passes(subject: Callable[..., Subject], dtype: torc
     assert bound.guarded.added == {"output": 0}
 
 
+def test_sparse_gradients_are_added_to_dense_ones(probed: Probed) -> None:
+    def looked_up(weight: torch.Tensor) -> torch.Tensor:
+        index = torch.tensor([2, 0, 2])
+        return torch.nn.functional.embedding(index, weight, sparse=True)
+
+    assert probed(GL602, looked_up, torch.ones(3, 4)).verdict == "pass"
+
+
 def test_outputs_of_another_shape_take_no_call_more(subject: Callable[..., Subject]) -> None:
     def calls(function: Callable[..., Any]) -> int:
         bound = subject(function, X)
