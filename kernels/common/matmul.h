@@ -43,7 +43,7 @@ class TiledProduct {
       : product_(product),
         row_tiles_(ceiling(product.rows, tile_rows)),
         column_tiles_(ceiling(product.columns, tile_columns)),
-        part_inner_(ceiling(ceiling(product.inner, product.parts), Tiling::depth) * Tiling::depth) {}
+        part_inner_(ceiling(product.inner, product.parts * Tiling::depth) * Tiling::depth) {}
 
   int64_t blocks() const { return product_.parts * product_.batch * row_tiles_ * column_tiles_; }
 
