@@ -1,0 +1,2 @@
+// All twins for the CPU, from the same sources.
+#include "device.cu"
