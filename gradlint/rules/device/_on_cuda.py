@@ -17,14 +17,20 @@ if TYPE_CHECKING:
     from gradlint.report import Finding
     from gradlint.rules._rule import Rule
     from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Output
 
 #: Share of the largest element that convolutions and matrix products may lose where they compute
 #: in TF32, with its 11 significand bits.
 TF32_SHARE = 1e-2
 
 
-def unfit(subject: Subject) -> str:
-    """Why the rules on devices have nothing to look at, in words; else ""."""
+def unfit(subject: Subject, *, drawing: bool = False) -> str:
+    """Why the rules on devices have nothing to look at, in words; else "".
+
+    Args:
+        drawing: whether ops that draw random numbers are looked at. They differ between devices,
+            and between orders of calls.
+    """
     from gradlint.rules._blocked import blocked
 
     if not torch.cuda.is_available():
@@ -38,16 +44,9 @@ def unfit(subject: Subject) -> str:
         return "nothing is differentiable"
     if subject.baseline is None:
         return "sparse inputs" if subject.problem.has_sparse_inputs else "raises when called again"
+    if not drawing and _draws(subject):
+        return "forward draws random numbers, which differ between devices"
     return ""
-
-
-def random(subject: Subject) -> str:
-    """Why results of another device or order of calls can't be compared, in words; else ""."""
-    try:
-        drawn = draws_random_numbers(subject.problem)
-    except OpRaised:
-        drawn = True
-    return "forward draws random numbers, which differ between devices" if drawn else ""
 
 
 def moved(subject: Subject, device: str) -> Problem:
@@ -98,43 +97,50 @@ def differences(
     return found, wrong
 
 
-def found_in(
+def told(
     subject: Subject,
     rule: Rule,
-    difference: Difference,
+    outputs: Sequence[Output],
+    gradients: Sequence[torch.Tensor | None],
     what: str,
     help_text: str,
-    *,
-    output: bool,
-) -> Finding:
-    """A finding of one difference.
+) -> list[Finding]:
+    """Findings of what is not as in the ordinary run: outputs, then gradients.
 
     Args:
         what: words behind the name: "differs between cpu and cuda".
-        output: whether an output differs; else a gradient.
     """
+    values = {item.name: item.value for item in outputs}
+    wrong_outputs, wrong = differences(subject, values, gradients)
+    found = [_finding(subject, rule, item, what, help_text, output=True) for item in wrong_outputs]
+    return found + [_finding(subject, rule, item, what, help_text, output=False) for item in wrong]
+
+
+def _finding(
+    subject: Subject, rule: Rule, difference: Difference, what: str, help_text: str, *, output: bool
+) -> Finding:
     from gradlint.rules._place import gradient_place
 
+    item = None if output else subject.problem.inputs[difference.position]
+    name = f"`{difference.name}`" if item is None else f"gradient for `{item.name}`"
     count = f" ({difference.count} of {difference.total} elements)" if difference.total > 1 else ""
-    if output:
-        return subject.finding(
-            rule,
-            f"`{difference.name}` {what}{count}",
-            output=difference.name,
-            index=difference.index,
-            evidence=difference.evidence(),
-            help=help_text,
-        )
-    item = subject.problem.inputs[difference.position]
     return subject.finding(
         rule,
-        f"gradient for `{item.name}` {what}{count}",
-        input=item.name,
+        f"{name} {what}{count}",
+        output=difference.name if item is None else None,
+        input=None if item is None else item.name,
         index=difference.index,
-        place=gradient_place(subject, item),
+        place=None if item is None else gradient_place(subject, item),
         evidence=difference.evidence(),
         help=help_text,
     )
+
+
+def _draws(subject: Subject) -> bool:
+    try:
+        return draws_random_numbers(subject.problem)
+    except OpRaised:
+        return True
 
 
 def _on_cuda(subject: Subject) -> bool:

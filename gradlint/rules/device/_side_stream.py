@@ -17,6 +17,7 @@ from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Output
 
 #: The sleep in seconds, at least and at most, and in units of what launching a call takes.
 SHORTEST_S, LONGEST_S, TIMES = 0.05, 2.0, 5.0
@@ -36,7 +37,7 @@ class SideRun:
         raised: what the op raised.
     """
 
-    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
     gradients: list[torch.Tensor | None] = field(default_factory=list)
     forward_queued: bool = False
     backward_queued: bool = False
@@ -74,7 +75,7 @@ def on_side_stream(subject: Subject) -> SideRun:
                 chosen, leaves, [cotangents[o.name] for o in chosen], as_given=True
             )
             found.backward_queued = not side.query()
-            found.outputs = {o.name: o.value.detach() for o in outputs}
+            found.outputs = outputs
     except OpRaised as raised:
         found.raised = raised
     torch.cuda.synchronize(device)

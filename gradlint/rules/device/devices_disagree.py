@@ -87,10 +87,10 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare outputs and gradients on cuda with those on the CPU."""
-    from gradlint.rules.device._on_cuda import differences, found_in, moved, random, unfit
+    from gradlint.rules.device._on_cuda import moved, told, unfit
     from gradlint.trace._problem import OpRaised
 
-    reason = unfit(subject) or random(subject)
+    reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
     problem = moved(subject, "cpu")
@@ -104,12 +104,8 @@ def probe(subject: Subject) -> Outcome:
     finally:
         subject.problem.forward_calls += problem.forward_calls
         subject.problem.backward_calls += problem.backward_calls
-    wrong_outputs, wrong = differences(subject, {o.name: o.value for o in outputs}, gradients)
-    findings = [
-        found_in(subject, RULE, difference, "differs between cpu and cuda", _HELP, output=output)
-        for output, group in ((True, wrong_outputs), (False, wrong))
-        for difference in group
-    ]
+    what = "differs between cpu and cuda"
+    findings = told(subject, RULE, outputs, gradients, what, _HELP)
     return Outcome("fail" if findings else "pass", findings)
 
 

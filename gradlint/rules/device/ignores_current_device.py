@@ -86,10 +86,10 @@ def probe(subject: Subject) -> Outcome:
     import torch
 
     from gradlint.diagnosis._engine_errors import error_line
-    from gradlint.rules.device._on_cuda import differences, found_in, random, unfit
+    from gradlint.rules.device._on_cuda import told, unfit
     from gradlint.trace._problem import OpRaised
 
-    reason = unfit(subject) or random(subject)
+    reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
     if torch.cuda.device_count() < 2:
@@ -119,12 +119,7 @@ def probe(subject: Subject) -> Outcome:
         message = f"{words}, `{astray.name}` is on {astray.value.device}"
         finding = subject.finding(RULE, message, output=astray.name, help=_HELP)
         return Outcome("fail", [finding])
-    wrong_outputs, wrong = differences(subject, {o.name: o.value for o in outputs}, gradients)
-    findings = [
-        found_in(subject, RULE, difference, f"is wrong {words}", _HELP, output=output)
-        for output, group in ((True, wrong_outputs), (False, wrong))
-        for difference in group
-    ]
+    findings = told(subject, RULE, outputs, gradients, f"is wrong {words}", _HELP)
     return Outcome("fail" if findings else "pass", findings)
 
 

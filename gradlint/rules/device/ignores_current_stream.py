@@ -91,24 +91,20 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op on a side stream on which its inputs come late."""
-    from gradlint.rules.device._on_cuda import differences, found_in, unfit
+    from gradlint.rules.device._on_cuda import told, unfit
     from gradlint.rules.device._side_stream import on_side_stream
 
-    reason = unfit(subject)
+    reason = unfit(subject, drawing=True)
     if reason:
         return Outcome("skipped", note=reason)
     found = on_side_stream(subject)
     if found.raised is not None:
         note = f"on a side stream {found.raised.phase} raises: {found.raised.error}"
         return Outcome("inconclusive", note=note)
-    wrong_outputs, wrong = differences(subject, found.outputs, found.gradients)
+    what = "is wrong on a side stream"
+    findings = told(subject, RULE, found.outputs, found.gradients, what, _HELP)
     # Where forward read NaN, its gradients hold that too.
-    groups = [(True, wrong_outputs)] if wrong_outputs else [(False, wrong)]
-    findings = [
-        found_in(subject, RULE, difference, "is wrong on a side stream", _HELP, output=output)
-        for output, group in groups
-        for difference in group
-    ]
+    findings = [finding for finding in findings if finding.output] or findings
     if findings:
         return Outcome("fail", findings)
     if not found.forward_queued:

@@ -14,7 +14,7 @@ from gradlint.config import Settings
 from gradlint.inputs import Sample
 from gradlint.rules import Outcome, Rule, by_code
 from gradlint.rules._subject import Subject
-from gradlint.rules.device import index_overflow
+from gradlint.rules.device import _on_cuda, index_overflow
 from gradlint.rules.device._on_cuda import differences
 from gradlint.rules.device._tiled import Tiled, overflowed
 from gradlint.targets._build import from_object
@@ -135,6 +135,50 @@ def test_nan_is_a_difference(subject: Callable[..., Subject]) -> None:
     assert base is not None
     outputs, _ = differences(bound, {"output": base.outputs["output"] * torch.nan}, base.gradients)
     assert outputs[0].kind == "NaN"
+
+
+def test_both_are_compared_and_told(
+    subject: Callable[..., Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Later(Sine):
+        """Another op than the one that the ordinary run saw."""
+
+        shift, factor = 0.0, 1.0
+
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return Sine.forward(ctx, x) + Later.shift
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return Sine.backward(ctx, g) * Later.factor
+
+    monkeypatch.setattr(_on_cuda, "unfit", lambda subject, **_: "")
+    bound = subject(Later, X)
+    assert bound.baseline is not None
+    rule = by_code("GL802")
+    assert rule.probe(bound).findings == []
+    Later.shift, Later.factor = 0.5, 3.0
+    output, gradient = rule.probe(bound).findings
+    assert output.message == "`output` differs between cpu and cuda (12 of 12 elements)"
+    assert (output.output, output.input, output.severity) == ("output", None, "error")
+    row = output.evidence["elements"][0]
+    assert row["returned"] - row["expected"] == pytest.approx(0.5)
+    assert gradient.message == "gradient for `x` differs between cpu and cuda (12 of 12 elements)"
+    assert (gradient.output, gradient.input) == (None, "x")
+    row = gradient.evidence["elements"][0]
+    assert row["returned"] == pytest.approx(3 * row["expected"])
+
+
+def test_ops_that_draw_random_numbers_are_unfit(
+    subject: Callable[..., Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(_on_cuda, "_on_cuda", lambda subject: True)
+    drawing = subject(torch.nn.Dropout(0.5), X)
+    assert "draws random numbers" in _on_cuda.unfit(drawing)
+    assert _on_cuda.unfit(drawing, drawing=True) == ""
+    assert _on_cuda.unfit(subject(Sine, X)) == ""
 
 
 # -- GL806, its threshold lowered ----------------------------------------------------------------
