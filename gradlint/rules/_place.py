@@ -24,6 +24,10 @@ def gradient_place(subject: Subject, item: Input) -> Place:
         )
         if place[0] is not None:
             return place
+    if subject.run.own is not None and function is None:
+        place = source.method(subject.run.own.function, "backward")
+        if place[0] is not None:
+            return place
     return source.definition(subject.op)
 
 

@@ -177,7 +177,7 @@ def _without_line(subject: Subject, explanation: Explanation | None) -> Place | 
     from gradlint.rules._raw import backward_place
     from gradlint.targets import source
 
-    nodes = subject.run.nodes
+    nodes = [*subject.run.nodes, *subject.run.native]
     if nodes:
         # The backward that was running, or had just returned.
         return backward_place(nodes[-1])

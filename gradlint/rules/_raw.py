@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Returned:
-    """One value that a Python backward returned.
+    """One value that a backward returned.
 
     Args:
         node: the call of backward.
@@ -40,8 +40,8 @@ class Returned:
 #: Module of the Functions that torch writes around registered operators: not the user's source.
 _GENERATED = "torch._library.autograd"
 
-#: Note of rules that see nothing: no Python Function's backward ran.
-UNSEEN = "no Python Function's backward ran: what it returned can't be seen"
+#: Note of rules that see nothing.
+UNSEEN = "no backward of a Function ran: what it returned can't be seen"
 
 
 def returned_tuple(node: NodeRun) -> tuple[Any, ...] | None:
@@ -52,10 +52,10 @@ def returned_tuple(node: NodeRun) -> tuple[Any, ...] | None:
 
 
 def finished_nodes(subject: Subject) -> list[NodeRun]:
-    """The recorded backwards that returned, one per Function and set of shapes."""
+    """The recorded backwards, of Python and C++, that returned: one per Function and shapes."""
     seen: set[tuple[Any, ...]] = set()
     nodes = []
-    for node in subject.run.nodes:
+    for node in [*subject.run.nodes, *subject.run.native]:
         key = (node.function, node.needs_input_grad, node.metas)
         if node.raised is None and key not in seen:
             seen.add(key)

@@ -34,11 +34,13 @@ class Opened:
     Args:
         name: of the extension.
         module: its Python module, if it has one.
+        sources: what it was built from.
         notes: what was left out, in words.
     """
 
     name: str
     module: ModuleType | None
+    sources: tuple[str, ...]
     notes: tuple[str, ...]
 
     def attribute(self, op: str) -> str | None:
@@ -84,7 +86,7 @@ def open_extension(spec: OpSpec, document: Document, settings: Settings) -> Open
     except BuildError as error:
         _note_failures(document, sources, error, notes)
         raise SpecError(document.path, document.problems) from None
-    return Opened(name, loaded.module, tuple(notes))
+    return Opened(name, loaded.module, tuple(used), tuple(notes))
 
 
 def function_op(opened: Opened, attribute: str, spec: OpSpec, document: Document) -> Op:

@@ -88,20 +88,27 @@ def _formula(spec: OpSpec, document: Document, ref: OpRef) -> Op:
 
 
 def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
+    assert spec.op is not None
+    settings = dataclasses.replace(settings, imports=(*settings.imports, *spec.import_))
+    if spec.extension is None:
+        return _with_reference(_named(spec.op, spec, document, settings), spec)
+    opened = open_extension(spec, document, settings)
+    attribute = opened.attribute(spec.op)
+    if attribute is None:
+        op = _named(spec.op, spec, document, settings)
+    else:
+        op = function_op(opened, attribute, spec, document)
+    op.notes += opened.notes
+    op.sources = opened.sources
+    return _with_reference(op, spec)
+
+
+def _named(target: str, spec: OpSpec, document: Document, settings: Settings) -> Op:
+    """The one op that ``target`` names."""
     from gradlint import targets
 
-    assert spec.op is not None
-    target = _beside(spec.path, spec.op)
-    settings = dataclasses.replace(settings, imports=(*settings.imports, *spec.import_))
-    notes: tuple[str, ...] = ()
-    if spec.extension is not None:
-        opened = open_extension(spec, document, settings)
-        attribute = opened.attribute(spec.op)
-        if attribute is not None:
-            return _with_reference(function_op(opened, attribute, spec, document), spec)
-        notes = opened.notes
     try:
-        refs = targets.resolve(target, settings)
+        refs = targets.resolve(_beside(spec.path, target), settings)
         if any(ref.attribute == "*" for ref in refs):
             refs = [
                 found
@@ -111,15 +118,13 @@ def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
         if len(refs) != 1 or refs[0].source == "spec":
             names = ", ".join(ref.target for ref in refs[:8])
             raise TargetError(
-                f"`{spec.op}` names {len(refs)} operators, a spec describes one",
+                f"`{target}` names {len(refs)} operators, a spec describes one",
                 hint=f"one of {names}" if len(refs) > 1 else "name one, as in pkg.mod:Name",
             )
-        op = targets.load(refs[0], settings)
+        return targets.load(refs[0], settings)
     except TargetError as error:
         document.problem(document.value(("op",)), error.message, error.hint)
         raise SpecError(document.path, document.problems) from None
-    op.notes += notes
-    return _with_reference(op, spec)
 
 
 def _with_reference(op: Op, spec: OpSpec) -> Op:

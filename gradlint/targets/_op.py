@@ -83,6 +83,7 @@ class Op:
         dtypes: dtypes that a spec asks to check by name, None where it leaves them to the run.
         devices: likewise, device types.
         order: 1 where a spec promises first derivatives only.
+        sources: the C++ and CUDA files that it was built from, where known.
     """
 
     name: str
@@ -103,3 +104,4 @@ class Op:
     dtypes: tuple[str, ...] | None = None
     devices: tuple[str, ...] | None = None
     order: int | None = None
+    sources: tuple[str, ...] = ()

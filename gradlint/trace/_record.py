@@ -68,8 +68,9 @@ class RunRecord:
         outputs: what forward returned (empty if it raised).
         cotangents: output name → cotangent used.
         gradients: what the engine delivered for each differentiable input, or None if it raised.
-        nodes: every Python Function backward that ran, in order; for an op that is a Function
-            the op's own is ``own``.
+        nodes: every Python Function backward that ran, in order.
+        native: every C++ Function backward that ran, in order.
+        own: the backward of the op's own Function, or of the one C++ Function that the op is.
         error: what the op or the engine raised, if anything.
         saved: tensors saved for backward, as (name, tensor).
     """
@@ -78,6 +79,7 @@ class RunRecord:
     cotangents: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: list[torch.Tensor | None] | None = None
     nodes: list[NodeRun] = field(default_factory=list)
+    native: list[NodeRun] = field(default_factory=list)
     own: NodeRun | None = None
     error: OpRaised | None = None
     saved: list[tuple[str, torch.Tensor]] = field(default_factory=list)
@@ -103,6 +105,7 @@ def record(problem: Problem) -> RunRecord:
         What was seen. Exceptions of the op and of the engine are in ``error``; what was
         recorded before them stays.
     """
+    from gradlint.trace._native import called_again, listening, native_nodes
     from gradlint.trace._problem import OpRaised
     from gradlint.trace._saved import saved_tensors
 
@@ -112,14 +115,24 @@ def record(problem: Problem) -> RunRecord:
             leaves, run.outputs = problem.linearize()
         chosen = [output for output in run.outputs if output.differentiable]
         run.cotangents = draw_cotangents(chosen, problem.seed)
-        with _watch_backward(problem, applied, leaves, run.nodes):
-            cotangents = [run.cotangents[output.name] for output in chosen]
-            run.gradients = problem.backward(chosen, leaves, cotangents)
+        native = native_nodes([output.value for output in chosen])
+        with listening(native) as given:
+            try:
+                with _watch_backward(problem, applied, leaves, run.nodes):
+                    cotangents = [run.cotangents[output.name] for output in chosen]
+                    # Kept for the nodes that are called again.
+                    run.gradients = problem.backward(
+                        chosen, leaves, cotangents, retain_graph=bool(native) or None
+                    )
+            finally:
+                run.native = called_again(problem, given, leaves)
     except OpRaised as error:
         run.error = error
     if problem.op.function is not None:
         mine = (node for node in run.nodes if node.function is problem.op.function)
         run.own = next(mine, None)
+    elif len(run.native) == 1 and {output.value.grad_fn for output in chosen} == set(native):
+        run.own = run.native[0]
     if run.outputs:
         run.saved = saved_tensors(problem)
     return run

@@ -127,6 +127,9 @@ def probe(subject: Subject) -> Outcome:
 def _input_index(subject: Subject, item: Returned) -> int | None:
     """Which differentiable input of the problem the argument is."""
     inputs = subject.problem.inputs
+    if item.node in subject.run.native:
+        # Its positions count tensors alone.
+        return item.node.leaves[item.position]
     for index, candidate in enumerate(inputs):
         if candidate.position == item.position:
             return index

@@ -86,7 +86,7 @@ MAX_ALIGNMENTS = 2000
 
 def probe(subject: Subject) -> Outcome:
     """Count what backward returned against forward's arguments."""
-    from gradlint.rules._raw import UNSEEN, finished_nodes, function_in, rejection
+    from gradlint.rules._raw import UNSEEN, backward_place, finished_nodes, function_in, rejection
 
     nodes = finished_nodes(subject)
     findings = []
@@ -102,12 +102,14 @@ def probe(subject: Subject) -> Outcome:
         elif len(values) != expected:
             findings.append(_miscounted(subject, node, values))
     rejected = rejection(subject, "wrong-number-of-gradients")
-    if rejected is not None and not nodes:
+    native = [node for node in subject.run.native if node.raised is not None]
+    if rejected is not None and (native or not nodes):
         name = function_in(rejected.text, subject.op.name)
         findings.append(
             subject.finding(
                 RULE,
                 f"backward of {name} returned a wrong number of gradients",
+                place=backward_place(native[0]) if native else None,
                 evidence={"original": rejected.text},
                 help=rejected.fix,
             )
