@@ -75,3 +75,9 @@ GRADLINT_ENTRY(gumbel_softmax_backward_backward, const Context&, const Temperatu
 // (y; x), then (gx; g, x)
 GRADLINT_ENTRY(soft_rank, const Context&, const TemperatureArguments&)
 GRADLINT_ENTRY(soft_rank_backward, const Context&, const TemperatureArguments&)
+
+GRADLINT_ENTRY(batch_norm_forward, const Context&, const BatchNormArguments&)
+GRADLINT_ENTRY(batch_norm_workspace, const Context&, const BatchNormArguments&, int terms,
+               int64_t& elements)
+GRADLINT_ENTRY(batch_norm_backward, const Context&, const BatchNormArguments&)
+GRADLINT_ENTRY(batch_norm_backward_backward, const Context&, const BatchNormArguments&)

@@ -40,4 +40,22 @@ struct LayerNormArguments {
   void* workspace;  // as large as layer_norm_workspace() says
 };
 
+// x is (batch, channels, inner); what is said of LayerNormArguments holds here too.
+struct BatchNormArguments {
+  Dtype dtype;
+  int64_t batch;
+  int64_t channels;
+  int64_t inner;
+  double eps;
+  const void* x;
+  const void* grad_output;
+  const void* grad_grad_x;
+  void* mean;  // of each channel
+  void* rstd;
+  void* y;
+  void* grad_x;
+  void* grad_grad_output;
+  void* workspace;  // as large as batch_norm_workspace() says
+};
+
 }  // namespace gradlint
