@@ -73,6 +73,7 @@ class Plan:
         reason: why there are fewer pairs than usual; empty where there are not.
         predictions: what the rules will take, by family.
         shape: what the number of calls depends on; None before it is known.
+        call_s: seconds of a forward and a backward call; None where they were not measured.
     """
 
     first: tuple[str, ...] = KINDS
@@ -85,6 +86,7 @@ class Plan:
     reason: str = ""
     predictions: list[Prediction] = field(default_factory=list)
     shape: Shape | None = None
+    call_s: float | None = None
 
     def pairs(self, code: str) -> tuple[int, int] | None:
         """Pairs that check ``code`` judges, and usual ones; None where it judges none."""
@@ -122,7 +124,10 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     families = {rule.code[:3] for rule in rules}
     codes = [rule.code for rule in rules if rule.code not in ("GL401", "GL501")]
     plan.shape = shape
-    forward_s, backward_s = _timed(subject) if families & {"GL4", "GL5"} else (subject.run_s,) * 2
+    forward_s, backward_s = (subject.run_s,) * 2
+    if families & {"GL4", "GL5"}:
+        forward_s, backward_s = _timed(subject)
+        plan.call_s = forward_s + backward_s
     second = any(rule.order == 2 for rule in rules)
 
     def seconds(calls: Calls) -> float:

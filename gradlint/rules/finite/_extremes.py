@@ -123,6 +123,8 @@ def make_extremes(subject: Subject) -> Extremes:
 
 def _call_s(subject: Subject) -> float:
     """Seconds of a forward and a backward call: a slow first one may have loaded something."""
+    if subject.plan.call_s is not None:
+        return subject.plan.call_s
     if CALLS * subject.run_s <= SHARE_OF_TIMEOUT * subject.settings.timeout:
         return subject.run_s
     started = time.perf_counter()

@@ -113,6 +113,8 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
     except OpRaised as raised:
         found.raised = raised
         return found
+    if all(_equal(got, want) for got, want in zip(gradients, expected, strict=True)):
+        return found  # whatever rounding is allowed
     rounded = _rounded(problem, cotangents)
     for position, (got, want) in enumerate(zip(gradients, expected, strict=True)):
         nearby = None if rounded is None else rounded[position]
@@ -124,6 +126,12 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
 
 def _finite(gradients: list[torch.Tensor | None]) -> bool:
     return all(gradient is None or all_finite(gradient) for gradient in gradients)
+
+
+def _equal(got: torch.Tensor | None, want: torch.Tensor | None) -> bool:
+    if got is None or want is None:
+        return got is want
+    return (got.shape, got.dtype) == (want.shape, want.dtype) and torch.equal(got, want)
 
 
 def _changed(before: Output, now: Output | None) -> bool:

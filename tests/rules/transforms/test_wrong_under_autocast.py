@@ -12,6 +12,7 @@ from torch.amp import custom_bwd, custom_fwd
 from torch.autograd import Function
 
 from gradlint.rules import Outcome, by_code
+from gradlint.rules._subject import Subject
 
 GL904 = by_code("GL904")
 BOTH = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -148,3 +149,15 @@ def test_what_can_not_be_compared_is_skipped(
     outcome = probed(GL904, op, product()[0], dtype=dtype)
     assert outcome.verdict == "skipped"
     assert reason in outcome.note
+
+
+def test_rounding_is_measured_only_where_autocast_changes_a_gradient(
+    subject: Callable[..., Subject],
+) -> None:
+    def calls(function: Any, *args: Tensor) -> int:
+        bound = subject(function, *args)
+        before = bound.run, bound.problem.forward_calls + bound.problem.backward_calls
+        assert GL904.probe(bound).verdict == "pass"
+        return bound.problem.forward_calls + bound.problem.backward_calls - before[1]
+
+    assert calls(torch.matmul, *product()) == calls(torch.mul, *(product()[0],) * 2) + 2
