@@ -1,7 +1,7 @@
 // A sum is kept in the dtype of its terms.
 //
-// y_i = x_i·s with s = Σ x along the row; gx_i = g_i·s + Σ_j g_j·x_j. Backward adds the second sum up
-// in the dtype of x: in float16 it has 11 bits, and stops growing at 2048 times its terms.
+// y_i = Σ_{j≤i} x_j along the rows, gx_i = Σ_{j≥i} g_j. Backward rounds the running sum to the dtype
+// of x after every term: in float16, with 11 bits, it stands still at a few thousand terms.
 //
 // gradlint --dtype float16 says GL801 on every device.
 #include "twins.h"
@@ -10,53 +10,50 @@ namespace TWIN::GRADLINT_SPACE {
 
 using namespace twins::GRADLINT_SPACE;
 
+// One thread a row: running sums by many threads are another story.
 template <class T>
-struct Scaled {
+struct Running {
   const T *grad, *x;
   T* result;
   int64_t rows, columns;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    if (block.thread != 0) return;
     const int64_t start = block.index * columns;
     Wide<T> sum = 0;
-    for (int64_t c = block.thread; c < columns; c += block.threads) sum += widened(x[start + c]);
-    sum = block.sum(sum);
-    for (int64_t c = block.thread; c < columns; c += block.threads) {
-      result[start + c] = narrowed<T>(widened(x[start + c]) * sum);
+    for (int64_t i = start; i < start + columns; ++i) {
+      sum += widened(x[i]);
+      result[i] = narrowed<T>(sum);
     }
   }
 };
 
 template <class T>
-struct ScaledBackward {
+struct RunningBackward {
   const T *grad, *x;
   T* result;
   int64_t rows, columns;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    if (block.thread != 0) return;
     const int64_t start = block.index * columns;
-    Wide<T> sum = 0, product = 0;
-    for (int64_t c = block.thread; c < columns; c += block.threads) {
-      sum += widened(x[start + c]);
-      product += widened(grad[start + c]) * widened(x[start + c]);
+    Wide<T> sum = 0;
+    for (int64_t i = start + columns - 1; i >= start; --i) {
+      sum += widened(grad[i]);
 #if !FIXED
-      product = widened(narrowed<T>(product));
+      sum = widened(narrowed<T>(sum));
 #endif
-    }
-    sum = block.sum(sum);
-    product = block.sum(product);
-    for (int64_t c = block.thread; c < columns; c += block.threads) {
-      result[start + c] = narrowed<T>(widened(grad[start + c]) * sum + product);
+      result[i] = narrowed<T>(sum);
     }
   }
 };
 
 void half_accumulation(const Context& context, const Call& call) {
-  each_row<Scaled>(context, call);
+  each_row<Running>(context, call);
 }
 
 void half_accumulation_backward(const Context& context, const Call& call) {
-  each_row<ScaledBackward>(context, call);
+  each_row<RunningBackward>(context, call);
 }
 
 }  // namespace TWIN::GRADLINT_SPACE
