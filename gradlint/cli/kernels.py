@@ -16,6 +16,7 @@ from gradlint.cli._options import Debug, Output, Seed, TextOrJson, Texts, option
 if TYPE_CHECKING:
     from gradlint.native import Progress
     from gradlint.native._compile import Compiled
+    from gradlint.report._text import Page
 
 kernels = typer.Typer(
     help="The reference operators in C++ and CUDA: torch.ops.gradlint.",
@@ -87,6 +88,55 @@ def compile_(
     counted = f"{len(results) - len(bad)} of {len(results)} compile"
     sys.stdout.write(f"\n{counted} ({', '.join(architectures)}).\n")
     return 1 if bad else 0
+
+
+@kernels.command()
+def bench(
+    device: Annotated[
+        str | None, option("--device", metavar="NAME", help="Default: cuda where there is one.")
+    ] = None,
+    dtype: Annotated[str, option("--dtype", metavar="NAME", help="Default: float32.")] = "float32",
+    elements: Annotated[
+        str | None,
+        option(
+            "--elements",
+            metavar="N",
+            help="Of elementwise and row-wise inputs. Default: 2^26 on cuda, 2^20 on cpu.",
+        ),
+    ] = None,
+    matrix: Annotated[
+        int | None,
+        option("--matrix", min=1, metavar="N", help="Side of matrices. Default: 4096 and 512."),
+    ] = None,
+    operators: Annotated[
+        Texts, option("--op", metavar="LIST", help="Only these operators.")
+    ] = None,
+    output_format: TextOrJson = "text",
+    debug: Debug = False,
+) -> int:
+    """Time forward and backward against eager PyTorch, and against the bandwidth of a copy or the
+    rate of a matrix product."""
+    from gradlint.cli import _progress
+    from gradlint.native._bench_table import add_table, parse_size
+    from gradlint.running import call_in_worker
+
+    wanted = (_devices([device]) or ()) if device else ()
+    size = parse_size(elements) if elements else None
+    names = [part for text in operators or [] for part in text.replace(",", " ").split()]
+    with _progress.bar():
+        found = call_in_worker(
+            "gradlint.native._bench:bench",
+            wanted[0] if wanted else None,
+            dtype,
+            size,
+            matrix,
+            names,
+        )
+    if output_format == "json":
+        _json(found)
+        return 0
+    _page(lambda page: add_table(page, found))
+    return 0
 
 
 @kernels.command()
@@ -181,7 +231,7 @@ class _line:
         sink: Callable[[Progress], None] = self._told.__enter__()
 
         def show(item: Compiled, done: int, total: int) -> None:
-            sink(Progress("kernels", done, total, f"{item.file} {item.architecture}", 0.0))
+            sink(Progress("compiling", done, total, f"{item.file} {item.architecture}", 0.0))
 
         return show
 
@@ -202,13 +252,18 @@ def _shown(path: str) -> str:
 def _table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()
 ) -> None:
-    from gradlint.report import stream_options
     from gradlint.report._table import table
+
+    _page(lambda page: table(page, headers, rows, right=right))
+
+
+def _page(fill: Callable[[Page], None]) -> None:
+    from gradlint.report import stream_options
     from gradlint.report._text import Page
 
     options = stream_options(sys.stdout)
     page = Page(options["width"], ascii=options["ascii"])
-    table(page, headers, rows, right=right)
+    fill(page)
     sys.stdout.write(page.text(color=options["color"]))
 
 

@@ -48,7 +48,8 @@ def build(
     with told(progress) as sink:
 
         def waiting() -> None:
-            sink(Progress(recipe.name, 0, 0, "another process does", time.monotonic() - started))
+            doing = f"building {recipe.name}"
+            sink(Progress(doing, 0, 0, "another process does", time.monotonic() - started))
 
         try:
             folder.mkdir(parents=True, exist_ok=True)

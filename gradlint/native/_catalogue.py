@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradlint.native._roots import kernels_root, specs_root
@@ -28,7 +28,7 @@ class Reference:
         name: as in ``torch.ops.gradlint.name``.
         schema: what it takes and returns; "" where no binding says so.
         kernel: file of its arithmetic, relative to ``kernels/``.
-        spec: file of its spec, relative to ``specs/``.
+        specs: files of its specs, relative to ``specs/``.
         orders: orders of derivatives that it has.
         dtypes: by name.
         devices: by name.
@@ -37,7 +37,7 @@ class Reference:
     name: str
     schema: str
     kernel: str
-    spec: str
+    specs: tuple[str, ...]
     orders: tuple[int, ...]
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
@@ -53,26 +53,28 @@ def catalogue() -> list[Reference]:
     from gradlint.spec import load
 
     root, schemas = kernels_root(), schemas_in(kernels_root())
-    found = []
+    found: dict[str, Reference] = {}
     for path in reference_specs():
         spec = load(str(path))
         if spec.op is None or not spec.op.startswith(_PREFIX):
             continue
         name = spec.op.removeprefix(_PREFIX)
         kernel = f"{name.rstrip('_')}.cu"
+        if name in found:
+            also = found[name]
+            found[name] = replace(also, specs=(*also.specs, path.name))
+            continue
         once = spec.once_differentiable or spec.order == 1
-        found.append(
-            Reference(
-                name,
-                schemas.get(name, ""),
-                kernel if (root / kernel).is_file() else "",
-                path.name,
-                (1,) if once else (1, 2),
-                tuple(spec.dtypes or ()),
-                tuple(spec.devices or ()),
-            )
+        found[name] = Reference(
+            name,
+            schemas.get(name, ""),
+            kernel if (root / kernel).is_file() else "",
+            (path.name,),
+            (1,) if once else (1, 2),
+            tuple(spec.dtypes or ()),
+            tuple(spec.devices or ()),
         )
-    return sorted(found, key=lambda item: item.name)
+    return [found[name] for name in sorted(found)]
 
 
 def reference_specs() -> list[Path]:

@@ -13,14 +13,14 @@ from typing import TextIO
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a build is.
+    """How far a build, or other work that takes long, is.
 
     Args:
-        name: what is built.
+        name: what is done, such as "building gradlint_reference".
         done: steps that are finished.
-        total: steps that there are; 0 until the builder knows.
+        total: steps that there are; 0 until that is known.
         doing: the file that was finished last, or what is waited for.
-        seconds: since the build began.
+        seconds: since it began.
     """
 
     name: str
@@ -104,4 +104,4 @@ def words(progress: Progress) -> str:
     """``progress`` in one line."""
     steps = f" {progress.done}/{progress.total}" if progress.total else ""
     doing = f", {progress.doing}" if progress.doing else ""
-    return f"building {progress.name}{steps} ({progress.seconds:.0f} s){doing}"
+    return f"{progress.name}{steps} ({progress.seconds:.0f} s){doing}"

@@ -147,7 +147,7 @@ def _watched(
                 heard = time.monotonic()
                 done, total, doing = int(step[1]), int(step[2]), _compiled(step[3])
         now = time.monotonic()
-        sink(Progress(recipe.name, done, total, doing, now - started))
+        sink(Progress(f"building {recipe.name}", done, total, doing, now - started))
         if now - heard > patience:
             raise BuildError(
                 f"building {recipe.name} was given up: no step was finished in {patience:.0f} s"

@@ -1,0 +1,290 @@
+"""What ``gradlint kernels bench`` times: each operator, eager PyTorch for it, and the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import torch
+
+#: Columns of row-wise operators: a model's width.
+COLUMNS = 1024
+
+#: Sequence length, heads times batch, and width of one head, of attention.
+SEQUENCE, HEADS, HEAD_WIDTH = 1024, 32, 64
+
+#: Elements of a row that are ranked: the operator compares all pairs.
+RANKED = 256
+
+#: Axes of batch normalisation's input that are not summed over, and summed over with the batch.
+CHANNELS, LENGTH = 256, 64
+
+#: Regions, their size after pooling, channels and side of the feature maps, for RoI align.
+REGIONS, POOLED, MAPS, SIDE = 256, 7, 256, 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the inputs are.
+
+    Args:
+        elements: of the input of an operator that is bound by memory.
+        matrix: rows and columns of the factors of a matrix product.
+    """
+
+    elements: int
+    matrix: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """An operator on inputs, and what it can't do without.
+
+    Args:
+        inputs: differentiable tensors first.
+        native: calls ``torch.ops.gradlint``.
+        eager: the same in eager PyTorch; None where PyTorch has nothing like it.
+        differentiable: how many of the inputs need a gradient.
+        floor: "memory": bytes that must be moved; "arithmetic": floating-point operations.
+        forward, backward: how many of them.
+        size: of the inputs, in words.
+    """
+
+    inputs: tuple[torch.Tensor, ...]
+    native: Callable[..., torch.Tensor]
+    eager: Callable[..., torch.Tensor] | None
+    differentiable: int
+    floor: Literal["memory", "arithmetic"]
+    forward: float
+    backward: float
+    size: str
+
+
+Maker = Callable[[Sizes, dict[str, Any]], Work]
+
+
+def _elementwise(
+    name: str,
+    eager: Callable[..., Any],
+    *scalars: float,
+    tensors: int = 1,
+    forward: int = 2,
+    backward: int = 3,
+) -> Maker:
+    """Tensors that are read or written once: ``forward`` and ``backward`` of them."""
+
+    def make(sizes: Sizes, like: dict[str, Any]) -> Work:
+        import torch
+
+        op = getattr(torch.ops.gradlint, name)
+        inputs = tuple(torch.randn(sizes.elements, **like) for _ in range(tensors))
+        moved = sizes.elements * inputs[0].element_size()
+        return Work(
+            inputs,
+            lambda *xs: op(*xs, *scalars),
+            lambda *xs: eager(*xs, *scalars),
+            tensors,
+            "memory",
+            forward * moved,
+            backward * moved,
+            f"{sizes.elements}",
+        )
+
+    return make
+
+
+def _layer_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    rows = max(1, sizes.elements // COLUMNS)
+    x = torch.randn(rows, COLUMNS, **like)
+    weight, bias = torch.randn(COLUMNS, **like), torch.randn(COLUMNS, **like)
+    moved = x.numel() * x.element_size()
+    return Work(
+        (x, weight, bias),
+        lambda x, w, b: torch.ops.gradlint.layer_norm(x, w, b, 1e-5),
+        lambda x, w, b: torch.nn.functional.layer_norm(x, (COLUMNS,), w, b, 1e-5),
+        3,
+        "memory",
+        2 * moved,
+        3 * moved,
+        f"{rows}x{COLUMNS}",
+    )
+
+
+def _batch_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    batch = max(2, sizes.elements // (CHANNELS * LENGTH))
+    x = torch.randn(batch, CHANNELS, LENGTH, **like)
+    moved = x.numel() * x.element_size()
+    return Work(
+        (x,),
+        lambda x: torch.ops.gradlint.batch_norm(x, 1e-5),
+        lambda x: torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5),
+        1,
+        "memory",
+        # A channel does not fit on the chip: its mean must be known before the first output.
+        3 * moved,
+        5 * moved,
+        f"{batch}x{CHANNELS}x{LENGTH}",
+    )
+
+
+def _gumbel_softmax(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    rows = max(1, sizes.elements // COLUMNS)
+    logits, noise = torch.randn(rows, COLUMNS, **like), torch.randn(rows, COLUMNS, **like)
+    moved = logits.numel() * logits.element_size()
+    return Work(
+        (logits, noise),
+        lambda x, noise: torch.ops.gradlint.gumbel_softmax(x, noise, 0.7),
+        lambda x, noise: torch.softmax((x + noise) / 0.7, -1),
+        2,
+        "memory",
+        3 * moved,
+        3 * moved,
+        f"{rows}x{COLUMNS}",
+    )
+
+
+def _soft_rank(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    # The square of a row in memory, in eager PyTorch, is as large as other operators' inputs.
+    rows = max(1, sizes.elements // RANKED**2)
+    x = torch.randn(rows, RANKED, **like)
+    pairs = rows * RANKED**2
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        ranks: torch.Tensor = ((x.unsqueeze(2) - x.unsqueeze(1)) / 0.5).sigmoid().sum(2) + 0.5
+        return ranks
+
+    return Work(
+        (x,),
+        lambda x: torch.ops.gradlint.soft_rank(x, 0.5),
+        eager,
+        1,
+        "arithmetic",
+        # A difference, a quotient, the exponential, 1 + e, its inverse, the sum.
+        6 * pairs,
+        10 * pairs,
+        f"{rows}x{RANKED}",
+    )
+
+
+def _linear(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    side = sizes.matrix
+    inputs = (
+        torch.randn(side, side, **like),
+        torch.randn(side, side, **like) / side**0.5,
+        torch.randn(side, **like),
+    )
+    return Work(
+        inputs,
+        lambda x, w, b: torch.ops.gradlint.linear(x, w, b),
+        torch.nn.functional.linear,
+        3,
+        "arithmetic",
+        2.0 * side**3,
+        4.0 * side**3,
+        f"{side}x{side}x{side}",
+    )
+
+
+def _attention(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    length = min(SEQUENCE, sizes.matrix)
+    inputs = tuple(torch.randn(HEADS, length, HEAD_WIDTH, **like) for _ in range(3))
+    product = 2.0 * HEADS * length**2 * HEAD_WIDTH
+    return Work(
+        inputs,
+        lambda q, k, v: torch.ops.gradlint.attention(q, k, v),
+        torch.nn.functional.scaled_dot_product_attention,
+        3,
+        "arithmetic",
+        # q·kᵀ and p·v; backwards the gradients of p, v, q and k, from q·kᵀ computed anew.
+        2 * product,
+        5 * product,
+        f"{HEADS}x{length}x{HEAD_WIDTH}",
+    )
+
+
+def _roi_align(sizes: Sizes, like: dict[str, Any]) -> Work:
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(1, MAPS, SIDE, SIDE, **like)
+    corners = torch.rand(REGIONS, 2, generator=generator) * SIDE / 2
+    extents = torch.rand(REGIONS, 2, generator=generator) * SIDE / 2 + 1
+    boxes = torch.cat([torch.zeros(REGIONS, 1), corners, corners + extents], 1).to(**like)
+    outputs = REGIONS * MAPS * POOLED**2 * features.element_size()
+    whole = features.numel() * features.element_size()
+    return Work(
+        (features, boxes),
+        lambda x, boxes: torch.ops.gradlint.roi_align(x, boxes, 1.0, POOLED, POOLED, 2, True),
+        None,
+        1,
+        "memory",
+        whole + outputs,
+        whole + outputs,
+        f"{MAPS}x{SIDE}x{SIDE}, {REGIONS} boxes",
+    )
+
+
+def _eager() -> dict[str, Callable[..., Any]]:
+    import torch
+    from torch.nn import functional
+
+    return {
+        "square": torch.square,
+        "exp": torch.exp,
+        "scale": torch.mul,
+        "scale_": lambda x, factor: x.mul_(factor),
+        "scaled_sigmoid": lambda x, scale: torch.sigmoid(x * scale),
+        "weighted_sum": lambda x, weight: (x * weight).sum(),
+        "relu": torch.relu,
+        "clipped_relu": lambda x, ceiling: x.clamp(0, ceiling),
+        "soft_threshold": functional.softshrink,
+        "add_relu": lambda x, y: torch.relu(x + y),
+        "sign_ste": lambda x: x.clamp(-1, 1) + (x.sign() - x.clamp(-1, 1)).detach(),
+        "gelu": functional.gelu,
+        "silu": functional.silu,
+    }
+
+
+def workloads() -> dict[str, Maker]:
+    """Operator → what makes its work, in the order of the report."""
+    eager = _eager()
+
+    def one(name: str, *scalars: float, **more: int) -> Maker:
+        return _elementwise(name, eager[name], *scalars, **more)
+
+    return {
+        "square": one("square"),
+        "exp": one("exp"),
+        "scale": one("scale", 2.5, backward=2),
+        "scale_": one("scale_", 2.5, backward=2),
+        "scaled_sigmoid": one("scaled_sigmoid", 1.5),
+        "weighted_sum": one("weighted_sum", tensors=2, backward=4),
+        "relu": one("relu"),
+        "clipped_relu": one("clipped_relu", 1.5),
+        "soft_threshold": one("soft_threshold", 0.5),
+        "add_relu": one("add_relu", tensors=2, forward=3),
+        "sign_ste": one("sign_ste"),
+        "gelu": one("gelu"),
+        "silu": one("silu"),
+        "gumbel_softmax": _gumbel_softmax,
+        "layer_norm": _layer_norm,
+        "batch_norm": _batch_norm,
+        "soft_rank": _soft_rank,
+        "linear": _linear,
+        "attention": _attention,
+        "roi_align": _roi_align,
+    }
