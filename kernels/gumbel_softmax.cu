@@ -88,7 +88,8 @@ struct GumbelSoftmaxBackward {
   }
 };
 
-template <class T, bool Held>
+// Read twice: what is held would cost one more kernel for each dtype.
+template <class T>
 struct GumbelSoftmaxBackwardBackward {
   using W = Wide<T>;
   RowPlan plan;
@@ -102,7 +103,7 @@ struct GumbelSoftmaxBackwardBackward {
   GRADLINT_BOTH void operator()(const Block& block) const {
     plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
       const int64_t start = row * plan.length;
-      const RowWalk<T, Held, 3> walk(team, length, plan.packed,
+      const RowWalk<T, false, 3> walk(team, length, plan.packed,
                                      {c + start, grad_output + start, y + start}, {0, 0, 0});
       W inner[2];
       walk.sums(inner, [](int64_t, const W(&in)[3], W(&out)[2]) {
@@ -142,12 +143,13 @@ void gumbel_softmax_backward(const Context& context, const TemperatureArguments&
 void gumbel_softmax_backward_backward(const Context& context, const TemperatureArguments& a) {
   with_dtype(a.dtype, [&](auto type) {
     using T = decltype(type);
-    const RowPlan plan =
-        plan_rows<T>(a.rows, a.length, {a.in[0], a.in[1], a.in[2], a.out[0], a.out[1]});
-    launch_rows<GumbelSoftmaxBackwardBackward, T>(
-        context, plan, static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]),
-        static_cast<const T*>(a.in[2]), static_cast<T*>(a.out[0]), static_cast<T*>(a.out[1]),
-        usable_temperature<Wide<T>>(a));
+    const RowPlan plan = plan_rows<T>(
+        a.rows, a.length, {a.in[0], a.in[1], a.in[2], a.out[0], a.out[1]}, long_lanes);
+    launch(context, plan.blocks(), plan.threads, 0,
+           GumbelSoftmaxBackwardBackward<T>{
+               plan, static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]),
+               static_cast<const T*>(a.in[2]), static_cast<T*>(a.out[0]),
+               static_cast<T*>(a.out[1]), usable_temperature<Wide<T>>(a)});
   });
 }
 

@@ -1,8 +1,8 @@
 // Row by row: each row of a dense matrix is the work of a team of threads.
 //
 // A team has one lane for a few 16-byte packs of the row, up to 512 lanes; a block holds several
-// teams where rows are short. A row that fits into the registers of its team is read from memory
-// once ("held"), a longer one again for each pass, mostly from the caches.
+// teams where rows are short. A row of packs that fits into the registers of its team is read from
+// memory once ("held"), any other again for each pass, mostly from the caches.
 #pragma once
 
 #include <initializer_list>
@@ -34,7 +34,7 @@ struct RowPlan {
   int64_t steps;  // rows that a team does one after the other
   int lanes;
   int threads;
-  bool held;
+  bool held;    // packed, and few enough of them
   bool packed;  // rows are whole packs, and aligned
 
   GRADLINT_BOTH int teams() const { return threads / lanes; }
@@ -75,7 +75,8 @@ RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void
   int lanes = 1;
   while (lanes < lanes_at_most && lanes < warp_size && 2 * lanes * Pack<T>::size < length) lanes *= 2;
   while (lanes < lanes_at_most && lanes * row_slots<T> < length) lanes *= 2;
-  const bool held = length <= lanes * row_slots<T>;
+  const bool packed = packable<T>(length, operands);
+  const bool held = packed && length <= lanes * row_slots<T>;
   if (!held && lanes > long_lanes) lanes = long_lanes;
   RowPlan plan{};
   plan.rows = rows;
@@ -83,7 +84,7 @@ RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void
   plan.lanes = lanes;
   plan.threads = lanes > row_threads ? lanes : row_threads;
   plan.held = held;
-  plan.packed = packable<T>(length, operands);
+  plan.packed = packed;
 #ifdef __CUDACC__
   plan.steps = 1;
 #else
@@ -123,11 +124,10 @@ class RowWalk {
 #endif
         for (int j = 0; j < size; ++j) {
           W terms[K] = {};
-          const int offset = offset_of(pack, j);
-          if (offset < left) {
+          if (inside(pack, j, left)) {
             W in[In];
             for (int k = 0; k < In; ++k) in[k] = chunk.at[k][pack * size + j];
-            body(base + offset, in, terms);
+            body(base + offset_of(pack, j), in, terms);
           }
           for (int k = 0; k < K; ++k) parts[k][j] = terms[k];
         }
@@ -155,7 +155,7 @@ class RowWalk {
   // The maximum over the row of body(position, in); −∞ of an empty one.
   template <class Body>
   GRADLINT_BOTH W max(const Body& body) const {
-    W largest = -std::numeric_limits<W>::infinity();
+    W largest = -static_cast<W>(INFINITY);
     each([&](int64_t position, const W(&in)[In]) {
       largest = math::larger(body(position, in), largest);
     });
@@ -171,11 +171,10 @@ class RowWalk {
 #pragma unroll
 #endif
         for (int j = 0; j < size; ++j) {
-          const int offset = offset_of(pack, j);
-          if (offset >= left) continue;
+          if (!inside(pack, j, left)) continue;
           W in[In];
           for (int k = 0; k < In; ++k) in[k] = chunk.at[k][pack * size + j];
-          body(base + offset, in);
+          body(base + offset_of(pack, j), in);
         }
       });
     });
@@ -191,11 +190,10 @@ class RowWalk {
 #pragma unroll
 #endif
         for (int j = 0; j < size; ++j) {
-          const int offset = offset_of(pack, j);
-          if (offset >= left) continue;
+          if (!inside(pack, j, left)) continue;
           W in[In], out[Out];
           for (int k = 0; k < In; ++k) in[k] = chunk.at[k][pack * size + j];
-          body(base + offset, in, out);
+          body(base + offset_of(pack, j), in, out);
           for (int k = 0; k < Out; ++k) packs[k].at[j] = narrowed<T>(out[k]);
         }
         for (int k = 0; k < Out; ++k) {
@@ -245,7 +243,14 @@ class RowWalk {
   // Neighbouring lanes read neighbouring packs, or elements where the row is not of packs.
   GRADLINT_BOTH int offset_of(int pack, int j) const {
     return pack * team_.lanes * size +
-           (packed_ ? team_.lane * size + j : j * team_.lanes + team_.lane);
+           (packed() ? team_.lane * size + j : j * team_.lanes + team_.lane);
+  }
+
+  // Rows that are held are packed: a pack is inside as a whole, and registers are saved.
+  GRADLINT_BOTH bool packed() const { return Held || packed_; }
+
+  GRADLINT_BOTH bool inside(int pack, int j, int left) const {
+    return offset_of(pack, Held ? 0 : j) < left;
   }
 
   GRADLINT_BOTH void load(int64_t base, int left, Chunk& chunk) const {
@@ -255,7 +260,7 @@ class RowWalk {
         const T* const from = rows_[k] + base;
         if (rows_[k] == nullptr) {
           for (int j = 0; j < size; ++j) at[j] = absent_[k];
-        } else if (packed_) {
+        } else if (packed()) {
           const int first = offset_of(pack, 0);
           if (first >= left) continue;
           const Pack<T> read = *reinterpret_cast<const Pack<T>*>(from + first);
@@ -271,7 +276,7 @@ class RowWalk {
   }
 
   GRADLINT_BOTH void store(T* to, int left, int pack, const Pack<T>& values) const {
-    if (packed_) {
+    if (packed()) {
       const int first = offset_of(pack, 0);
       if (first < left) *reinterpret_cast<Pack<T>*>(to + first) = values;
       return;
