@@ -11,9 +11,13 @@ import json
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+#: Seconds that ninja is given to end its compilers.
+_GRACE = 0.5
 
 
 def main(request: str, answer: str) -> None:
@@ -28,11 +32,19 @@ def main(request: str, answer: str) -> None:
 
         cpp_extension.load(is_python_module=False, verbose=True, **wanted)
     except BaseException as error:
-        told = {"type": type(error).__name__, "text": str(error)}
+        told = {"type": type(error).__name__, "text": told_by(error)}
     with open(answer, "w", encoding="utf-8") as file:
         json.dump(told, file)
     sys.stdout.flush()
     os._exit(0)  # what was loaded may not like to be unloaded
+
+
+def told_by(error: BaseException) -> str:
+    """The text of ``error``; of what it was raised from where that says more."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(error, OSError) and isinstance(cause, OSError):
+        return str(cause)  # "Could not load this library" hides the loader's own words
+    return str(error)
 
 
 def _end_together() -> None:
@@ -40,11 +52,19 @@ def _end_together() -> None:
     if not hasattr(os, "setpgid"):
         return
     os.setpgid(0, 0)
-    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+    signal.signal(signal.SIGTERM, _end)
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _end(*_: object) -> None:
+    # Compilers are in groups of their own, which ninja ends when it is told to end.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(0, signal.SIGTERM)
+    time.sleep(_GRACE)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _unlimited() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gradlint.native._build import build
+from gradlint.native._child import told_by
 from gradlint.native._error import BuildError
 from gradlint.native._failures import advice
 from gradlint.native._progress import Sink
@@ -80,8 +81,9 @@ def load_extension(
     try:
         torch.ops.load_library(str(library))
     except OSError as error:
+        text = told_by(error)
         raise BuildError(
-            f"{name} was built but can't be loaded: {error}", hint=advice(str(error))
+            f"{name} was built but can't be loaded: {text}", hint=advice(text)
         ) from None
     return Loaded(library, _module(name, library))
 

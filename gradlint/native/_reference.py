@@ -80,9 +80,24 @@ def load_reference(devices: Sequence[str] | None = None, progress: Sink | None =
         except OSError:
             # Whole, but for other libraries than are installed now.
             library = build_reference(devices, progress, force=True)
-            torch.ops.load_library(str(library))
+            _load(library)
         _loaded[0] = library
         return library
+
+
+def _load(library: Path) -> None:
+    import torch
+
+    from gradlint.native._child import told_by
+    from gradlint.native._failures import advice
+
+    try:
+        torch.ops.load_library(str(library))
+    except OSError as error:
+        text = told_by(error)
+        raise BuildError(
+            f"{NAME} was built but can't be loaded: {text}", hint=advice(text)
+        ) from None
 
 
 def built(devices: tuple[str, ...] | None, force: bool) -> str:
