@@ -83,7 +83,7 @@ def test_channels_far_from_zero_keep_their_variance(shape: tuple[int, ...]) -> N
 def test_an_outlier_in_front_spoils_nothing(shape: tuple[int, ...]) -> None:
     x = drawn(*shape).float()
     x[0] = 1e4
-    assert_close(ops.batch_norm(x).double(), reference(x.double()), rtol=1e-5, atol=1e-6)
+    assert_close(ops.batch_norm(x).double(), reference(x.double()), rtol=1e-4, atol=1e-6)
 
 
 def test_opcheck() -> None:
