@@ -87,14 +87,14 @@ def test_values_and_gradients_in_every_layout(name: str, dtype: torch.dtype) -> 
         y, true = operator(x), exact(wide)
         assert y.dtype == dtype
         assert y.shape == x.shape
-        close(y, true, msg=lambda text, layout=layout: f"{layout}: {text}")
+        close(y, true, msg=f"{layout}: {{}}".format)
         cotangents = [drawn(*y.shape, dtype=dtype), torch.ones((), dtype=dtype).expand_as(y)]
         if y.dim() > 1:
             cotangents.append(drawn(*y.shape[::-1], dtype=dtype).permute(*range(y.dim())[::-1]))
         for cotangent in cotangents:
             (got,) = grad(y, x, cotangent, retain_graph=True)
             (expected,) = grad(true, wide, cotangent.double(), retain_graph=True)
-            close(got, expected, msg=lambda text, layout=layout: f"{layout}: {text}")
+            close(got, expected, msg=f"{layout}: {{}}".format)
 
 
 @by_case
