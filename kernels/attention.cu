@@ -15,7 +15,7 @@
 #include "common/running_sum.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 template <class W>
 struct MaskedSoftmax {
@@ -107,10 +107,6 @@ void over_rows(const Context& context, const Scores& scores, const Make& make) {
     launch(context, blocks, block, 0, make(float{}));
   }
 }
-
-}  // namespace gradlint
-
-namespace gradlint::GRADLINT_SPACE {
 
 void masked_softmax(const Context& context, const Scores& scores, const void* x, void* p) {
   over_rows(context, scores, [&](auto wide) {

@@ -15,7 +15,7 @@
 #include "common/running_sum.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // partial[part, j] = Σ of x_ij over the rows i of the part. A block takes a group of neighbouring
 // columns; its lanes take every so many rows each.
@@ -55,10 +55,6 @@ struct PartialColumnSum {
     }
   }
 };
-
-}  // namespace gradlint
-
-namespace gradlint::GRADLINT_SPACE {
 
 void matmul(const Context& context, const Product& product) { multiply(context, product); }
 

@@ -18,7 +18,7 @@
 #include "common/roi_box.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 template <class T>
 struct RoiForward {
@@ -183,10 +183,6 @@ struct RoiBackward {
     }
   }
 };
-
-}  // namespace gradlint
-
-namespace gradlint::GRADLINT_SPACE {
 
 void roi_align(const Context& context, const RoiAlign& roi, const void* input, const void* boxes,
                void* output) {

@@ -10,7 +10,7 @@
 #include "matrices.h"
 #include "running_sum.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 #ifdef __CUDACC__
 struct Tiling {
@@ -226,4 +226,4 @@ inline void multiply(const Context& context, const Product& product) {
   });
 }
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

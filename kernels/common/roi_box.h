@@ -7,7 +7,7 @@
 #include "numbers.h"
 #include "roi.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // The indices in [0, count) that may matter for an interval.
 struct Span {
@@ -130,4 +130,4 @@ struct RoiBox {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

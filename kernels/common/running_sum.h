@@ -5,7 +5,7 @@
 
 #include "target.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // Σ term(i) over i = first, first + step, … < last, in runs: n terms lose about run + n/run
 // roundings at worst, not n.
@@ -23,4 +23,4 @@ GRADLINT_BOTH W sum_in_runs(int64_t first, int64_t last, int64_t step, const Ter
   return total;
 }
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
