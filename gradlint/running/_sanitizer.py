@@ -93,10 +93,10 @@ def sanitizer(settings: Settings, *, present: bool) -> Iterator[Sanitizer | None
         yield None
         return
     with TemporaryDirectory(prefix="gradlint-sanitizer-") as folder:
-        yield Sanitizer(_program(), settings.sanitizer, Path(folder))
+        yield Sanitizer(program(), settings.sanitizer, Path(folder))
 
 
-def _program() -> str:
+def program() -> str:
     """Path of compute-sanitizer: on PATH, in CUDA_HOME, or beside nvcc."""
     if os.name == "nt":
         raise GradlintError("checks under a sanitizer need Linux", place="--sanitizer")

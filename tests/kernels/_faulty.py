@@ -17,17 +17,25 @@ class Twin:
         codes: of the rule that finds it; where a race decides, of any of them.
         shows: "host" (on every device), "cuda", "two GPUs", or under a tool of compute-sanitizer.
         dtype: in which it is checked.
+        tool: of compute-sanitizer, under which it shows as GL805 too.
+        crashes: codes by which it may show on a GPU instead, where the kernel is ended.
     """
 
     name: str
     codes: tuple[str, ...]
     shows: str
     dtype: str = "float64"
+    tool: str = ""
+    crashes: tuple[str, ...] = ()
 
     @property
     def spec(self) -> Path:
         """The specification of the faulty operator."""
         return FOLDER / f"{self.name}.yaml"
+
+    def where(self) -> tuple[str, ...]:
+        """All places where it shows."""
+        return (self.shows, self.tool) if self.tool else (self.shows,)
 
     def mended(self, folder: Path) -> Path:
         """A specification of the mended operator, written into ``folder``."""
@@ -47,7 +55,13 @@ TWINS = (
     Twin("half_accumulation", ("GL801",), "host", "float16"),
     Twin("missing_guard", ("GL804",), "two GPUs"),
     Twin("missing_sync", ("GL805",), "racecheck"),
-    Twin("out_of_bounds", ("GL704",), "host"),
+    Twin(
+        "out_of_bounds",
+        ("GL704",),
+        "host",
+        tool="memcheck",
+        crashes=("GL002", "GL003", "GL004", "GL005"),
+    ),
     Twin("overflow", ("GL806",), "cuda"),
     Twin("racing_reduction", ("GL606", "GL401", "GL404"), "cuda"),
     Twin("stale_workspace", ("GL608",), "host"),

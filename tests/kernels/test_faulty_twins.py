@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from _faulty import FOLDER, TWINS, Twin
@@ -16,22 +16,16 @@ from gradlint.running import execute
 #: consequences only.
 SETTINGS = Settings(seed=1, jobs=2, timeout=120.0, ignore=("GL9",))
 
-Checked = Callable[[str, str], TargetReport]
 
-
-@pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """A function (name, "faulty" or "mended") → the report on the CPU."""
-    folder = tmp_path_factory.mktemp("mended")
+def checked(specs: dict[Twin, str]) -> dict[str, TargetReport]:
+    """Name → its report on the CPU."""
     found = {}
-    for dtype in sorted({twin.dtype for twin in TWINS}):
-        twins = [twin for twin in TWINS if twin.dtype == dtype]
-        paths = {("faulty", twin.name): str(twin.spec) for twin in twins}
-        paths |= {("mended", twin.name): str(twin.mended(folder)) for twin in twins}
+    for dtype in sorted({twin.dtype for twin in specs}):
+        paths = {twin.name: path for twin, path in specs.items() if twin.dtype == dtype}
         result = execute(list(paths.values()), replace(SETTINGS, dtypes=(dtype,)))
         assert (result.usage, result.internal) == ([], [])
         found.update(zip(paths, result.report.targets, strict=True))
-    return lambda name, kind: found[kind, name]
+    return found
 
 
 def test_the_table_has_every_twin() -> None:
@@ -51,16 +45,23 @@ def test_a_twin_says_what_is_wrong_and_which_rule_finds_it(twin: Twin) -> None:
     assert twin.codes[0] in head
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
-def test_a_twin_is_found_where_it_shows(checked: Checked, twin: Twin) -> None:
-    report = checked(twin.name, "faulty")
-    roots = {f.code for f in report.findings if f.severity != "info" and f.follows is None}
-    assert roots == (set(twin.codes) if twin.shows == "host" else set())
-    assert report.verdict == ("fail" if twin.shows == "host" else "pass")
+# One test each for all twins: shared out to several processes they would be checked in each.
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
-def test_a_mended_twin_passes(checked: Checked, twin: Twin) -> None:
-    report = checked(twin.name, "mended")
-    assert [f.message for f in report.findings if f.severity != "info"] == []
-    assert report.verdict == "pass"
+def test_twins_are_found_where_they_show() -> None:
+    found = {}
+    for name, report in checked({twin: str(twin.spec) for twin in TWINS}).items():
+        roots = {f.code for f in report.findings if f.severity != "info" and f.follows is None}
+        found[name] = (report.verdict, roots)
+    assert found == {
+        twin.name: ("fail", set(twin.codes)) if twin.shows == "host" else ("pass", set())
+        for twin in TWINS
+    }
+
+
+def test_mended_twins_pass(tmp_path: Path) -> None:
+    found = {}
+    for name, report in checked({twin: str(twin.mended(tmp_path)) for twin in TWINS}).items():
+        told = [f.message for f in report.findings if f.severity != "info"]
+        found[name] = (report.verdict, told)
+    assert found == {twin.name: ("pass", []) for twin in TWINS}
