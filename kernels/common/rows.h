@@ -5,94 +5,10 @@
 // memory once ("held"), any other again for each pass, mostly from the caches.
 #pragma once
 
-#include <initializer_list>
-
-#include "map.h"
-#include "team.h"
+#include "row_plan.h"
 #include "total.h"
 
 namespace gradlint::GRADLINT_SPACE {
-
-#ifdef __CUDACC__
-constexpr int most_lanes = 512;   // of 65536 registers, each thread may have 128 (it takes ≤ 96)
-constexpr int long_lanes = 256;   // each thread may have 255, for rows that are read twice
-constexpr int row_threads = 128;  // of a block of small teams (heuristic: four warps)
-#else
-constexpr int most_lanes = 1;
-constexpr int long_lanes = 1;
-constexpr int row_threads = 1;
-#endif
-
-// Elements of each operand that a lane holds: 32 bytes of registers once widened.
-template <class T>
-constexpr int row_slots = sizeof(T) == 8 ? 4 : 8;
-
-// How the rows are spread over blocks and threads.
-struct RowPlan {
-  int64_t rows;
-  int64_t length;
-  int64_t steps;  // rows that a team does one after the other
-  int lanes;
-  int threads;
-  bool held;    // packed, and few enough of them
-  bool packed;  // rows are whole packs, and aligned
-
-  GRADLINT_BOTH int teams() const { return threads / lanes; }
-
-  int64_t blocks() const {
-    const int64_t each = steps * teams();
-    return (rows + each - 1) / each;
-  }
-
-  // Calls body(team, row, length) for each row of this thread's team. The last teams of the last
-  // block may have none; they take part in reductions with rows of length 0.
-  template <class Body>
-  GRADLINT_BOTH void each_row(const Block& block, const Body& body) const {
-    const Team team{block.thread / lanes, block.thread % lanes, lanes, block.thread};
-    for (int64_t step = 0; step < steps; ++step) {
-      const int64_t row = (block.index * steps + step) * teams() + team.index;
-      body(team, row, row < rows ? length : 0);
-    }
-  }
-};
-
-template <class T>
-bool packable(int64_t length, std::initializer_list<const void*> operands) {
-  bool result = length % Pack<T>::size == 0;
-  for (const void* operand : operands) {
-    result = result && reinterpret_cast<uintptr_t>(operand) % alignof(Pack<T>) == 0;
-  }
-  return result;
-}
-
-// The plan for `rows` rows of `length` elements, in `operands`: rows, or what all rows share.
-// Bodies that hold nothing take at most long_lanes lanes.
-template <class T>
-RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void*> operands,
-                  int lanes_at_most = most_lanes) {
-  // Two packs in flight for a lane while a row takes less than a warp (heuristic), then as many
-  // as it holds.
-  int lanes = 1;
-  while (lanes < lanes_at_most && lanes < warp_size && 2 * lanes * Pack<T>::size < length) lanes *= 2;
-  while (lanes < lanes_at_most && lanes * row_slots<T> < length) lanes *= 2;
-  const bool packed = packable<T>(length, operands);
-  const bool held = packed && length <= lanes * row_slots<T>;
-  if (!held && lanes > long_lanes) lanes = long_lanes;
-  RowPlan plan{};
-  plan.rows = rows;
-  plan.length = length;
-  plan.lanes = lanes;
-  plan.threads = lanes > row_threads ? lanes : row_threads;
-  plan.held = held;
-  plan.packed = packed;
-#ifdef __CUDACC__
-  plan.steps = 1;
-#else
-  constexpr int64_t worthwhile = 8192;  // elements of a block, more than it costs to hand it out
-  plan.steps = length < worthwhile ? worthwhile / (length + 1) + 1 : 1;
-#endif
-  return plan;
-}
 
 // One row of In operands, as its team sees it. An operand that is absent (null) has the value
 // `absent` everywhere.
