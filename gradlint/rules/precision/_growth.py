@@ -39,8 +39,12 @@ MOST_SIZES, MOST_ELEMENTS = 2, 2**18
 
 #: A relative error counts that is this many roundings, that many times the error at the sample, and
 #: that many times what one rounding of inputs and cotangents changes (heuristic: sums in float32
-#: stay within two roundings, random walks of 1024 roundings below ten).
+#: stay within two roundings of a 16-bit dtype, random walks of 1024 roundings below ten).
 ROUNDINGS, TIMES, CONDITION = 16.0, 16.0, 8.0
+
+#: And more than n positive terms lose that are added one by one in float32, which is not wrong: at
+#: most n of these (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2).
+ONE_BY_ONE = unit_roundoff(torch.float32)
 
 #: Smallest cotangent beside largest: 1 ± this.
 SPREAD = 0.5
@@ -57,6 +61,21 @@ class Growth:
     before: float
     after: float
     allowed: float
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Of the gradients on one sample.
+
+    Args:
+        errors: ‖g − g₆₄‖ / ‖g₆₄‖ an input, or None.
+        conditions: what rounding the inputs changes in float64, likewise.
+        terms: no sum behind them has more.
+    """
+
+    errors: list[float | None]
+    conditions: list[float | None]
+    terms: int
 
 
 def growing(subject: Subject, positions: Sequence[int]) -> Iterator[Growth]:
@@ -77,16 +96,18 @@ def growing(subject: Subject, positions: Sequence[int]) -> Iterator[Growth]:
         after = None if made is None else _errors(subject, made)
         if after is None:
             continue
-        errors, conditions = after
         if before is None:
             found = _errors(subject, sample)
-            before = found[0] if found is not None else [None] * len(errors)
+            before = [None] * len(after.errors) if found is None else found.errors
         for position in positions:
-            error, condition, small = errors[position], conditions[position], before[position]
+            error, condition = after.errors[position], after.conditions[position]
+            small = before[position]
             if error is None or condition is None or small is None or position in told:
                 continue
             eps = unit_roundoff(subject.problem.inputs[position].value.dtype)
-            allowed = max(ROUNDINGS * eps, TIMES * small, CONDITION * condition)
+            allowed = max(
+                ROUNDINGS * eps, TIMES * small, CONDITION * condition, ONE_BY_ONE * after.terms
+            )
             if error > allowed:
                 told.add(position)
                 yield Growth(position, size, longer, small, error, allowed)
@@ -111,11 +132,8 @@ def _asked_for(sample: Sample, size: int, longer: int) -> int:
     return max((math.prod(shape) for shape in shapes), default=0)
 
 
-def _errors(
-    subject: Subject, sample: Sample
-) -> tuple[list[float | None], list[float | None]] | None:
-    """Relative errors of the gradients on ``sample``, and relative changes of those in float64 when
-    the inputs are rounded; None where the op does not run there."""
+def _errors(subject: Subject, sample: Sample) -> _Errors | None:
+    """The errors on ``sample``; None where the op does not run there."""
     low = subject.problem.at(sample)
     wide = low.in_float64()
     if wide is None:
@@ -144,7 +162,9 @@ def _errors(
         subject.problem.forward_calls += low.forward_calls + wide.forward_calls
         subject.problem.backward_calls += low.backward_calls + wide.backward_calls
     pairs = [list(zip(side, expected, strict=True)) for side in (got, nearby)]
-    return [_relative(a, b) for a, b in pairs[0]], [_relative(a, b) for a, b in pairs[1]]
+    errors, conditions = ([_relative(a, b) for a, b in side] for side in pairs)
+    largest = max(tensor.numel() for tensor in [*low.values(), *cotangents.values()])
+    return _Errors(errors, conditions, largest)
 
 
 def _positive(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -73,8 +73,23 @@ def test_sums_in_float32_pass(op: Any, dtype: torch.dtype) -> None:
     assert (outcome.verdict, outcome.findings) == ("pass", [])
 
 
+class OneByOne(InFloat32):
+    """x + bias, with one bias for all, whose gradient has one running sum over all elements."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros(())
+        for element in g.detach().flatten().split(1):
+            total = total + element[0]
+        return g, total
+
+
 def test_a_long_sum_in_float32_itself_passes() -> None:
     assert probed(RowByRow, torch.float32, (6, 4), (4,)).findings == []
+
+
+def test_one_running_sum_over_two_axes_in_float32_passes() -> None:
+    assert probed(OneByOne, torch.float32, (3, 20), ()).findings == []
 
 
 @pytest.mark.parametrize(
