@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradlint.native._recipe import tree_files
 from gradlint.native._roots import kernels_root, specs_root
 
 #: How an operator is named in specs and in Python.
@@ -85,7 +86,7 @@ def reference_specs() -> list[Path]:
 def schemas_in(root: Path) -> dict[str, str]:
     """Name → schema of every operator that the bindings below ``root`` define."""
     made = {}
-    for path in sorted((root / "bind").glob("*.cpp")):
+    for path in tree_files(root / "bind"):
         for schema in _schemas(path.read_text(encoding="utf-8")):
             made[schema.partition("(")[0]] = schema
     return made

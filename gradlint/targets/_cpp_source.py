@@ -13,11 +13,10 @@ def function_places(name: str, sources: Sequence[str]) -> dict[str, Location]:
     """``forward`` and ``backward`` → place, of the class ``name``; empty where it is not found.
 
     Args:
-        name: as the demangled type says it, such as ``Square<0>``.
+        name: of the class, without namespaces and arguments.
         sources: paths of C++ and CUDA files.
     """
-    plain = re.escape(name.partition("<")[0].strip())
-    head = re.compile(rf"\b(?:struct|class)\s+{plain}\b[^;{{]*\{{")
+    head = re.compile(rf"\b(?:struct|class)\s+{re.escape(name)}\b[^;{{]*\{{")
     for path in sources:
         source = read_source(path)
         text = "\n".join(source.lines) if source is not None else ""

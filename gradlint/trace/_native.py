@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from gradlint.trace._problem import Problem
 
-#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type.
-_NAME = re.compile(r"^torch::autograd::CppNode<(?P<type>.*?)\s*>$")
+#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
+#: the class without its namespace and its own arguments is kept.
+_NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
 
 
 class Native:
@@ -29,10 +30,10 @@ class Native:
 
 
 def class_of(name: str) -> str | None:
-    """``Square`` for ``torch::autograd::CppNode<(anonymous namespace)::Square>``; None for nodes of
-    other kinds."""
+    """``Square`` for ``torch::autograd::CppNode<(anonymous namespace)::Square<int> >``; None for
+    nodes of other kinds."""
     found = _NAME.match(name)
-    return found["type"].rpartition("::")[2] if found else None
+    return found["class"] if found else None
 
 
 def native_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
