@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlint.numerics._products import all_finite, norm, widened
-from gradlint.rules._same import share_of
+from gradlint.rules._same import compared, share_of
 from gradlint.trace._problem import OpRaised, Output, Problem
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
     except OpRaised as raised:
         found.raised = raised
         return found
-    if all(_equal(got, want) for got, want in zip(gradients, expected, strict=True)):
+    pairs = zip(gradients, expected, strict=True)
+    if all(compared(0, "", got, want, None) is None for got, want in pairs):
         return found  # whatever rounding is allowed
     rounded = _rounded(problem, cotangents)
     for position, (got, want) in enumerate(zip(gradients, expected, strict=True)):
@@ -126,12 +127,6 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
 
 def _finite(gradients: list[torch.Tensor | None]) -> bool:
     return all(gradient is None or all_finite(gradient) for gradient in gradients)
-
-
-def _equal(got: torch.Tensor | None, want: torch.Tensor | None) -> bool:
-    if got is None or want is None:
-        return got is want
-    return (got.shape, got.dtype) == (want.shape, want.dtype) and torch.equal(got, want)
 
 
 def _changed(before: Output, now: Output | None) -> bool:
