@@ -131,6 +131,8 @@ def compiler_facts(name: str) -> dict[str, Any]:
     """Path and version of a tool, or why there is none. ``g++`` stands for ``$CXX`` where set."""
     wanted = os.environ.get("CXX", name).split(" ")[0] if name == "g++" else name
     path = shutil.which(wanted or name) or _beside(name)
+    if path is None and name == "g++":
+        path = shutil.which("c++") or shutil.which("clang++")
     if path is None:
         return {"path": None, "version": None}
     try:

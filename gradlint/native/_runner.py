@@ -49,6 +49,7 @@ def run(recipe: Recipe, sources: list[Path], workplace: Path, sink: Sink, patien
         tools.append(_tools.need_nvcc())
         environment["CUDA_HOME"] = _tools.cuda_home(tools[-1])
     environment["PATH"] = _tools.search_path(*tools)
+    environment["CXX"] = environment.get("CXX") or os.path.basename(tools[1].path)
     if not environment.get("MAX_JOBS", "").isdigit():
         environment["MAX_JOBS"] = str(_tools.cores())
     # The builder must be the gradlint that runs here, wherever that was imported from.

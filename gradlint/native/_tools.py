@@ -13,6 +13,9 @@ from functools import lru_cache
 
 from gradlint.native._error import BuildError
 
+#: Names of C++ compilers; the first is the one that torch's extension builder takes by itself.
+COMPILERS = ("c++", "g++", "clang++")
+
 #: Seconds that a tool may take to say its version.
 _PATIENCE = 20.0
 
@@ -31,18 +34,20 @@ class Tool:
 
 
 def compiler() -> Tool:
-    """The C++ compiler that torch's extension builder will use: ``$CXX``, else ``c++``.
+    """The C++ compiler: ``$CXX``, else the first of :data:`COMPILERS` on PATH.
 
     Raises:
         BuildError: there is none, or it does not run.
     """
-    words = shlex.split(os.environ.get("CXX", "")) or ["c++"]
-    # ccache and its like stand before the compiler, which then is the last word
-    path = shutil.which(words[0])
+    words = shlex.split(os.environ.get("CXX", "")) or [next(filter(shutil.which, COMPILERS), "")]
+    # With ccache and its like in front, the compiler is the word behind.
+    path = shutil.which(words[0]) if words[0] else None
     if path is None:
-        named = f"$CXX names `{words[0]}`, which" if os.environ.get("CXX") else "`c++`"
+        what = f"none of {', '.join(COMPILERS)} is on PATH"
+        if words[0]:
+            what = f"$CXX names `{words[0]}`, which is not on PATH"
         raise BuildError(
-            f"no C++ compiler: {named} is not on PATH",
+            f"no C++ compiler: {what}",
             hint="install one (Debian: apt install g++; conda: conda install cxx-compiler) or set "
             "CXX to the one you have",
         )

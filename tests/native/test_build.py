@@ -156,7 +156,7 @@ def test_what_is_missing_is_named_with_the_fix(
     assert "set CXX" in caught.value.hint
     monkeypatch.setenv("CXX", "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BuildError, match="no C\\+\\+ compiler: `c\\+\\+` is not on PATH"):
+    with pytest.raises(BuildError, match=r"no C\+\+ compiler: none of c\+\+, g\+\+, clang"):
         build(small)
     monkeypatch.setattr(_tools, "_beside_python", lambda: "")
     with pytest.raises(BuildError, match="ninja, which builds extensions, is not installed") as it:
