@@ -60,11 +60,13 @@ Tensor roi_align(const Tensor& input, const Tensor& boxes, double spatial_scale,
                  bool aligned) {
   check_floating("roi_align", "input", input);
   check_kind("roi_align", "boxes", boxes, "input", input);
-  TORCH_CHECK(input.dim() == 4, "gradlint::roi_align: `input` must have the shape (N, C, H, W), got ",
+  TORCH_CHECK(input.dim() == 4,
+              "gradlint::roi_align: `input` must have the shape (N, C, H, W), got ",
               input.sym_sizes());
   check_boxes("roi_align", boxes, spatial_scale, sampling_ratio);
   TORCH_CHECK_VALUE(pooled_height > 0 && pooled_width > 0,
-                    "gradlint::roi_align: `pooled_height` and `pooled_width` must be positive, got ",
+                    "gradlint::roi_align: `pooled_height` and `pooled_width` must be positive, "
+                    "got ",
                     pooled_height, " and ", pooled_width);
   Tensor output = at::empty_symint(
       {boxes.sym_size(0), input.sym_size(1), pooled_height, pooled_width}, input.options());
@@ -87,8 +89,9 @@ Tensor roi_align_backward(const Tensor& grad_output, const Tensor& boxes, double
               "gradlint::roi_align_backward: `input_size` must be N, C, H and W, got ", input_size);
   TORCH_CHECK(grad_output.dim() == 4 && grad_output.sym_size(0) == boxes.sym_size(0) &&
                   grad_output.sym_size(1) == input_size[1],
-              "gradlint::roi_align_backward: `grad_output` must have the shape [", boxes.sym_size(0),
-              ", ", input_size[1], ", pooled_height, pooled_width], got ", grad_output.sym_sizes());
+              "gradlint::roi_align_backward: `grad_output` must have the shape [",
+              boxes.sym_size(0), ", ", input_size[1], ", pooled_height, pooled_width], got ",
+              grad_output.sym_sizes());
   Tensor grad_input = at::empty_symint(input_size, grad_output.options());
   if (grad_input.is_meta()) return grad_input;
   const Tensor g = grad_output.contiguous(), dense_boxes = boxes.contiguous();

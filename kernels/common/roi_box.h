@@ -1,5 +1,5 @@
-// Boxes of RoI align: bins and samples along an axis, and what a sample reads. The formulas stand in
-// roi_align.cu.
+// Boxes of RoI align: bins and samples along an axis, and what a sample reads. The formulas
+// stand in roi_align.cu.
 #pragma once
 
 #include <limits>
