@@ -6,7 +6,7 @@
 #include "common/map.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct AddRelu {
   template <class W>
@@ -16,11 +16,8 @@ struct AddRelu {
   }
 };
 
-namespace GRADLINT_SPACE {
-
 void add_relu(const Context& context, const Elements& elements) {
   map<1, 2>(context, elements, AddRelu{});
 }
 
-}  // namespace GRADLINT_SPACE
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

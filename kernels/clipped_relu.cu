@@ -6,7 +6,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct ClippedRelu {
   double ceiling;
@@ -24,6 +24,6 @@ struct ClippedRelu {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_PIECEWISE(clipped_relu, ClippedRelu)

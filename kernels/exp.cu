@@ -5,7 +5,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct Exp {
   explicit Exp(const Scalars&) {}
@@ -26,6 +26,6 @@ struct Exp {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_SMOOTH(exp, Exp)

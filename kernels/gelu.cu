@@ -6,7 +6,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // Each product with x is 0 where the other factor is: at infinity too, where the limit is 0.
 struct Gelu {
@@ -41,6 +41,6 @@ struct Gelu {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_SMOOTH(gelu, Gelu)

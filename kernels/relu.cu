@@ -5,7 +5,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct Relu {
   explicit Relu(const Scalars&) {}
@@ -21,6 +21,6 @@ struct Relu {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_PIECEWISE(relu, Relu)

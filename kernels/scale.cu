@@ -5,7 +5,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct Scale {
   double factor;
@@ -18,6 +18,6 @@ struct Scale {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_MAPPED(scale, 1, 1, PointwiseForward, Scale)

@@ -5,7 +5,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct ScaledSigmoid {
   double scale;
@@ -31,6 +31,6 @@ struct ScaledSigmoid {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_SMOOTH(scaled_sigmoid, ScaledSigmoid)

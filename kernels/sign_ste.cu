@@ -6,7 +6,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct SignSte {
   explicit SignSte(const Scalars&) {}
@@ -22,6 +22,6 @@ struct SignSte {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_PIECEWISE(sign_ste, SignSte)

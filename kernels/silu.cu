@@ -7,7 +7,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // Each product with x is 0 where the other factor is: at infinity too, where the limit is 0.
 struct Silu {
@@ -31,6 +31,6 @@ struct Silu {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_SMOOTH(silu, Silu)

@@ -7,7 +7,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct SoftThreshold {
   double threshold;
@@ -28,6 +28,6 @@ struct SoftThreshold {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_PIECEWISE(soft_threshold, SoftThreshold)

@@ -5,7 +5,7 @@
 #include "common/pointwise.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct Square {
   explicit Square(const Scalars&) {}
@@ -26,6 +26,6 @@ struct Square {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 GRADLINT_SMOOTH(square, Square)

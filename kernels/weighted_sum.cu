@@ -7,7 +7,7 @@
 #include "common/sum.h"
 #include "kernels.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 struct ProductTerm {
   GRADLINT_BOTH double operator()(const double (&in)[2]) const { return in[0] * in[1]; }
@@ -20,8 +20,6 @@ struct NumberTimes {
   }
 };
 
-namespace GRADLINT_SPACE {
-
 void weighted_sum(const Context& context, const Elements& inputs, double* partials, void* result) {
   sum<2>(context, inputs, ProductTerm{}, partials, result);
 }
@@ -30,5 +28,4 @@ void weighted_sum_backward(const Context& context, const Elements& elements) {
   map<1, 2>(context, elements, NumberTimes{});
 }
 
-}  // namespace GRADLINT_SPACE
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

@@ -80,7 +80,7 @@ constexpr int count = TWINS(ONE);
 Tensor workspace_for(const Twin& twin, const Tensor& x) {
   if (!twin.shared_workspace) return at::empty_like(x);
   static Tensor kept;
-  if (!kept.defined() || kept.sizes() != x.sizes() || kept.options().type_equal(x.options()) == false) {
+  if (!kept.defined() || kept.sizes() != x.sizes() || !kept.options().type_equal(x.options())) {
     kept = at::zeros_like(x);
   }
   return kept;

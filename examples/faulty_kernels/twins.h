@@ -19,11 +19,13 @@ struct Call {
 
 namespace twins::GRADLINT_SPACE {
 
-using gradlint::Block;
+using gradlint::GRADLINT_SPACE::Block;
 using gradlint::Context;
 using gradlint::narrowed;
 using gradlint::Wide;
 using gradlint::widened;
+using gradlint::GRADLINT_SPACE::launch;
+using gradlint::GRADLINT_SPACE::with_dtype;
 
 constexpr int threads = 256;
 
@@ -55,22 +57,22 @@ Kernel over(const Call& call, const F& f) {
 
 template <template <class, class> class Kernel, class F>
 void each(const Context& context, const Call& call, const F& f) {
-  gradlint::with_dtype(call.dtype, [&](auto type) {
+  with_dtype(call.dtype, [&](auto type) {
     using T = decltype(type);
     using K = Kernel<T, F>;
     const auto kernel = over<K, T>(call, f);
-    gradlint::launch(context, (kernel.count + K::chunk - 1) / K::chunk, threads, 0, kernel);
+    launch(context, (kernel.count + K::chunk - 1) / K::chunk, threads, 0, kernel);
   });
 }
 
 // A kernel that has one block for each row.
 template <template <class> class Kernel>
 void each_row(const Context& context, const Call& call, size_t memory = 0) {
-  gradlint::with_dtype(call.dtype, [&](auto type) {
+  with_dtype(call.dtype, [&](auto type) {
     using T = decltype(type);
     const Kernel<T> kernel{static_cast<const T*>(call.grad), static_cast<const T*>(call.x),
                            static_cast<T*>(call.result), call.rows, call.columns};
-    gradlint::launch(context, call.rows, threads, memory, kernel);
+    launch(context, call.rows, threads, memory, kernel);
   });
 }
 

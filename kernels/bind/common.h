@@ -44,8 +44,7 @@ inline Context context_of(const Tensor& tensor) {
     return context;
   }
 #endif
-  context.parallel_for = [](int64_t blocks, void (*body)(const void*, int64_t, int64_t),
-                            const void* state) {
+  context.parallel_for = [](int64_t blocks, RangeBody body, const void* state) {
     at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) { body(state, first, last); });
   };
   return context;
@@ -53,6 +52,7 @@ inline Context context_of(const Tensor& tensor) {
 
 // Raises unless `tensor` has a floating dtype that the kernels know.
 inline void check_floating(const char* op, const char* name, const Tensor& tensor) {
+  TORCH_CHECK_TYPE(tensor.defined(), "gradlint::", op, ": `", name, "` must be a tensor, got None");
   const auto type = tensor.scalar_type();
   TORCH_CHECK_TYPE(
       type == at::kDouble || type == at::kFloat || type == at::kHalf || type == at::kBFloat16,
@@ -62,6 +62,7 @@ inline void check_floating(const char* op, const char* name, const Tensor& tenso
 // Raises unless `tensor` has the dtype and the device of `like`.
 inline void check_kind(const char* op, const char* name, const Tensor& tensor,
                        const char* like_name, const Tensor& like) {
+  TORCH_CHECK_TYPE(tensor.defined(), "gradlint::", op, ": `", name, "` must be a tensor, got None");
   TORCH_CHECK_TYPE(tensor.scalar_type() == like.scalar_type(), "gradlint::", op, ": `", name,
                    "` must have the dtype of `", like_name, "`, ", like.scalar_type(), ", got ",
                    tensor.scalar_type());

@@ -46,7 +46,8 @@ Tensor weighted_sum(const Tensor& x, const Tensor& weight) {
 Tensor weighted_sum_backward(const Tensor& grad_output, const Tensor& factor) {
   check_floating("weighted_sum", "factor", factor);
   check_kind("weighted_sum", "grad_output", grad_output, "factor", factor);
-  TORCH_CHECK(grad_output.dim() == 0, "gradlint::weighted_sum: `grad_output` must have no axes, got ",
+  TORCH_CHECK(grad_output.dim() == 0,
+              "gradlint::weighted_sum: `grad_output` must have no axes, got ",
               grad_output.sym_sizes());
   Tensor product = at::empty_like(factor);
   GRADLINT_RUN(weighted_sum_backward, factor, elements_of({product}, {grad_output, factor}));

@@ -20,7 +20,8 @@ inline void check_input(const char* op, const Tensor& x) {
 }
 
 // Raises unless `tensor`, where given, has one element for each along the last axis of `x`.
-inline void check_affine(const char* op, const char* name, const Optional& tensor, const Tensor& x) {
+inline void check_affine(const char* op, const char* name, const Optional& tensor,
+                         const Tensor& x) {
   if (!given(tensor)) return;
   check_kind(op, name, *tensor, "x", x);
   TORCH_CHECK(tensor->dim() == 1 && tensor->sym_size(0) == x.sym_size(-1), "gradlint::", op, ": `",
@@ -71,8 +72,8 @@ inline Three normalized(const Tensor& x, const Optional& weight, const Optional&
   return {y, mean, rstd};
 }
 
-inline Three gradients(const Tensor& grad_output, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-               const Optional& weight, std::array<bool, 3> wanted) {
+inline Three gradients(const Tensor& grad_output, const Tensor& x, const Tensor& mean,
+                       const Tensor& rstd, const Optional& weight, std::array<bool, 3> wanted) {
   constexpr auto op = "layer_norm_backward";
   check_input(op, x);
   check_alike(op, "grad_output", grad_output, "x", x);
@@ -167,7 +168,9 @@ struct BackwardFunction : torch::autograd::Function<BackwardFunction> {
     const std::array<bool, 3> wanted = {ctx->needs_input_grad(0), ctx->needs_input_grad(1),
                                         saved[4].defined() && ctx->needs_input_grad(4)};
     const auto computed = ctx->saved_data["wanted"].toBoolList();
-    const auto gradient_of = [&](int k) { return computed[k] ? optional_of(grads[k]) : Optional(); };
+    const auto gradient_of = [&](int k) {
+      return computed[k] ? optional_of(grads[k]) : Optional();
+    };
     const auto [grad_grad_output, grad_x, grad_weight] =
         op.call(gradient_of(0), gradient_of(1), gradient_of(2), saved[0], saved[1], saved[2],
                 saved[3], optional_of(saved[4]), wanted);
@@ -213,18 +216,20 @@ struct ForwardFunction : torch::autograd::Function<ForwardFunction> {
   }
 };
 
-inline Tensor differentiable(const Tensor& x, const Optional& weight, const Optional& bias, double eps) {
+inline Tensor differentiable(const Tensor& x, const Optional& weight, const Optional& bias,
+                             double eps) {
   return ForwardFunction::apply(x, weight, bias, eps);
 }
 
-inline Three differentiable_gradients(const Tensor& grad_output, const Tensor& x, const Tensor& mean,
-                               const Tensor& rstd, const Optional& weight,
-                               std::array<bool, 3> wanted) {
+inline Three differentiable_gradients(const Tensor& grad_output, const Tensor& x,
+                                      const Tensor& mean, const Tensor& rstd,
+                                      const Optional& weight, std::array<bool, 3> wanted) {
   const auto gradients = BackwardFunction::apply(grad_output, x, mean, rstd, weight, wanted);
   return {gradients[0], gradients[1], gradients[2]};
 }
 
-inline Tensor without_derivative(const Tensor& x, const Optional& weight, const Optional& bias, double eps) {
+inline Tensor without_derivative(const Tensor& x, const Optional& weight, const Optional& bias,
+                                 double eps) {
   static const auto op = operation<decltype(normalized)>("layer_norm_forward");
   return std::get<0>(op.call(x, weight, bias, eps));
 }

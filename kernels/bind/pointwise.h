@@ -125,7 +125,8 @@ struct Smooth : OneTensor<Op, P...> {
   struct BackwardFunction : torch::autograd::Function<BackwardFunction> {
     static constexpr bool is_traceable = true;
 
-    static Tensor forward(AutogradContext* ctx, const Tensor& grad_output, const Tensor& x, P... p) {
+    static Tensor forward(AutogradContext* ctx, const Tensor& grad_output, const Tensor& x,
+                          P... p) {
       ctx->set_materialize_grads(false);
       ctx->save_for_backward({grad_output, x});
       ctx->saved_data["p"] = std::vector<double>{p...};
@@ -186,7 +187,8 @@ struct Piecewise : OneTensor<Op, P...> {
   struct BackwardFunction : torch::autograd::Function<BackwardFunction> {
     static constexpr bool is_traceable = true;
 
-    static Tensor forward(AutogradContext* ctx, const Tensor& grad_output, const Tensor& x, P... p) {
+    static Tensor forward(AutogradContext* ctx, const Tensor& grad_output, const Tensor& x,
+                          P... p) {
       ctx->set_materialize_grads(false);
       ctx->save_for_backward({x});
       ctx->saved_data["p"] = std::vector<double>{p...};

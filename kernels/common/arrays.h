@@ -8,8 +8,8 @@ namespace gradlint {
 enum class Dtype : int { float64, float32, float16, bfloat16 };
 
 // Runs body(state, first, last) for ranges that cover [0, blocks), in parallel.
-using ParallelFor = void (*)(int64_t blocks, void (*body)(const void* state, int64_t first, int64_t last),
-                             const void* state);
+using RangeBody = void (*)(const void* state, int64_t first, int64_t last);
+using ParallelFor = void (*)(int64_t blocks, RangeBody body, const void* state);
 
 // Where a kernel runs.
 struct Context {

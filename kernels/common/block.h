@@ -10,7 +10,7 @@
 #include "arrays.h"
 #include "numbers.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 constexpr int warp_size = 32;
 constexpr int max_warps = 32;
@@ -52,7 +52,7 @@ struct Block {
   // The maximum over the threads of the block; NaN where one has NaN.
   template <class W>
   GRADLINT_BOTH W max(W value) const {
-    return reduced<Larger>(value, -std::numeric_limits<W>::infinity());
+    return reduced<Larger>(value, -static_cast<W>(INFINITY));
   }
 
  private:
@@ -135,4 +135,4 @@ void launch(const Context& context, int64_t blocks, int, size_t memory, const Bo
 
 #endif
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

@@ -4,7 +4,7 @@
 #include "arrays.h"
 #include "numbers.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // Calls body(T{}) with the element type T that `dtype` names.
 template <class Body>
@@ -21,4 +21,4 @@ void with_dtype(Dtype dtype, const Body& body) {
   }
 }
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

@@ -3,7 +3,7 @@
 
 #include "operands.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 #ifdef __CUDACC__
 constexpr int map_threads = 256;
@@ -49,7 +49,9 @@ struct Map {
   GRADLINT_BOTH void packs(int64_t i, int64_t step) const {
     Pack<T> in[Count][In];
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
-      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) in[p][k] = operands.pack(Out + k, i + p * step);
+      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
+        in[p][k] = operands.pack(Out + k, i + p * step);
+      }
     }
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
       Pack<T> out[Out];
@@ -86,4 +88,4 @@ void map(const Context& context, const Elements& elements, const Body& body) {
   });
 }
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

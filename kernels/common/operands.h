@@ -4,7 +4,7 @@
 #include "block.h"
 #include "dtypes.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 template <class T>
 struct alignas(16) Pack {
@@ -57,4 +57,4 @@ struct Operands {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

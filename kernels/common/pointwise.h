@@ -3,7 +3,7 @@
 
 #include "map.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // y = f(x); F has value(x)
 template <class F>
@@ -48,7 +48,7 @@ struct PiecewiseBackward {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE
 
 // Defines the entry point `name`, declared in kernels.h, that maps Body<F> over Out outputs and
 // In inputs. F is made of the operator's numbers.

@@ -68,7 +68,8 @@ RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void
   // Two packs in flight for a lane while a row takes less than a warp (heuristic), then as many
   // as it holds.
   int lanes = 1;
-  while (lanes < lanes_at_most && lanes < warp_size && 2 * lanes * Pack<T>::size < length) lanes *= 2;
+  const int warp = lanes_at_most < warp_size ? lanes_at_most : warp_size;
+  while (lanes < warp && 2 * lanes * Pack<T>::size < length) lanes *= 2;
   while (lanes < lanes_at_most && lanes * row_slots<T> < length) lanes *= 2;
   const bool packed = packable<T>(length, operands);
   const bool held = packed && length <= lanes * row_slots<T>;

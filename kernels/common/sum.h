@@ -4,7 +4,7 @@
 
 #include "operands.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 #ifdef __CUDACC__
 constexpr int sum_threads = 128;  // with sum_blocks, one wave on a device of 128 processors or more
@@ -100,4 +100,4 @@ void sum(const Context& context, const Elements& inputs, const Body& body, doubl
   });
 }
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

@@ -3,7 +3,7 @@
 
 #include "target.h"
 
-namespace gradlint {
+namespace gradlint::GRADLINT_SPACE {
 
 // Keeps what each addition rounds off (the error-free sum of Knuth, The Art of Computer
 // Programming 2, 4.2.2, theorem B) and adds it in the end.
@@ -25,4 +25,4 @@ struct Total {
   }
 };
 
-}  // namespace gradlint
+}  // namespace gradlint::GRADLINT_SPACE

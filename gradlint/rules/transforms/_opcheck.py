@@ -46,10 +46,13 @@ class Failure:
 def opcheck(subject: Subject) -> Failure | None:
     """The first of opcheck's tests that ``subject`` fails; None where all pass."""
     sample = subject.sample
-    args, kwargs = map_tensors(
-        (sample.args, sample.kwargs),
-        lambda t: t.detach().clone().requires_grad_(t.requires_grad),
-    )
+
+    def passed(tensor: torch.Tensor) -> torch.Tensor:
+        leaf = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        # What writes to its inputs refuses leaves, as it must.
+        return leaf.clone() if subject.problem.in_place else leaf
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), passed)
     run: Any = torch.library.opcheck  # takes more kinds of operator than its type says
     results = run(subject.op.call, args, kwargs, test_utils=_TESTS, raise_exception=False)
     failed = {name: results[name] for name in _TESTS if results.get(name) != "SUCCESS"}
