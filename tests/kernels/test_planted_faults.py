@@ -38,7 +38,12 @@ def test_every_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.syspath_prepend(tmp_path)
     specs = sorted(specs_root().glob("*.yaml"))
     settings = Settings(
-        seed=1, jobs=2, timeout=120.0, select=("GL401", "GL501"), imports=("wrong_reference",)
+        seed=1,
+        jobs=2,
+        timeout=120.0,
+        dtypes=("float64",),
+        select=("GL401", "GL501"),
+        imports=("wrong_reference",),
     )
     result = execute([str(path) for path in specs], settings)
     assert (result.usage, result.internal) == ([], [])
