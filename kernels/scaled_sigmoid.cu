@@ -14,20 +14,21 @@ struct ScaledSigmoid {
 
   template <class W>
   GRADLINT_BOTH W value(W x) const {
-    return math::sigmoid(static_cast<W>(scale) * x);
+    return math::logistic(static_cast<W>(scale) * x).at;
   }
 
   template <class W>
   GRADLINT_BOTH W slope(W x) const {
-    const W a = static_cast<W>(scale), z = a * x;
-    return a * (math::sigmoid(z) * math::sigmoid(-z));
+    const W a = static_cast<W>(scale);
+    const auto s = math::logistic(a * x);
+    return a * (s.at * s.opposite);
   }
 
   template <class W>
   GRADLINT_BOTH W curvature(W x) const {
-    const W a = static_cast<W>(scale), z = a * x;
-    const W s = math::sigmoid(z), t = math::sigmoid(-z);
-    return a * (a * (s * t * (t - s)));  // in this order a large a does not overflow against 0
+    const W a = static_cast<W>(scale);
+    const auto s = math::logistic(a * x);
+    return a * (a * (s.at * s.opposite * (s.opposite - s.at)));  // in this order a large a does not overflow against 0
   }
 };
 

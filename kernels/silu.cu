@@ -15,19 +15,19 @@ struct Silu {
 
   template <class W>
   GRADLINT_BOTH W value(W x) const {
-    return math::vanishing(math::sigmoid(x), x);
+    return math::vanishing(math::logistic(x).at, x);
   }
 
   template <class W>
   GRADLINT_BOTH W slope(W x) const {
-    const W s = math::sigmoid(x), t = math::sigmoid(-x);
-    return math::vanishing(s, 1 + math::vanishing(t, x));
+    const auto s = math::logistic(x);
+    return math::vanishing(s.at, 1 + math::vanishing(s.opposite, x));
   }
 
   template <class W>
   GRADLINT_BOTH W curvature(W x) const {
-    const W s = math::sigmoid(x), t = math::sigmoid(-x);
-    return math::vanishing(s * t, 2 + x * (t - s));
+    const auto s = math::logistic(x);
+    return math::vanishing(s.at * s.opposite, 2 + x * (s.opposite - s.at));
   }
 };
 

@@ -130,11 +130,17 @@ GRADLINT_MATH(floor)
 GRADLINT_MATH(fabs)
 #undef GRADLINT_MATH
 
-// The logistic function 1 / (1 + exp(-x)), without overflow on either side.
+// The logistic function σ(x) = 1 / (1 + e⁻ˣ) and σ(−x) = 1 − σ(x), each with all its digits.
 template <class W>
-GRADLINT_BOTH W sigmoid(W x) {
-  const W small = exp(-fabs(x));
-  return x >= 0 ? 1 / (1 + small) : small / (1 + small);
+struct Logistic {
+  W at, opposite;
+};
+
+// By one exponential, which does not overflow on either side.
+template <class W>
+GRADLINT_BOTH Logistic<W> logistic(W x) {
+  const W small = exp(-fabs(x)), larger = 1 / (1 + small), smaller = small * larger;
+  return x >= 0 ? Logistic<W>{larger, smaller} : Logistic<W>{smaller, larger};
 }
 
 // factor·x, and 0 where the factor is 0: for a factor that goes to 0 faster than x to infinity.

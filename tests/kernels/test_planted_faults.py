@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from _planted import FAULTS, wrong_library
+from _wrong_library import FAULTS, wrong_library
 
 from gradlint.config import Settings
 from gradlint.native import kernels_root, specs_root
