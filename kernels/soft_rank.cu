@@ -15,7 +15,7 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
 constexpr int rank_threads = 128;
 constexpr int64_t rank_chunk = rank_threads;  // elements of a block
 #else

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "arrays.h"
 #include "numbers.h"
+
+#ifdef GRADLINT_DEVICE
+#include GRADLINT_DEVICE
+#endif
 
 namespace gradlint::GRADLINT_SPACE {
 
@@ -38,7 +40,7 @@ struct Block {
   void* memory;  // shared by the threads of the block, as large as launch() was told
 
   GRADLINT_BOTH void sync() const {
-#ifdef __CUDA_ARCH__
+#ifdef GRADLINT_DEVICE_CODE
     __syncthreads();
 #endif
   }
@@ -58,8 +60,8 @@ struct Block {
  private:
   template <class Operation, class W>
   GRADLINT_BOTH W reduced(W value, W neutral) const {
-#ifdef __CUDA_ARCH__
-    __shared__ W partial[max_warps];
+#ifdef GRADLINT_DEVICE_CODE
+    auto& partial = device::shared<W[max_warps]>();
     value = warp_reduced<Operation>(value);
     if (threads <= warp_size) return value;
     const int lane = thread % warp_size, warp = thread / warp_size;
@@ -74,7 +76,7 @@ struct Block {
 #endif
   }
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
   template <class Operation, class W>
   static __device__ __forceinline__ W warp_reduced(W value) {
     // Exchanged, not shifted down: every lane ends with the result.
@@ -86,27 +88,13 @@ struct Block {
 #endif
 };
 
-#ifdef __CUDACC__
-
-template <class Body>
-__global__ void run_body(Body body) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  body(Block{static_cast<int64_t>(blockIdx.x), static_cast<int64_t>(gridDim.x),
-             static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), memory});
-}
+#ifdef GRADLINT_DEVICE
 
 // Runs body(block) for `blocks` blocks of `threads` threads (a multiple of the warp size).
 template <class Body>
 void launch(const Context& context, int64_t blocks, int threads, size_t memory, const Body& body) {
   if (blocks == 0) return;  // an empty grid is an error of CUDA's
-  constexpr int64_t most = 0x7fffffff;  // blocks along x
-  if (blocks > most) throw std::runtime_error("gradlint: too many blocks for one launch");
-  run_body<<<static_cast<unsigned>(blocks), threads, memory,
-             static_cast<cudaStream_t>(context.stream)>>>(body);
-  const cudaError_t status = cudaGetLastError();
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string("gradlint: CUDA: ") + cudaGetErrorString(status));
-  }
+  device::start<Block>(context, blocks, threads, memory, body);
 }
 
 #else

@@ -9,7 +9,7 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
 constexpr int column_threads = 256;
 constexpr int owned_columns = 1;
 #else
@@ -41,10 +41,10 @@ inline ColumnPlan plan_columns(const Context& context, int64_t rows, int64_t col
   }
   // Few enough rows for a second stage that costs little, enough blocks to fill the device.
   constexpr int64_t least = 64, most = 1024;  // rows of a thread (heuristic)
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
   constexpr int64_t waves = 8;  // blocks for each multiprocessor (heuristic)
   const int64_t tiles = plan.tiles() > 0 ? plan.tiles() : 1;
-  const int64_t wanted = context.processors * waves / tiles + 1;
+  const int64_t wanted = device::processors(context) * waves / tiles + 1;
 #else
   (void)context;
   const int64_t wanted = 1;

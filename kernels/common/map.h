@@ -5,7 +5,7 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
 constexpr int map_threads = 256;
 constexpr int map_packs = 2;  // 16-byte accesses of a thread for each operand (heuristic: two in
                               // flight hide more of the memory's latency than one)

@@ -12,7 +12,7 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
 struct Tiling {
   static constexpr int threads = 128;
   static constexpr int depth = 16;  // of a panel

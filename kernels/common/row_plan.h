@@ -8,7 +8,7 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
 constexpr int most_lanes = 512;   // of 65536 registers, each thread may have 128 (it takes ≤ 96)
 constexpr int long_lanes = 256;   // each thread may have 255, for rows that are read twice
 constexpr int row_threads = 128;  // of a block of small teams (heuristic: four warps)
@@ -81,7 +81,7 @@ RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void
   plan.threads = lanes > row_threads ? lanes : row_threads;
   plan.held = held;
   plan.packed = packed;
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
   plan.steps = 1;
 #else
   constexpr int64_t worthwhile = 8192;  // elements of a block, more than it costs to hand it out

@@ -6,7 +6,7 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-#ifdef __CUDACC__
+#ifdef GRADLINT_DEVICE
 constexpr int sum_threads = 128;  // with sum_blocks, one wave on a device of 128 processors or more
 constexpr int sum_unrolled = 4;   // 16-byte accesses in flight for each operand (heuristic)
 #else

@@ -30,8 +30,8 @@ struct Team {
   // All teams of a block must come here: they wait for one another.
   template <class Operation, int K, class W>
   GRADLINT_BOTH void reduce(W (&values)[K]) const {
-#ifdef __CUDA_ARCH__
-    __shared__ W partial[K][max_warps];
+#ifdef GRADLINT_DEVICE_CODE
+    auto& partial = device::shared<W[K][max_warps]>();
     for (int distance = (lanes < warp_size ? lanes : warp_size) / 2; distance > 0; distance /= 2) {
       for (int k = 0; k < K; ++k) {
         const W other = __shfl_xor_sync(0xffffffffu, values[k], distance);

@@ -1,0 +1,42 @@
+// CUDA: how the threads of a block are started, and the memory that they share.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "arrays.h"
+
+namespace gradlint::device {
+
+inline int processors(const Context& context) { return context.processors; }
+
+// One array for all threads of a block, the same at every call for that type.
+template <class Array>
+__device__ __forceinline__ Array& shared() {
+  __shared__ Array array;
+  return array;
+}
+
+template <class Block, class Body>
+__global__ void run_body(Body body) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  body(Block{static_cast<int64_t>(blockIdx.x), static_cast<int64_t>(gridDim.x),
+             static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), memory});
+}
+
+// Runs body(block) for `blocks` blocks, at least one, of `threads` threads each, with `memory`
+// bytes that a block shares.
+template <class Block, class Body>
+void start(const Context& context, int64_t blocks, int threads, size_t memory, const Body& body) {
+  constexpr int64_t most = 0x7fffffff;  // blocks along x
+  if (blocks > most) throw std::runtime_error("gradlint: too many blocks for one launch");
+  run_body<Block><<<static_cast<unsigned>(blocks), threads, memory,
+                    static_cast<cudaStream_t>(context.stream)>>>(body);
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess) {
+    throw std::runtime_error(std::string("gradlint: CUDA: ") + cudaGetErrorString(status));
+  }
+}
+
+}  // namespace gradlint::device
