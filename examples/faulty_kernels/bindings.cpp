@@ -89,10 +89,7 @@ Tensor workspace_for(const Twin& twin, const Tensor& x) {
 gradlint::Context context_for(const Twin& twin, const Tensor& x) {
 #ifdef WITH_CUDA
   if (x.is_cuda() && !twin.guarded) {
-    gradlint::Context context{};
-    context.stream = at::cuda::getCurrentCUDAStream().stream();
-    context.processors = at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
-    return context;
+    return gradlint::bind::cuda_context(c10::cuda::current_device());
   }
 #endif
   return gradlint::bind::context_of(x);

@@ -93,6 +93,11 @@ _ADVICE = (
         "a function is defined in two sources: leave one out, or make it inline",
     ),
     (
+        r"fatal error: (?:cu(?:blas|fft|rand|solver|sparse)|nvtx|nvToolsExt|nvrtc)\w*\.h: No such",
+        "the CUDA toolkit lacks the headers of one of its libraries: install them, or include "
+        "<c10/cuda/CUDAStream.h> in place of <ATen/cuda/CUDAContext.h>, which asks for them",
+    ),
+    (
         r"fatal error: .*: No such file",
         "the header is in no folder that is searched: name its folder under `include_dirs`",
     ),

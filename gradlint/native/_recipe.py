@@ -16,6 +16,10 @@ from gradlint.native._files import digest_of
 #: Endings of what a tree of sources is made of.
 SOURCE_ENDINGS = (".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu")
 
+#: The variable that names what torch's extension builder compiles CUDA for; else this machine's
+#: GPUs.
+ARCHITECTURES = "TORCH_CUDA_ARCH_LIST"
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -96,7 +100,7 @@ def _architectures() -> Any:
     """What torch's extension builder compiles CUDA for."""
     import torch
 
-    chosen = os.environ.get("TORCH_CUDA_ARCH_LIST")
+    chosen = os.environ.get(ARCHITECTURES)
     if chosen or not torch.cuda.is_available():
         return chosen
     count = torch.cuda.device_count()

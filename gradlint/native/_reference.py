@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from gradlint.native import _tools
 from gradlint.native._build import build
 from gradlint.native._error import BuildError
 from gradlint.native._progress import Sink
-from gradlint.native._recipe import Recipe
+from gradlint.native._recipe import ARCHITECTURES, Recipe
 from gradlint.native._roots import kernels_root
 
 #: Name of the library and namespace of its operators.
@@ -141,7 +142,14 @@ def usable_devices() -> tuple[str, ...]:
 
 def check_cuda() -> None:
     """Raise where kernels for CUDA can't be built here, with the fix."""
+    import torch
+
     reason = why_no_cuda()
+    if reason is None and not (torch.cuda.is_available() or os.environ.get(ARCHITECTURES)):
+        reason = (
+            "torch finds no GPU here whose architecture kernels could be compiled for",
+            f"run where there is one, or name one: {ARCHITECTURES}=9.0",
+        )
     if reason:
         what, step = reason
         raise BuildError(what, hint=step)

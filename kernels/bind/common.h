@@ -10,7 +10,10 @@
 #include <torch/library.h>
 
 #ifdef GRADLINT_CUDA
-#include <ATen/cuda/CUDAContext.h>
+// Not ATen/cuda/CUDAContext.h: it needs the headers of cuBLAS, cuSPARSE and cuSOLVER, which a
+// toolkit that has nvcc may lack.
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 #endif
 
 #include "../kernels.h"
@@ -34,16 +37,23 @@ inline Dtype dtype_of(const Tensor& tensor) {
   }
 }
 
+#ifdef GRADLINT_CUDA
+// The current stream of a CUDA device.
+inline Context cuda_context(c10::DeviceIndex device) {
+  Context context{};
+  context.stream = c10::cuda::getCurrentCUDAStream(device).stream();
+  C10_CUDA_CHECK(
+      cudaDeviceGetAttribute(&context.processors, cudaDevAttrMultiProcessorCount, device));
+  return context;
+}
+#endif
+
 // Where the kernels for `tensor` run. A device guard must be held.
 inline Context context_of(const Tensor& tensor) {
-  Context context{};
 #ifdef GRADLINT_CUDA
-  if (tensor.is_cuda()) {
-    context.stream = at::cuda::getCurrentCUDAStream(tensor.get_device()).stream();
-    context.processors = at::cuda::getDeviceProperties(tensor.get_device())->multiProcessorCount;
-    return context;
-  }
+  if (tensor.is_cuda()) return cuda_context(tensor.get_device());
 #endif
+  Context context{};
   context.parallel_for = [](int64_t blocks, RangeBody body, const void* state) {
     at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) { body(state, first, last); });
   };

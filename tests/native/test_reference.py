@@ -68,6 +68,20 @@ def test_without_nvcc_or_without_a_torch_for_cuda(monkeypatch: pytest.MonkeyPatc
     assert "or leave out the device cuda" in caught.value.hint
 
 
+@pytest.mark.usefixtures("cuda")
+def test_without_a_gpu_an_architecture_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(_tools, "nvcc", lambda: _tools.Tool("/cuda/bin/nvcc", "12.4.131"))
+    monkeypatch.delenv("TORCH_CUDA_ARCH_LIST", raising=False)
+    with pytest.raises(BuildError, match="torch finds no GPU here") as caught:
+        check_cuda()
+    assert "TORCH_CUDA_ARCH_LIST=9.0" in caught.value.hint
+    assert not recipe().with_cuda
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
+    check_cuda()
+    assert recipe(("cuda",)).with_cuda
+
+
 def test_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     library = Path("/cache/gradlint_reference.so")
