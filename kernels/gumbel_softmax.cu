@@ -11,7 +11,7 @@
 //   y gets (c·(g − ⟨g, y⟩) − g·⟨c, y⟩) / t
 //
 // A row with infinity, NaN or nothing but −∞ in l + e is NaN, as in torch.softmax.
-#include "common/rows.h"
+#include "common/walk_rows.h"
 #include "common/temperature.h"
 #include "kernels.h"
 
@@ -28,13 +28,10 @@ struct GumbelSoftmax {
   bool hard;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
-      const int64_t start = row * plan.length;
-      const RowWalk<T, Held, 2> walk(team, length, plan.packed, {logits + start, noise + start},
-                                     {0, 0});
+    const auto body = [&](const Team& team, int64_t row, const auto& walk) {
       const W largest = walk.max([](int64_t, const W(&in)[2]) { return in[0] + in[1]; });
       if (hard) {
-        choose(team, walk, start, largest);
+        choose(team, walk, row * plan.length, largest);
         return;
       }
       const W t = temperature;
@@ -43,22 +40,23 @@ struct GumbelSoftmax {
       walk.sums(total, [=](int64_t, const W(&in)[2], W(&out)[1]) {
         out[0] = math::exp((in[0] + in[1] - largest) / t);
       });
-      walk.template map<1>({y + start}, [=](int64_t, const W(&in)[2], W(&out)[1]) {
+      walk.template map<1>({y}, row * plan.length, [=](int64_t, const W(&in)[2], W(&out)[1]) {
         out[0] = math::exp((in[0] + in[1] - largest) / t) / total[0];
       });
-    });
+    };
+    walk_rows<T, Held, 2>(plan, block, {logits, noise}, {0, 0}, body);
   }
 
  private:
-  GRADLINT_BOTH void choose(const Team& team, const RowWalk<T, Held, 2>& walk, int64_t start,
-                            W largest) const {
+  template <class Walk>
+  GRADLINT_BOTH void choose(const Team& team, const Walk& walk, int64_t start, W largest) const {
     int64_t chosen = -plan.length;  // minus the position, so that the maximum is the first
     walk.each([&](int64_t position, const W(&in)[2]) {
       if (in[0] + in[1] == largest && -position > chosen) chosen = -position;
     });
     chosen = -team.max(chosen);
     const W wrong = largest - largest;  // NaN where the soft row is
-    walk.template map<1>({y + start}, [=](int64_t position, const W(&)[2], W(&out)[1]) {
+    walk.template map<1>({y}, start, [=](int64_t position, const W(&)[2], W(&out)[1]) {
       out[0] = position == chosen ? 1 + wrong : wrong;
     });
   }
@@ -74,17 +72,15 @@ struct GumbelSoftmaxBackward {
   W temperature;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
-      const int64_t start = row * plan.length;
-      const RowWalk<T, Held, 2> walk(team, length, plan.packed, {grad_output + start, y + start},
-                                     {0, 0});
+    const auto body = [&](const Team&, int64_t row, const auto& walk) {
       W inner[1];
       walk.sums(inner, [](int64_t, const W(&in)[2], W(&out)[1]) { out[0] = in[0] * in[1]; });
       const W t = temperature;
-      walk.template map<1>({grad + start}, [=](int64_t, const W(&in)[2], W(&out)[1]) {
+      walk.template map<1>({grad}, row * plan.length, [=](int64_t, const W(&in)[2], W(&out)[1]) {
         out[0] = in[1] * (in[0] - inner[0]) / t;
       });
-    });
+    };
+    walk_rows<T, Held, 2>(plan, block, {grad_output, y}, {0, 0}, body);
   }
 };
 
@@ -101,22 +97,20 @@ struct GumbelSoftmaxBackwardBackward {
   W temperature;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
-      const int64_t start = row * plan.length;
-      const RowWalk<T, false, 3> walk(team, length, plan.packed,
-                                     {c + start, grad_output + start, y + start}, {0, 0, 0});
+    const auto body = [&](const Team&, int64_t row, const auto& walk) {
       W inner[2];
       walk.sums(inner, [](int64_t, const W(&in)[3], W(&out)[2]) {
         out[0] = in[1] * in[2];
         out[1] = in[0] * in[2];
       });
       const W gy = inner[0], cy = inner[1], t = temperature;
-      walk.template map<2>({grad_grad_output + start, grad_y + start},
+      walk.template map<2>({grad_grad_output, grad_y}, row * plan.length,
                            [=](int64_t, const W(&in)[3], W(&out)[2]) {
                              out[0] = in[2] * (in[0] - cy) / t;
                              out[1] = (in[0] * (in[1] - gy) - in[1] * cy) / t;
                            });
-    });
+    };
+    walk_rows<T, false, 3>(plan, block, {c, grad_output, y}, {0, 0, 0}, body);
   }
 };
 

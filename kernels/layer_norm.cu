@@ -11,8 +11,10 @@
 //   x gets r·P(z) − r²·n·(⟨u·a⟩ − ⟨u⟩⟨a⟩ − ⟨u·n⟩⟨a·n⟩), z = g·p − r·(⟨a·n⟩·u + ⟨u·n⟩·a)
 // These are the derivatives of F = Σ u·r·P(a) + p·Σ g·n + q·Σ g. In F, u·P(a) = a·P(u); z is ∂F/∂n
 // at a fixed r; and dn = r·P(dx), dr = −r²·⟨n·dx⟩, both exact with ε > 0.
+//
+// The backward reads x and g once where rows are held: their team sums the columns on the way.
 #include "common/columns.h"
-#include "common/rows.h"
+#include "common/row_columns.h"
 #include "kernels.h"
 
 namespace gradlint::GRADLINT_SPACE {
@@ -44,12 +46,6 @@ struct LayerNorm {
   W eps;
 };
 
-// The row of `base` that starts at `start`; what is left out stays null.
-template <class T>
-GRADLINT_BOTH T* at_row(T* base, int64_t start) {
-  return base == nullptr ? nullptr : base + start;
-}
-
 template <class T, bool Held>
 struct LayerNormForward {
   using W = Wide<T>;
@@ -57,10 +53,7 @@ struct LayerNormForward {
   LayerNorm<T> op;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
-      const int64_t start = row * plan.length;
-      const RowWalk<T, Held, 3> walk(team, length, plan.packed,
-                                     {op.x + start, op.weight, op.bias}, {0, 1, 0});
+    const auto body = [&](const Team& team, int64_t row, const auto& walk) {
       W total[1];
       walk.sums(total, [](int64_t, const W(&in)[3], W(&out)[1]) { out[0] = in[0]; });
       const W mean = total[0] / static_cast<W>(plan.length);
@@ -68,42 +61,58 @@ struct LayerNormForward {
         out[0] = (in[0] - mean) * (in[0] - mean);
       });
       const W rstd = 1 / math::sqrt(total[0] / static_cast<W>(plan.length) + op.eps);
-      walk.template map<1>({op.y + start}, [=](int64_t, const W(&in)[3], W(&out)[1]) {
+      const auto normalized = [=](int64_t, const W(&in)[3], W(&out)[1]) {
         out[0] = (in[0] - mean) * rstd * in[1] + in[2];
-      });
+      };
+      walk.template map<1>({op.y}, row * plan.length, normalized);
       if (team.lane == 0 && row < plan.rows) {
         op.mean[row] = mean;
         op.rstd[row] = rstd;
       }
-    });
+    };
+    walk_rows<T, Held, 1>(plan, block, {op.x, op.weight, op.bias}, {0, 1, 0}, body);
   }
 };
 
-template <class T, bool Held>
+// Where Columns, rows are held, and each block leaves the sums of g·n and g over its rows in
+// `partials`.
+template <class T, bool Held, bool Columns>
 struct LayerNormBackward {
   using W = Wide<T>;
   RowPlan plan;
   LayerNorm<T> op;
+  W* partials;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
-      const int64_t start = row * plan.length;
-      const RowWalk<T, Held, 3> walk(team, length, plan.packed,
-                                     {op.x + start, op.grad_output + start, op.weight}, {0, 0, 1});
-      const W mean = length > 0 ? op.mean[row] : 0, rstd = length > 0 ? op.rstd[row] : 0;
+    RowColumns<T, 2> columns;
+    const W share = 1 / static_cast<W>(plan.length);
+    const auto body = [&](const Team&, int64_t row, const auto& walk) {
+      const bool inside = row < plan.rows;
+      const W mean = inside ? op.mean[row] : 0, rstd = inside ? op.rstd[row] : 0;
       W means[2];  // of a and a·n
       walk.sums(means, [=](int64_t, const W(&in)[3], W(&out)[2]) {
         out[0] = in[1] * in[2];
         out[1] = out[0] * ((in[0] - mean) * rstd);
       });
-      const W a = means[0] / static_cast<W>(plan.length);
-      const W an = means[1] / static_cast<W>(plan.length);
-      walk.template map<1>({op.grad_x + start}, [=](int64_t, const W(&in)[3], W(&out)[1]) {
+      const W a = means[0] * share, an = means[1] * share;
+      const auto gradient = [=](int64_t, const W(&in)[3], W(&out)[1]) {
         out[0] = rstd * (in[1] * in[2] - a - (in[0] - mean) * rstd * an);
-      });
-    });
+      };
+      walk.template map<1>({op.grad_x}, row * plan.length, gradient);
+      if constexpr (Columns) {
+        walk.add_columns(columns.sums, [=](const W(&in)[3], W(&out)[2]) {
+          out[0] = in[1] * ((in[0] - mean) * rstd);
+          out[1] = in[1];
+        });
+      }
+    };
+    walk_rows<T, Held, 2>(plan, block, {op.x, op.grad_output, op.weight}, {0, 0, 1}, body);
+    if constexpr (Columns) columns.store(plan, block, partials);
   }
 };
+
+template <class T, bool Held>
+using LayerNormBackwardOfRows = LayerNormBackward<T, Held, false>;
 
 // Leaves ⟨u⟩ and ⟨u·n⟩ of each row in `projected` for the gradient of the weight. Six operands are
 // more than registers hold: they are read twice.
@@ -115,16 +124,12 @@ struct LayerNormBackwardBackward {
   W* projected;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    plan.each_row(block, [&](const Team& team, int64_t row, int64_t length) {
-      const int64_t start = row * plan.length;
-      const RowWalk<T, false, 6> walk(team, length, plan.packed,
-                                     {op.x + start, op.grad_output + start, op.weight,
-                                      at_row(op.u, start), op.p, op.q},
-                                     {0, 0, 1, 0, 0, 0});
-      const W mean = length > 0 ? op.mean[row] : 0, rstd = length > 0 ? op.rstd[row] : 0;
+    const auto body = [&](const Team& team, int64_t row, const auto& walk) {
+      const bool inside = row < plan.rows;
+      const W mean = inside ? op.mean[row] : 0, rstd = inside ? op.rstd[row] : 0;
       W means[7];
       walk.sums(means, [=](int64_t, const W(&in)[6], W(&out)[7]) {
-        const W n = (in[0] - mean) * rstd, a = in[1] * in[2], u = in[3], gp = in[1] * in[4];
+        const W n = (in[0] - mean) * rstd, u = in[2], a = in[1] * in[3], gp = in[1] * in[4];
         out[0] = u;
         out[1] = u * n;
         out[2] = a;
@@ -137,19 +142,20 @@ struct LayerNormBackwardBackward {
       const W u = means[0], un = means[1], a = means[2], an = means[3];
       const W z = means[5] - rstd * (an * u + un * a), zn = means[6] - 2 * rstd * an * un;
       const W slope = rstd * rstd * (means[4] - u * a - un * an);
-      walk.template map<2>(
-          {at_row(op.grad_grad_output, start), at_row(op.grad_x, start)},
-          [=](int64_t, const W(&in)[6], W(&out)[2]) {
-            const W n = (in[0] - mean) * rstd;
-            out[0] = in[2] * rstd * (in[3] - u - n * un) + n * in[4] + in[5];
-            const W at = in[1] * in[4] - rstd * (an * in[3] + un * in[1] * in[2]);
-            out[1] = rstd * (at - z - n * zn) - slope * n;
-          });
-      if (team.lane == 0 && row < plan.rows) {
+      const auto gradients = [=](int64_t, const W(&in)[6], W(&out)[2]) {
+        const W n = (in[0] - mean) * rstd;
+        out[0] = in[3] * rstd * (in[2] - u - n * un) + n * in[4] + in[5];
+        const W at = in[1] * in[4] - rstd * (an * in[2] + un * in[1] * in[3]);
+        out[1] = rstd * (at - z - n * zn) - slope * n;
+      };
+      walk.template map<2>({op.grad_grad_output, op.grad_x}, row * plan.length, gradients);
+      if (team.lane == 0 && inside) {
         projected[2 * row] = u;
         projected[2 * row + 1] = un;
       }
-    });
+    };
+    walk_rows<T, false, 3>(plan, block, {op.x, op.grad_output, op.u, op.weight, op.p, op.q},
+                           {0, 0, 0, 1, 0, 0}, body);
   }
 };
 
@@ -192,22 +198,50 @@ void layer_norm_forward(const Context& context, const LayerNormArguments& a) {
   });
 }
 
+template <class T>
+RowPlan plan_backward(const LayerNormArguments& a) {
+  return plan_rows<T>(a.rows, a.length, {a.x, a.grad_output, a.weight, a.grad_x});
+}
+
+// The plan of rows that are held and whose columns are summed on the way.
+template <class T>
+RowPlan plan_with_columns(const Context& context, const LayerNormArguments& a) {
+  const RowPlan plan = plan_backward<T>(a);
+  // One wave: what the blocks leave is small beside the rows.
+  return in_waves<LayerNormBackward<T, true, true>>(
+      context, plan, 1, RowColumns<T, 2>::most_steps, RowColumns<T, 2>::memory(plan));
+}
+
 void layer_norm_workspace(const Context& context, const LayerNormArguments& a, int64_t& elements) {
-  const int64_t splits = plan_columns(context, a.rows, a.length, false).splits;
-  elements = 2 * (splits * a.length + a.rows);
+  with_dtype(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    // Of the double backward too, and of whichever way the backward goes.
+    const int64_t splits = plan_columns(context, a.rows, a.length, false).splits;
+    const int64_t held = plan_backward<T>(a).held ? plan_with_columns<T>(context, a).blocks() : 0;
+    const int64_t again = splits * a.length + a.rows;
+    elements = 2 * (again > held * a.length ? again : held * a.length);
+  });
 }
 
 void layer_norm_backward(const Context& context, const LayerNormArguments& a) {
   with_dtype(a.dtype, [&](auto type) {
     using T = decltype(type);
+    using W = Wide<T>;
+    W* const workspace = static_cast<W*>(a.workspace);
+    const bool affine = a.grad_weight != nullptr || a.grad_bias != nullptr;
+    if (affine && plan_backward<T>(a).held) {
+      const RowPlan plan = plan_with_columns<T>(context, a);
+      launch(context, plan.blocks(), plan.threads, RowColumns<T, 2>::memory(plan),
+             LayerNormBackward<T, true, true>{plan, LayerNorm<T>(a), workspace});
+      total_columns<T>(context, plan.blocks(), a.length, workspace,
+                       static_cast<T*>(a.grad_weight), static_cast<T*>(a.grad_bias));
+      return;
+    }
     if (a.grad_x != nullptr) {
-      launch_rows<LayerNormBackward, T>(
-          context, plan_rows<T>(a.rows, a.length, {a.x, a.grad_output, a.weight, a.grad_x}),
-          LayerNorm<T>(a));
+      launch_rows<LayerNormBackwardOfRows, T>(context, plan_backward<T>(a), LayerNorm<T>(a),
+                                              workspace);
     }
-    if (a.grad_weight != nullptr || a.grad_bias != nullptr) {
-      sum_affine<T>(context, a, static_cast<Wide<T>*>(a.workspace));
-    }
+    if (affine) sum_affine<T>(context, a, workspace);
   });
 }
 

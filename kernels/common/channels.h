@@ -76,7 +76,7 @@ struct ChannelRows {
       for (int k = 0; k < Op::In; ++k) operands[k] = op.in[k] + start;
       const W absent[Op::In] = {};
       const W shift = widened(operands[0][0]);
-      const RowWalk<T, false, Op::In> walk(team, length, rows.packed, operands, absent);
+      const RowWalk<T, Op::In> walk(team, length, rows.packed, operands, absent);
       W sums[Op::K];
       walk.sums(sums, [&](int64_t, const W(&in)[Op::In], W(&out)[Op::K]) {
         op.terms(channel, shift, in, out);

@@ -11,9 +11,11 @@ namespace gradlint::GRADLINT_SPACE {
 
 #ifdef GRADLINT_DEVICE
 constexpr int column_threads = 256;
+constexpr int total_threads = 1024;  // where a block has all rows: it must be quick with them
 constexpr int owned_columns = 1;
 #else
 constexpr int column_threads = 1;
+constexpr int total_threads = 1;
 constexpr int owned_columns = 64;  // walked together, along the rows' memory
 #endif
 
@@ -23,9 +25,10 @@ struct ColumnPlan {
   int64_t columns;
   int64_t stretch;  // rows of a block
   int64_t splits;   // stretches
+  int threads;      // of a block, a power of two
   int lanes;        // threads side by side, a power of two
 
-  GRADLINT_BOTH int teams() const { return column_threads / lanes; }
+  GRADLINT_BOTH int teams() const { return threads / lanes; }
   GRADLINT_BOTH int width() const { return lanes * owned_columns; }
   GRADLINT_BOTH int64_t tiles() const { return (columns + width() - 1) / width(); }
 };
@@ -35,8 +38,9 @@ inline ColumnPlan plan_columns(const Context& context, int64_t rows, int64_t col
   ColumnPlan plan{};
   plan.rows = rows;
   plan.columns = columns;
+  plan.threads = whole ? total_threads : column_threads;
   plan.lanes = 1;
-  while (plan.lanes < column_threads && plan.lanes < warp_size && plan.width() < columns) {
+  while (plan.lanes < plan.threads && plan.lanes < warp_size && plan.width() < columns) {
     plan.lanes *= 2;
   }
   // Few enough rows for a second stage that costs little, enough blocks to fill the device.
@@ -45,6 +49,9 @@ inline ColumnPlan plan_columns(const Context& context, int64_t rows, int64_t col
   constexpr int64_t waves = 8;  // blocks for each multiprocessor (heuristic)
   const int64_t tiles = plan.tiles() > 0 ? plan.tiles() : 1;
   const int64_t wanted = device::processors(context) * waves / tiles + 1;
+  // Narrower tiles where all rows are a block's and there are processors left: 8 lanes still read
+  // 32 bytes, a whole sector of the memory's.
+  while (whole && plan.lanes > 8 && plan.tiles() < device::processors(context)) plan.lanes /= 2;
 #else
   (void)context;
   const int64_t wanted = 1;
@@ -90,22 +97,22 @@ struct ColumnSums {
     }
 
     // [team][k][lane][c]
-    W* const shared = static_cast<W*>(block.memory);
-    W* const mine = shared + (int64_t{team} * K * plan.lanes + lane) * owned_columns;
-    const int64_t plane = int64_t{plan.lanes} * owned_columns;
+    const int64_t plane = int64_t{plan.lanes} * owned_columns, whole = K * plane;
+    W* const mine = static_cast<W*>(block.memory) + team * whole + lane * owned_columns;
     for (int k = 0; k < K; ++k) {
       for (int c = 0; c < owned; ++c) mine[k * plane + c] = totals[k][c].value();
     }
-    block.sync();
+    for (int half = plan.teams() / 2; half > 0; half /= 2) {
+      block.sync();
+      if (team >= half) continue;
+      for (int k = 0; k < K; ++k) {
+        for (int c = 0; c < owned; ++c) mine[k * plane + c] += mine[half * whole + k * plane + c];
+      }
+    }
     if (team > 0) return;
     for (int c = 0; c < owned; ++c) {
       W sums[K];
-      for (int k = 0; k < K; ++k) {
-        sums[k] = mine[k * plane + c];
-        for (int other = 1; other < plan.teams(); ++other) {
-          sums[k] += mine[(int64_t{other} * K + k) * plane + c];
-        }
-      }
+      for (int k = 0; k < K; ++k) sums[k] = mine[k * plane + c];
       store(split, last - first, column + c, sums);
     }
   }
@@ -115,7 +122,7 @@ template <class W, int K, class Terms, class Store>
 void launch_columns(const Context& context, const ColumnPlan& plan, const Terms& terms,
                     const Store& store) {
   const ColumnSums<W, K, Terms, Store> body{plan, terms, store};
-  launch(context, plan.tiles() * plan.splits, column_threads, body.memory(), body);
+  launch(context, plan.tiles() * plan.splits, plan.threads, body.memory(), body);
 }
 
 // Partial sums in the workspace: [split][k][column].
@@ -140,15 +147,16 @@ struct PartialTerms {
   }
 };
 
-// outputs[k][column]; null ones are left out.
+// Columns of the first output, then of the second; null ones are left out.
 template <class T>
 struct StoreColumns {
-  T* outputs[2];
+  T *first, *second;
   int64_t columns;
 
   GRADLINT_BOTH void operator()(int64_t, int64_t, int64_t column, const Wide<T> (&sums)[1]) const {
-    T* const output = outputs[column < columns ? 0 : 1];
-    if (output != nullptr) output[column % columns] = narrowed<T>(sums[0]);
+    T* const output = column < columns ? first : second;
+    if (output == nullptr) return;
+    output[column < columns ? column : column - columns] = narrowed<T>(sums[0]);
   }
 };
 
@@ -158,7 +166,7 @@ void total_columns(const Context& context, int64_t splits, int64_t columns,
                    const Wide<T>* workspace, T* first, T* second) {
   launch_columns<Wide<T>, 1>(context, plan_columns(context, splits, 2 * columns, true),
                              PartialTerms<Wide<T>>{workspace, 2 * columns},
-                             StoreColumns<T>{{first, second}, columns});
+                             StoreColumns<T>{first, second, columns});
 }
 
 }  // namespace gradlint::GRADLINT_SPACE

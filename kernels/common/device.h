@@ -25,6 +25,18 @@ __global__ void run_body(Body body) {
              static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), memory});
 }
 
+// How many blocks of so many threads, that share so many bytes, run at once on the whole device.
+template <class Block, class Body>
+int64_t resident(const Context& context, int threads, size_t memory) {
+  int blocks = 0;  // of a multiprocessor
+  const cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, run_body<Block, Body>, threads, memory);
+  if (status != cudaSuccess) {
+    throw std::runtime_error(std::string("gradlint: CUDA: ") + cudaGetErrorString(status));
+  }
+  return int64_t{blocks > 0 ? blocks : 1} * context.processors;
+}
+
 // Runs body(block) for `blocks` blocks, at least one, of `threads` threads each, with `memory`
 // bytes that a block shares.
 template <class Block, class Body>

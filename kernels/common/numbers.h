@@ -78,11 +78,15 @@ GRADLINT_BOTH float narrowed<float, float>(float value) {
 
 template <>
 GRADLINT_BOTH Bfloat16 narrowed<Bfloat16, float>(float value) {
+#ifdef __CUDA_ARCH__
+  return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+#else
   const uint32_t bits = numbers::bits_of(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) {
     return {static_cast<uint16_t>((bits >> 16) | 0x0040u)};  // NaN stays one
   }
   return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+#endif
 }
 
 template <>

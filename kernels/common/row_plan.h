@@ -39,14 +39,24 @@ struct RowPlan {
     return (rows + each - 1) / each;
   }
 
-  // Calls body(team, row, length) for each row of this thread's team. The last teams of the last
-  // block may have none; they take part in reductions with rows of length 0.
+  // The team of this thread.
+  GRADLINT_BOTH Team team(const Block& block) const {
+    return {block.thread / lanes, block.thread % lanes, lanes, block.thread};
+  }
+
+  // The row that the team has at a step. The last teams of the last block may have none, from
+  // `rows` on; they take part in reductions with rows of length 0.
+  GRADLINT_BOTH int64_t row(const Block& block, const Team& team, int64_t step) const {
+    return (block.index * steps + step) * teams() + team.index;
+  }
+
+  // Calls body(team, row, length) for each row of this thread's team.
   template <class Body>
   GRADLINT_BOTH void each_row(const Block& block, const Body& body) const {
-    const Team team{block.thread / lanes, block.thread % lanes, lanes, block.thread};
+    const Team own = team(block);
     for (int64_t step = 0; step < steps; ++step) {
-      const int64_t row = (block.index * steps + step) * teams() + team.index;
-      body(team, row, row < rows ? length : 0);
+      const int64_t at = row(block, own, step);
+      body(own, at, at < rows ? length : 0);
     }
   }
 };

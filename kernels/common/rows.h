@@ -1,8 +1,8 @@
 // Row by row: each row of a dense matrix is the work of a team of threads.
 //
 // A team has one lane for a few 16-byte packs of the row, up to 512 lanes; a block holds several
-// teams where rows are short. A row of packs that fits into the registers of its team is read from
-// memory once ("held"), any other again for each pass, mostly from the caches.
+// teams where rows are short. A row of packs that fits into the registers of its team is held
+// there (held_rows.h). Any other is read again for each pass, mostly from the caches.
 #pragma once
 
 #include "row_plan.h"
@@ -10,9 +10,9 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-// One row of In operands, as its team sees it. An operand that is absent (null) has the value
-// `absent` everywhere.
-template <class T, bool Held, int In>
+// One row of In operands, as its team sees it, read for each pass. An operand that is absent
+// (null) has the value `absent` everywhere.
+template <class T, int In>
 class RowWalk {
  public:
   using W = Wide<T>;
@@ -24,13 +24,12 @@ class RowWalk {
       rows_[k] = rows[k];
       absent_[k] = absent[k];
     }
-    if (Held) load(0, static_cast<int>(length), held_);
   }
 
   // totals[k] = Σ over the row of terms[k], where body(position, in, terms) gives the terms.
   template <int K, class Body>
   GRADLINT_BOTH void sums(W (&totals)[K], const Body& body) const {
-    Total<W> long_totals[K];
+    Total<W> of_chunks[K];
     each_chunk([&](int64_t base, int left, const Chunk& chunk) {
       W chunk_sums[K] = {};
       each_pack(left, [&](int pack) {
@@ -54,17 +53,9 @@ class RowWalk {
           chunk_sums[k] += parts[k][0];
         }
       });
-      for (int k = 0; k < K; ++k) {
-        if (Held) {
-          totals[k] = chunk_sums[k];
-        } else {
-          long_totals[k].add(chunk_sums[k]);
-        }
-      }
+      for (int k = 0; k < K; ++k) of_chunks[k].add(chunk_sums[k]);
     });
-    if (!Held) {
-      for (int k = 0; k < K; ++k) totals[k] = long_totals[k].value();
-    }
+    for (int k = 0; k < K; ++k) totals[k] = of_chunks[k].value();
     team_.sum(totals);
   }
 
@@ -96,9 +87,9 @@ class RowWalk {
     });
   }
 
-  // Writes body(position, in, out) to the rows `outputs`; null ones are left out.
+  // Writes body(position, in, out) to `outputs` from `start` on; null ones are left out.
   template <int Out, class Body>
-  GRADLINT_BOTH void map(T* const (&outputs)[Out], const Body& body) const {
+  GRADLINT_BOTH void map(T* const (&outputs)[Out], int64_t start, const Body& body) const {
     each_chunk([&](int64_t base, int left, const Chunk& chunk) {
       each_pack(left, [&](int pack) {
         Pack<T> packs[Out] = {};
@@ -113,7 +104,7 @@ class RowWalk {
           for (int k = 0; k < Out; ++k) packs[k].at[j] = narrowed<T>(out[k]);
         }
         for (int k = 0; k < Out; ++k) {
-          if (outputs[k] != nullptr) store(outputs[k] + base, left, pack, packs[k]);
+          if (outputs[k] != nullptr) store(outputs[k] + start + base, left, pack, packs[k]);
         }
       });
     });
@@ -130,43 +121,37 @@ class RowWalk {
   // Calls body(base, left, chunk): the first position, and how many there are from there on.
   template <class Body>
   GRADLINT_BOTH void each_chunk(const Body& body) const {
-    if (Held) {
-      body(0, static_cast<int>(length_), held_);
-    } else {
-      const int whole = team_.lanes * slots;
+    const int whole = team_.lanes * slots;
 #ifdef __CUDACC__
 #pragma unroll 1
 #endif
-      for (int64_t base = 0; base < length_; base += whole) {
-        const int left = static_cast<int>(length_ - base < whole ? length_ - base : whole);
-        Chunk chunk;
-        load(base, left, chunk);
-        body(base, left, chunk);
-      }
+    for (int64_t base = 0; base < length_; base += whole) {
+      const int left = static_cast<int>(length_ - base < whole ? length_ - base : whole);
+      Chunk chunk;
+      load(base, left, chunk);
+      body(base, left, chunk);
     }
   }
 
+  // Calls body(pack) for each of the lane's packs whose first element is inside.
   template <class Body>
   GRADLINT_BOTH void each_pack(int left, const Body& body) const {
 #ifdef __CUDACC__
 #pragma unroll
 #endif
     for (int pack = 0; pack < slots / size; ++pack) {
-      if (pack * team_.lanes * size < left) body(pack);
+      if (offset_of(pack, 0) < left) body(pack);
     }
   }
 
   // Neighbouring lanes read neighbouring packs, or elements where the row is not of packs.
   GRADLINT_BOTH int offset_of(int pack, int j) const {
     return pack * team_.lanes * size +
-           (packed() ? team_.lane * size + j : j * team_.lanes + team_.lane);
+           (packed_ ? team_.lane * size + j : j * team_.lanes + team_.lane);
   }
 
-  // Rows that are held are packed: a pack is inside as a whole, and registers are saved.
-  GRADLINT_BOTH bool packed() const { return Held || packed_; }
-
   GRADLINT_BOTH bool inside(int pack, int j, int left) const {
-    return offset_of(pack, Held ? 0 : j) < left;
+    return offset_of(pack, j) < left;
   }
 
   GRADLINT_BOTH void load(int64_t base, int left, Chunk& chunk) const {
@@ -176,10 +161,8 @@ class RowWalk {
         const T* const from = rows_[k] + base;
         if (rows_[k] == nullptr) {
           for (int j = 0; j < size; ++j) at[j] = absent_[k];
-        } else if (packed()) {
-          const int first = offset_of(pack, 0);
-          if (first >= left) continue;
-          const Pack<T> read = *reinterpret_cast<const Pack<T>*>(from + first);
+        } else if (packed_) {
+          const Pack<T> read = *reinterpret_cast<const Pack<T>*>(from + offset_of(pack, 0));
           for (int j = 0; j < size; ++j) at[j] = widened(read.at[j]);
         } else {
           for (int j = 0; j < size; ++j) {
@@ -192,9 +175,8 @@ class RowWalk {
   }
 
   GRADLINT_BOTH void store(T* to, int left, int pack, const Pack<T>& values) const {
-    if (packed()) {
-      const int first = offset_of(pack, 0);
-      if (first < left) *reinterpret_cast<Pack<T>*>(to + first) = values;
+    if (packed_) {
+      *reinterpret_cast<Pack<T>*>(to + offset_of(pack, 0)) = values;
       return;
     }
     for (int j = 0; j < size; ++j) {
@@ -208,17 +190,6 @@ class RowWalk {
   bool packed_;
   const T* rows_[In];
   W absent_[In];
-  Chunk held_;
 };
-
-// Launches Body<T, held>{plan, fields…}.
-template <template <class, bool> class Body, class T, class... Fields>
-void launch_rows(const Context& context, const RowPlan& plan, const Fields&... fields) {
-  if (plan.held) {
-    launch(context, plan.blocks(), plan.threads, 0, Body<T, true>{plan, fields...});
-  } else {
-    launch(context, plan.blocks(), plan.threads, 0, Body<T, false>{plan, fields...});
-  }
-}
 
 }  // namespace gradlint::GRADLINT_SPACE

@@ -32,12 +32,7 @@ struct Team {
   GRADLINT_BOTH void reduce(W (&values)[K]) const {
 #ifdef GRADLINT_DEVICE_CODE
     auto& partial = device::shared<W[K][max_warps]>();
-    for (int distance = (lanes < warp_size ? lanes : warp_size) / 2; distance > 0; distance /= 2) {
-      for (int k = 0; k < K; ++k) {
-        const W other = __shfl_xor_sync(0xffffffffu, values[k], distance);
-        values[k] = Operation::joined(values[k], other);
-      }
-    }
+    exchange<Operation>(values, lanes);
     if (lanes <= warp_size) return;
     const int warps = lanes / warp_size;
     __syncthreads();  // the values of an earlier reduction have been read
@@ -45,16 +40,26 @@ struct Team {
       for (int k = 0; k < K; ++k) partial[k][thread / warp_size] = values[k];
     }
     __syncthreads();
-    for (int k = 0; k < K; ++k) {
-      values[k] = partial[k][index * warps];
-      for (int w = 1; w < warps; ++w) {
-        values[k] = Operation::joined(values[k], partial[k][index * warps + w]);
-      }
-    }
+    for (int k = 0; k < K; ++k) values[k] = partial[k][index * warps + (lane & (warps - 1))];
+    exchange<Operation>(values, warps);
 #else
     (void)values;
 #endif
   }
+
+#ifdef GRADLINT_DEVICE
+  // Joins the values of neighbouring threads of a warp, `count` of them or all, a power of two.
+  template <class Operation, int K, class W>
+  static __device__ __forceinline__ void exchange(W (&values)[K], int count) {
+    GRADLINT_UNROLLED for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+      if (distance >= count) continue;
+      for (int k = 0; k < K; ++k) {
+        const W other = __shfl_xor_sync(0xffffffffu, values[k], distance);
+        values[k] = Operation::joined(values[k], other);
+      }
+    }
+  }
+#endif
 };
 
 }  // namespace gradlint::GRADLINT_SPACE

@@ -1,0 +1,153 @@
+// Rows that their teams hold in registers: each lane has a few packs of the row.
+#pragma once
+
+#include "row_plan.h"
+
+namespace gradlint::GRADLINT_SPACE {
+
+// A pack as words: they move between registers as a whole, elements of 16 bits one by one.
+struct __attribute__((may_alias, aligned(16))) Words {
+  uint32_t at[4];
+};
+
+// The packs of a row that a lane holds, of In operands, as they are in memory; 0 beyond the row.
+template <class T, int In>
+struct HeldPacks {
+  static constexpr int size = Pack<T>::size;
+  static constexpr int count = row_slots<T> / size;
+  Words at[In][count] = {};
+
+  // Reads operand k of the row that starts at `row`.
+  GRADLINT_BOTH void load(const Team& team, int length, int k, const T* row) {
+    GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
+      const int offset = (pack * team.lanes + team.lane) * size;
+      if (offset < length) at[k][pack] = *reinterpret_cast<const Words*>(row + offset);
+    }
+  }
+
+  GRADLINT_BOTH void fill(int k, T value) {
+    Pack<T> filled;
+    for (int j = 0; j < size; ++j) filled.at[j] = value;
+    for (int pack = 0; pack < count; ++pack) memcpy(&at[k][pack], &filled, sizeof(Words));
+  }
+
+  GRADLINT_BOTH Pack<T> pack(int k, int pack) const {
+    Pack<T> result;
+    memcpy(&result, &at[k][pack], sizeof(Words));
+    return result;
+  }
+};
+
+// One row of In operands that is held; what RowWalk is for any other. Bodies are called for packs
+// beyond the row too, whose results are dropped: a branch would cost more.
+template <class T, int In>
+class HeldRow {
+ public:
+  using W = Wide<T>;
+
+  GRADLINT_BOTH HeldRow(const Team& team, int length, const HeldPacks<T, In>& packs)
+      : team_(team), length_(length) {
+    GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
+      GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
+        const Pack<T> from = packs.pack(k, pack);
+        GRADLINT_UNROLLED for (int j = 0; j < size; ++j) at_[k][pack][j] = widened(from.at[j]);
+      }
+    }
+  }
+
+  // totals[k] = Σ over the row of terms[k], where body(position, in, terms) gives the terms.
+  template <int K, class Body>
+  GRADLINT_BOTH void sums(W (&totals)[K], const Body& body) const {
+    for (int k = 0; k < K; ++k) totals[k] = 0;
+    GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
+      W parts[K][size];
+      GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
+        W in[In], terms[K];
+        take(pack, j, in);
+        body(first(pack) + j, in, terms);
+        for (int k = 0; k < K; ++k) parts[k][j] = terms[k];
+      }
+      GRADLINT_UNROLLED for (int k = 0; k < K; ++k) {
+        GRADLINT_UNROLLED for (int half = size / 2; half > 0; half /= 2) {
+          for (int j = 0; j < half; ++j) parts[k][j] += parts[k][j + half];
+        }
+        totals[k] += inside(pack) ? parts[k][0] : 0;
+      }
+    }
+    team_.sum(totals);
+  }
+
+  // The maximum over the row of body(position, in); −∞ of an empty one.
+  template <class Body>
+  GRADLINT_BOTH W max(const Body& body) const {
+    W largest = -static_cast<W>(INFINITY);
+    each([&](int64_t position, const W(&in)[In]) {
+      largest = math::larger(body(position, in), largest);
+    });
+    return team_.max(largest);
+  }
+
+  // Calls body(position, in) at each position of the row.
+  template <class Body>
+  GRADLINT_BOTH void each(const Body& body) const {
+    GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
+      if (!inside(pack)) continue;
+      GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
+        W in[In];
+        take(pack, j, in);
+        body(first(pack) + j, in);
+      }
+    }
+  }
+
+  // Writes body(position, in, out) to `outputs` from `start` on; null ones are left out.
+  template <int Out, class Body>
+  GRADLINT_BOTH void map(T* const (&outputs)[Out], int64_t start, const Body& body) const {
+    GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
+      Pack<T> packs[Out];
+      GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
+        W in[In], out[Out];
+        take(pack, j, in);
+        body(first(pack) + j, in, out);
+        for (int k = 0; k < Out; ++k) packs[k].at[j] = narrowed<T>(out[k]);
+      }
+      if (!inside(pack)) continue;
+      GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
+        if (outputs[k] == nullptr) continue;
+        *reinterpret_cast<Pack<T>*>(outputs[k] + start + first(pack)) = packs[k];
+      }
+    }
+  }
+
+  // Adds the terms of each position, body(in, terms), to those that the lane has for the column.
+  template <int K, class Body>
+  GRADLINT_BOTH void add_columns(W (&columns)[K][row_slots<T>], const Body& body) const {
+    if (length_ == 0) return;
+    GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
+      GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
+        W in[In], terms[K];
+        take(pack, j, in);
+        body(in, terms);
+        for (int k = 0; k < K; ++k) columns[k][pack * size + j] += terms[k];
+      }
+    }
+  }
+
+ private:
+  static constexpr int size = Pack<T>::size;
+  static constexpr int count = row_slots<T> / size;
+
+  GRADLINT_BOTH int first(int pack) const { return (pack * team_.lanes + team_.lane) * size; }
+
+  GRADLINT_BOTH bool inside(int pack) const { return first(pack) < length_; }
+
+  GRADLINT_BOTH void take(int pack, int j, W (&in)[In]) const {
+    for (int k = 0; k < In; ++k) in[k] = at_[k][pack][j];
+  }
+
+  const Team& team_;
+  int length_;
+  W at_[In][count][size];
+};
+
+}  // namespace gradlint::GRADLINT_SPACE
