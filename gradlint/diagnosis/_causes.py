@@ -37,6 +37,7 @@ from gradlint.diagnosis._response import (
     ignores,
     response_cause,
 )
+from gradlint.diagnosis._value_ranges import range_cause
 from gradlint.numerics._pattern import Pattern
 from gradlint.numerics._reaction import Reaction
 
@@ -106,6 +107,7 @@ def diagnose(
     regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
     found = [
         _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
+        range_cause(usable, name),
         regular,
     ]
     if not any(found):

@@ -39,6 +39,7 @@ class Evidence:
         slope_bar: its error bar.
         pull: what backward returns for this input given other cotangents; None where it can't be
             asked.
+        values: all differentiable inputs, where the derivative was measured; empty if not known.
     """
 
     index: int
@@ -52,6 +53,7 @@ class Evidence:
     slope: float = 0.0
     slope_bar: float = math.inf
     pull: Callable[[Sequence[torch.Tensor]], torch.Tensor | None] | None = None
+    values: Sequence[torch.Tensor] = ()
 
     @property
     def own(self) -> torch.Tensor:

@@ -195,6 +195,7 @@ class _Case:
             slope=pair.measured,
             slope_bar=pair.bar if measured else math.inf,
             pull=pull,
+            values=self.function.values,
         )
 
     def _measure(self, chosen: Sequence[int]) -> None:
