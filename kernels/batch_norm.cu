@@ -12,9 +12,15 @@
 // Mean and variance: each part of a channel has its sums of x − s and (x − s)², s one of its own
 // elements, which give the part's mean and Σ(x − mean)²; those are joined as in Chan, Golub and
 // LeVeque 1983, "Algorithms for computing the sample variance", The American Statistician 37(3),
-// equations 2.1 and 3.1. As s is one of m elements, (s − mean)² is at most m times their variance:
-// the variance loses at most a relative m·2⁻²⁴ in float, where s is the one outlier among m, at
-// most some thousands; usually it loses a rounding or two. Sums do not add up roundings.
+// equations 2.1 and 3.1. As s is one of m elements, (s − mean)² is at most m times their variance,
+// and what sums lose is multiplied by as much where s is the one outlier among m, some thousands.
+// Sums are therefore double: they lose m·2⁻⁵³, beside the memory's time at no cost. x − s is
+// rounded to the wide type, which changes the variance by at most a relative 2√m·2⁻²⁴ in float.
+//
+// In float32 and 16 bits, Σ(x − mean)² over a part must not overflow float, as from |x − mean| of
+// about 10¹⁸ on; PyTorch's own operator has a limit there too.
+#include <type_traits>
+
 #include "common/by_channel.h"
 #include "common/channels.h"
 #include "kernels.h"
@@ -25,20 +31,22 @@ template <class T_>
 struct Moments {
   using T = T_;
   using W = Wide<T>;
+  using Sum = double;
+  using Running = std::conditional_t<std::is_same_v<W, double>, Total<double>, PlainTotal<double>>;
   static constexpr int In = 1, K = 2;
   const T* in[In];
 
-  GRADLINT_BOTH void terms(int64_t, W shift, const W (&in)[In], W (&out)[K]) const {
+  GRADLINT_BOTH void terms(int64_t, W shift, const W (&in)[In], Sum (&out)[K]) const {
     out[0] = in[0] - shift;
     out[1] = out[0] * out[0];
   }
 
   // The part's mean and Σ(x − mean)².
-  GRADLINT_BOTH void finish(W shift, int64_t count, W (&sums)[K]) const {
-    const W beyond = sums[0] / static_cast<W>(count);
-    sums[1] = sums[1] - sums[0] * beyond;
-    if (sums[1] < 0) sums[1] = 0;
-    sums[0] = shift + beyond;
+  GRADLINT_BOTH void finish(W shift, int64_t count, const Sum (&sums)[K], W (&out)[K]) const {
+    const Sum beyond = sums[0] / static_cast<Sum>(count);
+    const Sum squares = sums[1] - sums[0] * beyond;
+    out[0] = static_cast<W>(shift + beyond);
+    out[1] = static_cast<W>(squares < 0 ? 0 : squares);
   }
 };
 
@@ -47,6 +55,8 @@ template <class T_>
 struct GradientSums {
   using T = T_;
   using W = Wide<T>;
+  using Sum = W;
+  using Running = Total<W>;
   static constexpr int In = 2, K = 2;
   const T* in[In];  // x, g
   const W* mean;
@@ -57,7 +67,9 @@ struct GradientSums {
     out[1] = in[1] * ((in[0] - mean[channel]) * rstd[channel]);
   }
 
-  GRADLINT_BOTH void finish(W, int64_t, W (&)[K]) const {}
+  GRADLINT_BOTH void finish(W, int64_t, const W (&sums)[K], W (&out)[K]) const {
+    for (int k = 0; k < K; ++k) out[k] = sums[k];
+  }
 };
 
 // Σ g, Σ g·n, Σ u, Σ u·n, Σ u·g
@@ -65,6 +77,8 @@ template <class T_>
 struct SecondSums {
   using T = T_;
   using W = Wide<T>;
+  using Sum = W;
+  using Running = Total<W>;
   static constexpr int In = 3, K = 5;
   const T* in[In];  // x, g, u
   const W* mean;
@@ -79,7 +93,9 @@ struct SecondSums {
     out[4] = in[2] * in[1];
   }
 
-  GRADLINT_BOTH void finish(W, int64_t, W (&)[K]) const {}
+  GRADLINT_BOTH void finish(W, int64_t, const W (&sums)[K], W (&out)[K]) const {
+    for (int k = 0; k < K; ++k) out[k] = sums[k];
+  }
 };
 
 constexpr int channel_threads = 128;
@@ -94,7 +110,7 @@ struct JoinMoments {
   W eps;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
-    const int64_t channel = block.index, parts = plan.a * plan.b;
+    const int64_t channel = block.index, parts = plan.parts();
     const W count = static_cast<W>(plan.batch * plan.inner), base = at(channel, 0, 0);
     Total<W> beyond;
     for (int64_t part = block.thread; part < parts; part += block.threads) {
@@ -114,8 +130,7 @@ struct JoinMoments {
 
  private:
   GRADLINT_BOTH W at(int64_t channel, int64_t part, int k) const {
-    const int64_t a = part / plan.b, b = part % plan.b;
-    return partials[((a * 2 + k) * plan.channels + channel) * plan.b + b];
+    return partials[plan.at(channel, 2, k, part)];
   }
 
   GRADLINT_BOTH W behind(int64_t part) const {
@@ -123,19 +138,17 @@ struct JoinMoments {
   }
 };
 
-// means[k][channel] = Σ of the partial sums / count
+// means[channel][k] = Σ of the partial sums / count
 template <class W>
 struct ChannelMeans {
   ChannelPlan plan;
-  int64_t columns;  // K·channels
   const W* partials;
   W* means;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
     Total<W> total;
-    for (int64_t part = block.thread; part < plan.a * plan.b; part += block.threads) {
-      const int64_t a = part / plan.b, b = part % plan.b;
-      total.add(partials[(a * columns + block.index) * plan.b + b]);
+    for (int64_t part = block.thread; part < plan.parts(); part += block.threads) {
+      total.add(partials[block.index * plan.parts() + part]);
     }
     const W sum = block.sum(total.value());
     if (block.thread == 0) means[block.index] = sum / static_cast<W>(plan.batch * plan.inner);
@@ -186,7 +199,7 @@ struct NormalizeBackward {
   };
 
   GRADLINT_BOTH Channel of(int64_t c) const {
-    return {mean[c], rstd[c], means[c], means[channels + c]};
+    return {mean[c], rstd[c], means[2 * c], means[2 * c + 1]};
   }
 };
 
@@ -213,8 +226,8 @@ struct NormalizeBackwardBackward {
   };
 
   GRADLINT_BOTH Channel of(int64_t c) const {
-    const W r = rstd[c], g = means[c], gn = means[channels + c], u = means[2 * channels + c],
-            un = means[3 * channels + c], ug = means[4 * channels + c];
+    const W* const of = means + 5 * c;
+    const W r = rstd[c], g = of[0], gn = of[1], u = of[2], un = of[3], ug = of[4];
     return {mean[c], r,                          gn,
             u,       un,                         -r * (gn * u + un * g),
             -2 * r * gn * un, r * r * (ug - u * g - un * gn)};
@@ -227,10 +240,10 @@ Wide<typename Op::T>* mean_channels(const Context& context, const ChannelPlan& p
                                     void* workspace) {
   using W = Wide<typename Op::T>;
   W* const partials = static_cast<W*>(workspace);
-  W* const means = partials + Op::K * plan.partials();
+  W* const means = partials + Op::K * plan.channels * plan.parts();
   sum_channels(context, plan, op, partials);
-  const int64_t columns = Op::K * plan.channels;
-  launch(context, columns, channel_threads, 0, ChannelMeans<W>{plan, columns, partials, means});
+  launch(context, Op::K * plan.channels, channel_threads, 0,
+         ChannelMeans<W>{plan, partials, means});
   return means;
 }
 
@@ -240,7 +253,7 @@ ChannelPlan plan_of(const Context& context, const BatchNormArguments& a) {
 
 void batch_norm_workspace(const Context& context, const BatchNormArguments& a, int terms,
                           int64_t& elements) {
-  elements = terms * (plan_of(context, a).partials() + a.channels);
+  elements = terms * a.channels * (plan_of(context, a).parts() + 1);
 }
 
 void batch_norm_forward(const Context& context, const BatchNormArguments& a) {

@@ -12,6 +12,9 @@
 // These are the derivatives of F = Σ u·r·P(a) + p·Σ g·n + q·Σ g. In F, u·P(a) = a·P(u); z is ∂F/∂n
 // at a fixed r; and dn = r·P(dx), dr = −r²·⟨n·dx⟩, both exact with ε > 0.
 //
+// In float32, and in bfloat16, Σ(x − μ)² over a row must not overflow float, as from |x − μ| of
+// about 10¹⁸ on: there y is 0 or NaN, as it is of PyTorch's own operator.
+//
 // The backward reads x and g once where rows are held: their team sums the columns on the way.
 #include "common/columns.h"
 #include "common/row_columns.h"

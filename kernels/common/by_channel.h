@@ -21,43 +21,45 @@ struct ByChannel {
     for (int64_t p = block.thread; p < block_packs; p += block.threads) {
       const int64_t start = first + p * size;
       if (start >= count) return;
-      pack(start, aligned && start + size <= count);
+      const int64_t run = quotient(start, inner), within = start - run * inner;
+      const bool whole = aligned && start + size <= count && within + size <= inner;
+      whole ? pack(start, channel_of(run)) : elements(start);
     }
   }
 
  private:
-  GRADLINT_BOTH void pack(int64_t start, bool whole) const {
-    Pack<T> in[Op::In] = {}, out[Op::Out];
-    for (int k = 0; k < Op::In; ++k) {
-      if (whole) {
-        in[k] = *reinterpret_cast<const Pack<T>*>(op.in[k] + start);
-      } else {
-        for (int j = 0; j < size && start + j < count; ++j) in[k].at[j] = op.in[k][start + j];
-      }
+  GRADLINT_BOTH auto channel_of(int64_t run) const {
+    return op.of(run - quotient(run, op.channels) * op.channels);
+  }
+
+  // A pack of one channel.
+  template <class Channel>
+  GRADLINT_BOTH void pack(int64_t start, const Channel& channel) const {
+    Pack<T> in[Op::In], out[Op::Out];
+    GRADLINT_UNROLLED for (int k = 0; k < Op::In; ++k) {
+      in[k] = *reinterpret_cast<const Pack<T>*>(op.in[k] + start);
     }
-    int64_t run = start / inner, within = start % inner;
-    auto channel = op.of(run % op.channels);
-#ifdef __CUDACC__
-#pragma unroll
-#endif
-    for (int j = 0; j < size; ++j) {
-      if (within == inner) {
-        within = 0;
-        ++run;
-        channel = op.of(run % op.channels);
-      }
+    GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
       W from[Op::In], to[Op::Out];
       for (int k = 0; k < Op::In; ++k) from[k] = widened(in[k].at[j]);
       channel.apply(from, to);
       for (int k = 0; k < Op::Out; ++k) out[k].at[j] = narrowed<T>(to[k]);
-      ++within;
     }
-    for (int k = 0; k < Op::Out; ++k) {
-      if (whole) {
-        *reinterpret_cast<Pack<T>*>(op.out[k] + start) = out[k];
-      } else {
-        for (int j = 0; j < size && start + j < count; ++j) op.out[k][start + j] = out[k].at[j];
-      }
+    GRADLINT_UNROLLED for (int k = 0; k < Op::Out; ++k) {
+      *reinterpret_cast<Pack<T>*>(op.out[k] + start) = out[k];
+    }
+  }
+
+  // As many elements from `start` on, of which the channel may change.
+  GRADLINT_BOTH void elements(int64_t start) const {
+#ifdef __CUDACC__
+#pragma unroll 1
+#endif
+    for (int64_t at = start; at < start + size && at < count; ++at) {
+      W from[Op::In], to[Op::Out];
+      for (int k = 0; k < Op::In; ++k) from[k] = widened(op.in[k][at]);
+      channel_of(quotient(at, inner)).apply(from, to);
+      for (int k = 0; k < Op::Out; ++k) op.out[k][at] = narrowed<T>(to[k]);
     }
   }
 };

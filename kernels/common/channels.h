@@ -2,11 +2,12 @@
 //
 // Where a channel's elements are long runs in memory, the runs are rows; else the tensor is a
 // matrix of `batch` rows, whose columns are summed. Either way partial sums are left as
-// [a][k][channel][b], and a second launch adds them up.
+// [channel][k][a][b], and a second launch adds them up.
 //
-// An operator of these sums, Op, has: T; In operands in[In], dense; K sums of the K
-// terms(channel, shift, in, out), with `shift` an element of the first operand near to those that
-// are summed; and finish(shift, count, sums), called with each partial sum of `count` terms.
+// An operator of these sums, Op, has: T; In operands in[In], dense; K sums, of the type Sum, of
+// the K terms(channel, shift, in, out), with `shift` one of the elements of the first operand that
+// are summed; Running, how a thread sums; and finish(shift, count, sums, out), called with each
+// partial sum of `count` terms.
 #pragma once
 
 #include "columns.h"
@@ -24,9 +25,14 @@ struct ChannelPlan {
   int64_t run;   // elements of a row
   int64_t a, b;  // partial sums of each channel
 
-  int64_t partials() const { return a * channels * b; }
+  GRADLINT_BOTH int64_t parts() const { return a * b; }  // of each channel
 
-  // How many elements are behind the partial sums [a][·][·][b].
+  // Where the part [a][b] of the k-th of K sums over a channel is.
+  GRADLINT_BOTH int64_t at(int64_t channel, int K, int k, int64_t part) const {
+    return (channel * K + k) * parts() + part;
+  }
+
+  // How many elements are behind the part [a][b].
   GRADLINT_BOTH int64_t behind(int64_t at_a, int64_t at_b) const {
     const int64_t part = by_columns ? columns.stretch : run;
     const int64_t left = by_columns ? batch - at_a * part : inner - at_b * part;
@@ -77,14 +83,16 @@ struct ChannelRows {
       const W absent[Op::In] = {};
       const W shift = widened(operands[0][0]);
       const RowWalk<T, Op::In> walk(team, length, rows.packed, operands, absent);
-      W sums[Op::K];
-      walk.sums(sums, [&](int64_t, const W(&in)[Op::In], W(&out)[Op::K]) {
+      using Sum = typename Op::Sum;
+      Sum sums[Op::K];
+      walk.sums(sums, [&](int64_t, const W(&in)[Op::In], Sum(&out)[Op::K]) {
         op.terms(channel, shift, in, out);
       });
       if (team.lane > 0 || !active) return;
-      op.finish(shift, length, sums);
+      W finished[Op::K];
+      op.finish(shift, length, sums, finished);
       for (int k = 0; k < Op::K; ++k) {
-        partials[((sample * Op::K + k) * plan.channels + channel) * plan.b + run] = sums[k];
+        partials[plan.at(channel, Op::K, k, sample * plan.b + run)] = finished[k];
       }
     });
   }
@@ -97,7 +105,7 @@ struct ColumnTerms {
   Op op;
 
   GRADLINT_BOTH void operator()(int64_t first, int64_t row, int64_t column,
-                                W (&out)[Op::K]) const {
+                                typename Op::Sum (&out)[Op::K]) const {
     const int64_t columns = plan.columns.columns;
     W in[Op::In];
     for (int k = 0; k < Op::In; ++k) in[k] = widened(op.in[k][row * columns + column]);
@@ -113,13 +121,13 @@ struct StoreColumnSums {
   W* partials;
 
   GRADLINT_BOTH void operator()(int64_t split, int64_t count, int64_t column,
-                                const W (&sums)[Op::K]) const {
+                                const typename Op::Sum (&sums)[Op::K]) const {
     W finished[Op::K];
-    for (int k = 0; k < Op::K; ++k) finished[k] = sums[k];
     const int64_t columns = plan.columns.columns, first = split * plan.columns.stretch;
-    op.finish(widened(op.in[0][first * columns + column]), count, finished);
+    op.finish(widened(op.in[0][first * columns + column]), count, sums, finished);
+    const int64_t channel = column / plan.inner, within = column - channel * plan.inner;
     for (int k = 0; k < Op::K; ++k) {
-      partials[(split * Op::K + k) * columns + column] = finished[k];
+      partials[plan.at(channel, Op::K, k, split * plan.b + within)] = finished[k];
     }
   }
 };
@@ -130,8 +138,8 @@ void sum_channels(const Context& context, const ChannelPlan& plan, const Op& op,
                   Wide<typename Op::T>* partials) {
   using T = typename Op::T;
   if (plan.by_columns) {
-    launch_columns<Wide<T>, Op::K>(context, plan.columns, ColumnTerms<Op>{plan, op},
-                                   StoreColumnSums<Op>{plan, op, partials});
+    launch_columns<typename Op::Sum, Op::K, typename Op::Running>(
+        context, plan.columns, ColumnTerms<Op>{plan, op}, StoreColumnSums<Op>{plan, op, partials});
     return;
   }
   RowPlan rows = plan_rows<T>(plan.batch * plan.channels * plan.b, plan.run, {}, long_lanes);

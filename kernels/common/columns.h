@@ -66,8 +66,9 @@ inline ColumnPlan plan_columns(const Context& context, int64_t rows, int64_t col
 }
 
 // For each stretch of rows and each column, the K sums of terms(first, row, column, out), where
-// `first` is the first row of the stretch, are given to store(split, count, column, sums).
-template <class W, int K, class Terms, class Store>
+// `first` is the first row of the stretch, are given to store(split, count, column, sums). Running
+// is how a thread sums.
+template <class W, int K, class Running, class Terms, class Store>
 struct ColumnSums {
   ColumnPlan plan;
   Terms terms;
@@ -84,7 +85,7 @@ struct ColumnSums {
     const int64_t first = split * plan.stretch;
     const int64_t last = first + plan.stretch < plan.rows ? first + plan.stretch : plan.rows;
 
-    Total<W> totals[K][owned_columns];
+    Running totals[K][owned_columns];
 #ifdef __CUDACC__
 #pragma unroll 4
 #endif
@@ -118,10 +119,10 @@ struct ColumnSums {
   }
 };
 
-template <class W, int K, class Terms, class Store>
+template <class W, int K, class Running = Total<W>, class Terms, class Store>
 void launch_columns(const Context& context, const ColumnPlan& plan, const Terms& terms,
                     const Store& store) {
-  const ColumnSums<W, K, Terms, Store> body{plan, terms, store};
+  const ColumnSums<W, K, Running, Terms, Store> body{plan, terms, store};
   launch(context, plan.tiles() * plan.splits, plan.threads, body.memory(), body);
 }
 

@@ -113,6 +113,13 @@ GRADLINT_BOTH Half narrowed<Half, float>(float value) {
 #endif
 }
 
+// a / b of numbers that are not negative. Division of 64 bits is slow on a GPU; most tensors need
+// only 32.
+GRADLINT_BOTH int64_t quotient(int64_t a, int64_t b) {
+  constexpr int64_t limit = 0x7fffffff;
+  return a <= limit && b <= limit ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
+}
+
 // The type in which elements of type T are computed and accumulated.
 template <class T>
 using Wide = decltype(widened(T{}));

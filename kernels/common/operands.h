@@ -48,13 +48,6 @@ struct Operands {
       position = above;
     }
   }
-
- private:
-  // Division of 64 bits is slow on a GPU; most tensors need only 32.
-  static GRADLINT_BOTH int64_t quotient(int64_t a, int64_t b) {
-    constexpr int64_t limit = 0x7fffffff;
-    return a <= limit && b <= limit ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
-  }
 };
 
 }  // namespace gradlint::GRADLINT_SPACE

@@ -26,19 +26,20 @@ class RowWalk {
     }
   }
 
-  // totals[k] = Σ over the row of terms[k], where body(position, in, terms) gives the terms.
-  template <int K, class Body>
-  GRADLINT_BOTH void sums(W (&totals)[K], const Body& body) const {
-    Total<W> of_chunks[K];
+  // totals[k] = Σ over the row of terms[k], where body(position, in, terms) gives the terms,
+  // of a type that may be wider than the row's.
+  template <int K, class Sum, class Body>
+  GRADLINT_BOTH void sums(Sum (&totals)[K], const Body& body) const {
+    Total<Sum> of_chunks[K];
     each_chunk([&](int64_t base, int left, const Chunk& chunk) {
-      W chunk_sums[K] = {};
+      Sum chunk_sums[K] = {};
       each_pack(left, [&](int pack) {
-        W parts[K][size];
+        Sum parts[K][size];
 #ifdef __CUDACC__
 #pragma unroll
 #endif
         for (int j = 0; j < size; ++j) {
-          W terms[K] = {};
+          Sum terms[K] = {};
           if (inside(pack, j, left)) {
             W in[In];
             for (int k = 0; k < In; ++k) in[k] = chunk.at[k][pack * size + j];

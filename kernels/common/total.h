@@ -25,4 +25,13 @@ struct Total {
   }
 };
 
+// A sum in a type so much wider than its terms that nothing need be kept.
+template <class W>
+struct PlainTotal {
+  W sum = 0;
+
+  GRADLINT_BOTH void add(W term) { sum += term; }
+  GRADLINT_BOTH W value() const { return sum; }
+};
+
 }  // namespace gradlint::GRADLINT_SPACE

@@ -74,16 +74,39 @@ def test_any_strides() -> None:
 
 
 @pytest.mark.parametrize("shape", [(5000, 2), (3, 2, 100, 100)])
-def test_channels_far_from_zero_keep_their_variance(shape: tuple[int, ...]) -> None:
-    x = (drawn(*shape) * 0.25 + 1e4).float()
-    assert_close(ops.batch_norm(x).double(), reference(x.double()), rtol=0, atol=5e-3)
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_channels_far_from_zero_keep_their_variance(shape: tuple[int, ...], offset: float) -> None:
+    """What the mean is rounded by, in float32, is added to each element."""
+    x = (drawn(*shape) + offset).float()
+    rounding = offset * 2.0**-24
+    _, _, rstd = ops.batch_norm_forward(x, 1e-5)
+    expected = reference(x.double())
+    assert_close(ops.batch_norm(x).double(), expected, rtol=5e-4, atol=2 * rounding)
+    variance = x.double().transpose(0, 1).reshape(2, -1).var(1, correction=0)
+    assert_close(rstd.double().pow(-2), variance, rtol=1e-5 + 2 * rounding**2, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(60000, 2), (5000, 2), (3, 2, 100, 100), (4, 2, 4000)])
+@pytest.mark.parametrize("outlier", [1e2, 1e4, -1e7])
+def test_an_outlier_in_front_spoils_nothing(shape: tuple[int, ...], outlier: float) -> None:
+    """It is what the sums are shifted by."""
+    x = drawn(*shape).float()
+    x[0].view(2, -1)[:, 0] = outlier
+    _, mean, rstd = ops.batch_norm_forward(x, 1e-5)
+    exact = x.double().transpose(0, 1).reshape(2, -1)
+    variance, expected = torch.var_mean(exact, 1, correction=0)
+    assert_close(rstd.double(), (variance + 1e-5).rsqrt(), rtol=4e-7, atol=0)
+    assert_close(mean.double(), expected, rtol=2e-7, atol=1e-7 * exact.std().item())
+    assert_close(ops.batch_norm(x).double(), reference(x.double()), rtol=2e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(5000, 2), (3, 2, 100, 100)])
-def test_an_outlier_in_front_spoils_nothing(shape: tuple[int, ...]) -> None:
-    x = drawn(*shape).float()
-    x[0] = 1e4
-    assert_close(ops.batch_norm(x).double(), reference(x.double()), rtol=1e-4, atol=1e-6)
+def test_channels_of_one_large_value_are_zero(shape: tuple[int, ...]) -> None:
+    x = torch.full(shape, 1e6 + 0.0625, requires_grad=True)
+    y, mean, rstd = ops.batch_norm_forward(x.detach(), 1e-5)
+    assert torch.equal(y, torch.zeros(shape))
+    assert torch.equal(mean, x.detach()[0].view(2, -1)[:, 0])
+    assert_close(rstd, torch.full((2,), 1e-5).rsqrt())
 
 
 def test_opcheck() -> None:
