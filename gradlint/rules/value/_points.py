@@ -12,7 +12,7 @@ smooth points are judged there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -53,6 +53,10 @@ EQUAL = "where equal elements move together"
 #: Special elements are right together when the gradient tells their change this closely: ten times
 #: closer than what is looked for, since each is a part of the whole (heuristic).
 TOGETHER_TOLERATED = 1e-4
+
+#: Forward computes something else than its twin where an output is off by more than this share of
+#: the largest (heuristic: its first digit; float16 that has overflowed on the way is off by all).
+LOST = 0.1
 
 #: Special elements that are measured, at most, over all inputs.
 MOST_PLACES = 6
@@ -120,6 +124,8 @@ class Points:
             }
         else:
             base = self._outputs(problem, point)
+            if base is not None and _lost(extreme.outputs, base):
+                return  # its gradient is that of what forward computes, in its own dtype
         if base is None:
             return
         sizes = [rms(value) or 1.0 for value in self._typical]
@@ -317,3 +323,14 @@ class Points:
             if name not in found or found[name].shape != v.shape:
                 return None
         return found
+
+
+def _lost(outputs: Mapping[str, torch.Tensor], twin: Mapping[str, torch.Tensor]) -> bool:
+    """Whether ``outputs`` are not those of the ``twin``, rounded: an intermediate value overflowed,
+    or all digits cancelled."""
+    for name, wide in twin.items():
+        gap = (widened(outputs[name]) - wide).abs()
+        finite = wide.abs().nan_to_num(0.0, 0.0, 0.0)
+        if wide.numel() and bool((gap > LOST * finite.max()).any()):
+            return True
+    return False

@@ -187,3 +187,38 @@ def test_the_cost(subject: Callable[..., Subject]) -> None:
     assert GL402.probe(bound).verdict == "pass"
     assert bound.problem.forward_calls - forward <= 7 + 2 * (4 + 8)
     assert bound.problem.backward_calls - backward <= 7
+
+
+class RootMeanSquare(Function):
+    """Without float32 inside, float16 overflows where magnitudes are beyond 256."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        scale = (x.square().mean(-1, keepdim=True) + 0.1).rsqrt()
+        ctx.save_for_backward(x, weight, scale)
+        return x * scale * weight
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, weight, scale = ctx.saved_tensors
+        h = g * weight
+        dot = (h * x * scale).mean(-1, keepdim=True)
+        return scale * (h - x * scale * dot), (g * x * scale).sum(0)
+
+
+def test_an_overflow_of_forward_is_no_fault_of_the_gradient(
+    probed: Callable[..., Outcome],
+) -> None:
+    weight = torch.tensor([0.8, 1.2, -0.6, 1.7])
+    outcome = probed(GL402, RootMeanSquare, X, weight, dtype=torch.float16)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+    assert "large" not in outcome.note
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_fault_in_16_bits_where_forward_does_not_overflow(
+    probed: Callable[..., Outcome], dtype: torch.dtype
+) -> None:
+    op = formula(torch.tanh, lambda x: torch.where(x.abs() > 9, 1.0, 1 - x.tanh() ** 2))
+    outcome = probed(GL402, op, X, dtype=dtype)
+    assert [finding.input for finding in outcome.findings] == ["x"]
