@@ -224,7 +224,7 @@ def _place(subject: Subject, tried: Tried, sizes: dict[int, int]) -> None:
         if old in sizes
     ]
     tried.carried = bool(pairs) and all(sizes[old] == now for old, now in pairs)
-    if not tried.carried and pairs and tried.look.verdict == RAISED:
+    if any(old == now for old, now in pairs) and tried.look.verdict == RAISED:
         tried.look.verdict = REFUSED
     first = next((item.value for item in subject.problem.inputs if item.value.dim()), None)
     if first is not None and first.shape[0] in sizes:

@@ -326,3 +326,38 @@ def test_cost(subject: Callable[..., Subject]) -> None:
     rule.probe(bound)
     spent = bound.problem.forward_calls + bound.problem.backward_calls - shared
     assert spent <= 25, (spent, before)
+
+
+class Columns(Function):
+    """The columns of even number, and those of odd number."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x[:, ::2].clone(), x[:, 1::2].clone()
+
+    @staticmethod
+    def backward(ctx, even, odd):
+        x = even.new_zeros(even.shape[0], even.shape[1] + odd.shape[1])
+        x[:, ::2], x[:, 1::2] = even, odd
+        return x
+
+
+class ColumnsOfThree(Columns):
+    """Takes the number of rows for that of columns, which is right for 3 rows and 5 columns."""
+
+    @staticmethod
+    def backward(ctx, even, odd):
+        x = even.new_zeros(even.shape[0], even.shape[0] + odd.shape[1])
+        x[:, ::2], x[:, 1::2] = even, odd
+        return x
+
+
+def test_a_size_that_an_output_has_by_chance(probed: Callable[..., Outcome]) -> None:
+    """One output is 3 by 3: its columns don't keep the size of the rows, they have another."""
+    x = matrix(3, 5)
+    outcome = probe(probed, "GL706", ColumnsOfThree, x)
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.severity, finding.cause) == ("fail", "error", "odd-size")
+    assert finding.message.startswith("backward raises RuntimeError where `x` has shape")
+    outcome = probe(probed, "GL706", Columns, x)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
