@@ -64,13 +64,17 @@ def ties(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.
 
 
 def large(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
-    """Magnitudes from :data:`LEAST_LARGE` to :data:`LARGE`, with the signs of the sample."""
+    """Magnitudes from :data:`LEAST_LARGE` to :data:`LARGE`. Where the sample has both signs, each
+    element has the other one: a maximum that was positive is negative, and the largest element of
+    a row is another."""
 
     def grown(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
         top = LARGE_HALF if value.dtype == torch.float16 else LARGE
         if allowed.rows or not (allowed.holds(top) or allowed.holds(-top)):
             return None
-        return _spread(value, LEAST_LARGE, top)
+        spread = _spread(value, LEAST_LARGE, top)
+        both = not value.is_complex() and bool((value > 0).any()) and bool((value < 0).any())
+        return -spread if both else spread
 
     return _each(values, ranges, grown)
 

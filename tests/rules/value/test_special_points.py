@@ -222,3 +222,37 @@ def test_a_fault_in_16_bits_where_forward_does_not_overflow(
     op = formula(torch.tanh, lambda x: torch.where(x.abs() > 9, 1.0, 1 - x.tanh() ** 2))
     outcome = probed(GL402, op, X, dtype=dtype)
     assert [finding.input for finding in outcome.findings] == ["x"]
+
+
+class ByLargest(Function):
+    """x / s with s = max|x|, whose gradient belongs to the element of the largest magnitude."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        size = x.abs().max()
+        ctx.save_for_backward(x, size)
+        return x / size
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, size = ctx.saved_tensors
+        largest = x.abs() == size
+        return g / size - largest / largest.sum() * x.sign() * (g * x).sum() / size**2
+
+
+class ByLargestPositive(ByLargest):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, size = ctx.saved_tensors
+        largest = x == size
+        return g / size - largest / largest.sum().clamp(min=1) * (g * x).sum() / size**2
+
+
+def test_a_fault_for_one_sign_of_the_largest_element(probed: Callable[..., Outcome]) -> None:
+    """At the sample it is right, whose largest element is positive."""
+    x = torch.where(X == -2.4, 2.4, X)
+    outcome = probed(GL402, ByLargestPositive, x)
+    assert [finding.input for finding in outcome.findings] == ["x"]
+    assert "magnitudes" in outcome.findings[0].message
+    outcome = probed(GL402, ByLargest, x)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
