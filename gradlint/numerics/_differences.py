@@ -56,8 +56,13 @@ TRUNCATION_SAFETY = 3.0
 #: float32 inside float64).
 BORNE_OUT = 2.0 * CRITICAL
 
-#: Triples of neighbouring steps, the finest, from which noise is taken.
+#: Neighbouring triples of steps from which noise is taken together.
 NOISE_TRIPLES = 2
+
+#: Noise that grows more than this from one triple of steps to the next coarser one is truncation
+#: (heuristic: where the input is rounded inside, noise grows by no more than the ratio of the
+#: steps, 8; truncation of a smooth function by its fifth power).
+RISE = 8.0
 
 #: Median of |z| for a standard normal z.
 MEDIAN_OF_GAUSSIAN = 0.6745
@@ -186,14 +191,34 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
     |D₂ − D₃ − w·(D₁ − D₂)| / σ estimates κ; the median over all directions counts. An op that
     claims float64 and computes in float32 inside shows here.
 
+    Such an op rounds its input too: steps finer than that rounding leave most elements where they
+    are, and scatter less than coarser ones. So the largest median counts, from the finest steps up
+    to those where it rises by more than :data:`RISE`.
+
     Slopes D = c / 2h divide by the nominal step, and scatter where x ± h·u is rounded (an input of
     fewer digits than the outputs); residuals use the realised displacement, but scatter where the
     claimed gradient is far too large. Neither is noise of f, so the smaller of the two counts.
     """
-    ratios = []
+    placed = _scatter_by_place(ladders)
+    largest = 0.0
+    for place in range(max(1, len(placed) - NOISE_TRIPLES + 1)):
+        ratios = list(itertools.chain(*placed[place : place + NOISE_TRIPLES]))
+        found = statistics.median(ratios) / MEDIAN_OF_GAUSSIAN if ratios else 0.0
+        if place and found > RISE * max(1.0, largest):
+            break
+        largest = max(largest, found)
+    return max(1.0, largest)
+
+
+def _scatter_by_place(ladders: Sequence[Sequence[Step]]) -> list[list[float]]:
+    """|D₂ − D₃ − w·(D₁ − D₂)| / σ of every triple of neighbouring steps, for the finest triple of
+    each ladder, for the next coarser one, and so on."""
+    placed: list[list[float]] = []
     for steps in ladders:
-        triples = list(zip(steps, steps[1:], steps[2:], strict=False))[-NOISE_TRIPLES:]
-        for coarse, middle, fine in triples:
+        triples = list(zip(steps, steps[1:], steps[2:], strict=False))
+        for place, (coarse, middle, fine) in enumerate(reversed(triples)):
+            if place == len(placed):
+                placed.append([])
             weight = (middle.h**2 - fine.h**2) / (coarse.h**2 - middle.h**2)
             sigma = math.hypot(fine.noise, (1.0 + weight) * middle.noise, weight * coarse.noise)
             if sigma > 0.0:
@@ -201,10 +226,8 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
                 residuals = (
                     middle.residual - fine.residual - weight * (coarse.residual - middle.residual)
                 )
-                ratios.append(min(abs(slopes), abs(residuals)) / sigma)
-    if not ratios:
-        return 1.0
-    return max(1.0, statistics.median(ratios) / MEDIAN_OF_GAUSSIAN)
+                placed[place].append(min(abs(slopes), abs(residuals)) / sigma)
+    return placed
 
 
 def at_a_glance(step: Step) -> Estimate:

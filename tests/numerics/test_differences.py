@@ -155,6 +155,27 @@ def test_noise_factor_measures_noise_beyond_one_rounding(kappa):
     assert kappa / 1.6 < noise_factor(ladders) < 1.6 * kappa + 1.0
 
 
+def test_noise_factor_where_the_finest_steps_scatter_less() -> None:
+    """An op that rounds its input: the finest steps leave most elements where they are."""
+    ladders = [
+        [
+            Step(8.0**-k, sign * size * 8.0**k, sign * size * 8.0**k, 8.0**k)
+            for k, (sign, size) in enumerate(zip((1, -1, 1, -1, 1, -1), sizes, strict=True))
+        ]
+        for sizes in ((60.0, 70.0, 50.0, 60.0, 12.0, 5.0), (50.0, 60.0, 70.0, 50.0, 9.0, 4.0))
+    ]
+    assert 50.0 < noise_factor(ladders) < 110.0
+
+
+def test_noise_factor_is_no_truncation() -> None:
+    """Of a smooth function, the coarse steps differ by more than noise."""
+    ladder = [
+        Step(h, (error := h**4 + 1e-12 * sign / h), error, 1e-12 / h)
+        for h, sign in zip((2.0**-e for e in (3, 5, 7, 10, 13, 16)), (1, -1) * 3, strict=True)
+    ]
+    assert 1.0 < noise_factor([ladder]) < 5.0
+
+
 def test_noise_factor_without_steps_or_noise_is_one():
     assert noise_factor([]) == 1.0
     assert noise_factor([[Step(1.0, 2.0, 0.0, 0.0), Step(0.5, 3.0, 0.0, 0.0)]]) == 1.0
