@@ -105,6 +105,7 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
     import torch
 
     from gradlint.trace._phase import phase
+    from gradlint.trace._vjp import accumulated, refuses_grad, vjp
 
     torch.manual_seed(seed)
     leaves: list[torch.Tensor] = []
@@ -137,8 +138,13 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
     try:
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
-            gradients = torch.autograd.grad(connected, leaves, cotangents, allow_unused=True)
-            return _judged(list(gradients), built, shapes)
+            try:
+                gradients = vjp(connected, leaves, cotangents)
+            except RuntimeError as error:
+                if not refuses_grad(error):
+                    raise
+                gradients = accumulated(connected, leaves, cotangents)
+            return _judged(gradients, built, shapes)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _home(op))
         contract = any(text in failure.text for text in _CONTRACT)

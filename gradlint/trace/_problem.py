@@ -21,6 +21,7 @@ from gradlint.trace._terms import Input as Input
 from gradlint.trace._terms import OpRaised as OpRaised
 from gradlint.trace._terms import Output as Output
 from gradlint.trace._terms import outputs_in
+from gradlint.trace._vjp import accumulated, refuses_grad, vjp
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
@@ -38,11 +39,14 @@ class Problem(Calls):
 
     Attributes:
         draws: whether forward draws random numbers; None as long as nobody asked.
+        only_backward: whether the op was seen to refuse ``torch.autograd.grad``, for which
+            ``.backward()`` stands in then.
     """
 
     def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
         super().__init__(op, sample, seed)
         self.draws: bool | None = None
+        self.only_backward = False
         self._needs_graph: bool | None = None  # not known before a call without one
 
     def in_float64(self) -> Problem | None:
@@ -63,6 +67,7 @@ class Problem(Calls):
         found = Problem(self.op, sample, seed=self.seed)
         found.preserve_state = self.preserve_state
         found.own_generators = self.own_generators
+        found.only_backward = self.only_backward
         return found
 
     def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
@@ -181,16 +186,21 @@ class Problem(Calls):
         self.backward_calls += 1
         if not tensors or not leaves:
             return [None] * len(leaves)
+        given = [c if as_given or c.requires_grad else c.detach().clone() for c in cotangents]
+        found = None
         with phase("backward"), self._around():
             try:
-                found = torch.autograd.grad(
-                    tensors,
-                    list(leaves),
-                    [c if as_given or c.requires_grad else c.detach().clone() for c in cotangents],
-                    allow_unused=True,
-                    create_graph=create_graph,
-                    retain_graph=retain_graph,
-                )
+                if not self.only_backward or create_graph:
+                    found = vjp(
+                        tensors, leaves, given, create_graph=create_graph, retain_graph=retain_graph
+                    )
+            except Exception as error:
+                if create_graph or not refuses_grad(error):
+                    raise OpRaised("backward", error) from error
+                self.only_backward = True
+            try:
+                if found is None:
+                    found = accumulated(tensors, leaves, given, retain_graph=retain_graph)
             except Exception as error:
                 raise OpRaised("backward", error) from error
         return [self._binding.picked(k, grad) for k, grad in enumerate(found)]

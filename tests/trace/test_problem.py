@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from gradlint.config import Settings
 from gradlint.inputs import Sample
+from gradlint.rules._examine import examine
 from gradlint.targets import from_object
 from gradlint.trace._problem import OpRaised, Problem
+from gradlint.trace._vjp import refuses_grad
 
 
 class ScaleInPlace(torch.autograd.Function):
@@ -80,3 +85,83 @@ def test_the_very_tensors_that_the_op_got() -> None:
     bound.forward()
     assert len(handed) == 4  # the last call of the body
     assert handed[0].tensor is not got[0]
+
+
+def wave(x: torch.Tensor) -> torch.Tensor:
+    return torch.sin(x * x)
+
+
+class Reentrant(torch.autograd.Function):
+    """A checkpoint with a backward pass of its own, which torch.autograd.grad must not start."""
+
+    factor = 1.0
+
+    @classmethod
+    def applied(cls, x: torch.Tensor) -> torch.Tensor:
+        found = cls.apply(2 * x)
+        assert isinstance(found, torch.Tensor)
+        return 3 * found
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return wave(x)
+
+    @classmethod
+    def backward(cls, ctx, g):
+        if not torch.autograd._is_checkpoint_valid():
+            raise RuntimeError("Checkpointing is not compatible with .grad()")
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = wave(x)
+        torch.autograd.backward(y, g)
+        return cls.factor * x.grad
+
+
+class Halved(Reentrant):
+    factor = 0.5
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a graph"])
+def test_an_op_that_only_backward_differentiates(inside: bool) -> None:
+    x = torch.tensor([0.3, -1.2], requires_grad=True)
+    x.grad = torch.ones(2)
+    bound = problem(Reentrant.applied if inside else Reentrant, x)
+    inner, outer = (2.0, 3.0) if inside else (1.0, 1.0)
+    expected = outer * inner * 2 * (inner * x) * torch.cos((inner * x) ** 2)
+    v = torch.tensor([1.0, 2.0])
+    if inside:  # nodes before it have let go of what they saved when it refuses
+        leaves, outputs = bound.linearize()
+        with pytest.raises(OpRaised) as raised:
+            bound.backward(outputs, leaves, [v])
+        assert "second time" in str(raised.value.error)
+    for _ in range(2):
+        (gradient,) = bound.pull({"output": v})
+        assert gradient is not None
+        torch.testing.assert_close(gradient, (v * expected).detach())
+    assert x.grad.tolist() == [1.0, 1.0]
+    leaves, outputs = bound.linearize()
+    with pytest.raises(OpRaised) as raised:
+        bound.backward(outputs, leaves, [v], create_graph=True)
+    assert refuses_grad(raised.value.error)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a graph"])
+def test_its_gradient_is_judged(inside: bool) -> None:
+    verdicts = {}
+    for op in (Reentrant, Halved):
+        events: list[tuple[str, Any]] = []
+        x = torch.tensor([0.3, -1.2, 0.7], dtype=torch.float64, requires_grad=True)
+        examine(
+            from_object(op.applied if inside else op),
+            [Sample("s", "given", (x,))],
+            Settings(select=("GL004", "GL401", "GL501", "GL503"), seed=1),
+            lambda kind, value, events=events: events.append((kind, value)),
+        )
+        found = [value for kind, value in events if kind == "finding"]
+        verdicts[op] = sorted((finding.code, finding.cause) for finding in found)
+    assert verdicts == {
+        Reentrant: [("GL503", None)],
+        Halved: [("GL401", "scaled"), ("GL503", None)],
+    }

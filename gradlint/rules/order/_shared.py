@@ -25,6 +25,7 @@ REFUSALS = (
     "twice",
     "has no autograd formula",
     "autograd was not registered",
+    "compatible with .grad()",  # nor, then, with create_graph
 )
 
 
