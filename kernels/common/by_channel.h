@@ -37,7 +37,7 @@ struct ByChannel {
   GRADLINT_BOTH void pack(int64_t start, const Channel& channel) const {
     Pack<T> in[Op::In], out[Op::Out];
     GRADLINT_UNROLLED for (int k = 0; k < Op::In; ++k) {
-      in[k] = *reinterpret_cast<const Pack<T>*>(op.in[k] + start);
+      in[k] = read_pack(op.in[k] + start);
     }
     GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
       W from[Op::In], to[Op::Out];
@@ -46,7 +46,7 @@ struct ByChannel {
       for (int k = 0; k < Op::Out; ++k) out[k].at[j] = narrowed<T>(to[k]);
     }
     GRADLINT_UNROLLED for (int k = 0; k < Op::Out; ++k) {
-      *reinterpret_cast<Pack<T>*>(op.out[k] + start) = out[k];
+      write_pack(op.out[k] + start, out[k]);
     }
   }
 

@@ -5,11 +5,6 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
-// A pack as words: they move between registers as a whole, elements of 16 bits one by one.
-struct __attribute__((may_alias, aligned(16))) Words {
-  uint32_t at[4];
-};
-
 // The packs of a row that a lane holds, of In operands, as they are in memory; 0 beyond the row.
 template <class T, int In>
 struct HeldPacks {
@@ -26,15 +21,7 @@ struct HeldPacks {
   }
 
   GRADLINT_BOTH void fill(int k, T value) {
-    Pack<T> filled;
-    for (int j = 0; j < size; ++j) filled.at[j] = value;
-    for (int pack = 0; pack < count; ++pack) memcpy(&at[k][pack], &filled, sizeof(Words));
-  }
-
-  GRADLINT_BOTH Pack<T> pack(int k, int pack) const {
-    Pack<T> result;
-    memcpy(&result, &at[k][pack], sizeof(Words));
-    return result;
+    for (int pack = 0; pack < count; ++pack) at[k][pack] = words_of(filled_pack(value));
   }
 };
 
@@ -49,7 +36,7 @@ class HeldRow {
       : team_(team), length_(length) {
     GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
       GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
-        const Pack<T> from = packs.pack(k, pack);
+        const Pack<T> from = pack_of<T>(packs.at[k][pack]);
         GRADLINT_UNROLLED for (int j = 0; j < size; ++j) at_[k][pack][j] = widened(from.at[j]);
       }
     }
@@ -114,7 +101,7 @@ class HeldRow {
       if (!inside(pack)) continue;
       GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
         if (outputs[k] == nullptr) continue;
-        *reinterpret_cast<Pack<T>*>(outputs[k] + start + first(pack)) = packs[k];
+        write_pack(outputs[k] + start + first(pack), packs[k]);
       }
     }
   }

@@ -1,6 +1,8 @@
 // Element by element over tensors of one shape and of any strides.
 #pragma once
 
+#include <type_traits>
+
 #include "operands.h"
 
 namespace gradlint::GRADLINT_SPACE {
@@ -62,7 +64,7 @@ struct Map {
         for (int k = 0; k < Out; ++k) out[k].at[e] = narrowed<T>(to[k]);
       }
       GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
-        *reinterpret_cast<Pack<T>*>(operands.data(k) + i + p * step) = out[k];
+        write_pack(operands.data(k) + i + p * step, out[k]);
       }
     }
   }
@@ -77,15 +79,23 @@ struct Map {
   }
 };
 
-// Runs body(in, out) at every position; `elements` has Out outputs, then In inputs.
-template <int Out, int In, class Body>
-void map(const Context& context, const Elements& elements, const Body& body) {
+// Runs body(in, out) at every position, with body = make(T{}) for the element type T; `elements`
+// has Out outputs, then In inputs.
+template <int Out, int In, class Make>
+void map_by_type(const Context& context, const Elements& elements, const Make& make) {
   with_dtype(elements.dtype, [&](auto type) {
     using T = decltype(type);
-    using Kernel = Map<T, Out, In, Body>;
+    const auto body = make(type);
+    using Kernel = Map<T, Out, In, std::decay_t<decltype(body)>>;
     const int64_t blocks = (elements.count + Kernel::chunk - 1) / Kernel::chunk;
     launch(context, blocks, map_threads, 0, Kernel{Operands<T, Out + In>(elements), body});
   });
+}
+
+// The same with one body for all types.
+template <int Out, int In, class Body>
+void map(const Context& context, const Elements& elements, const Body& body) {
+  map_by_type<Out, In>(context, elements, [&](auto) { return body; });
 }
 
 }  // namespace gradlint::GRADLINT_SPACE

@@ -141,6 +141,38 @@ GRADLINT_MATH(floor)
 GRADLINT_MATH(fabs)
 #undef GRADLINT_MATH
 
+// a·b + c, rounded once
+GRADLINT_BOTH float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
+
+// 1 / d to some units in the last place, for d from 1 to 2¹⁰⁰: without the branches for extreme
+// numbers that a division has on a GPU.
+GRADLINT_BOTH float near_inverse(float d) {
+#ifdef __CUDA_ARCH__
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(d));
+  return result;
+#else
+  return 1 / d;
+#endif
+}
+
+// exp(x) with a relative error of about |x|·10⁻⁷.
+GRADLINT_BOTH float near_exp(float x) {
+#ifdef __CUDA_ARCH__
+  return __expf(x);
+#else
+  return ::expf(x);
+#endif
+}
+
+// 1 / (d + rest), for d from 1 to 2¹⁰⁰ and a rest as large as a rounding of d.
+GRADLINT_BOTH float inverse(float d, float rest = 0) {
+  const float near = near_inverse(d);
+  return fma(near, fma(-near, rest, fma(-near, d, 1.0f)), near);
+}
+
+GRADLINT_BOTH double inverse(double d) { return 1 / d; }
+
 // The logistic function σ(x) = 1 / (1 + e⁻ˣ) and σ(−x) = 1 − σ(x), each with all its digits.
 template <class W>
 struct Logistic {
@@ -150,7 +182,7 @@ struct Logistic {
 // By one exponential, which does not overflow on either side.
 template <class W>
 GRADLINT_BOTH Logistic<W> logistic(W x) {
-  const W small = exp(-fabs(x)), larger = 1 / (1 + small), smaller = small * larger;
+  const W small = exp(-fabs(x)), larger = inverse(1 + small), smaller = small * larger;
   return x >= 0 ? Logistic<W>{larger, smaller} : Logistic<W>{smaller, larger};
 }
 

@@ -12,6 +12,43 @@ struct alignas(16) Pack {
   T at[size];
 };
 
+// A pack as it moves between memory and registers: elements of 16 bits would move one by one.
+struct __attribute__((may_alias, aligned(16))) Words {
+  uint32_t at[4];
+};
+
+template <class T>
+GRADLINT_BOTH Pack<T> pack_of(const Words& words) {
+  Pack<T> pack;
+  memcpy(&pack, &words, sizeof(words));
+  return pack;
+}
+
+template <class T>
+GRADLINT_BOTH Words words_of(const Pack<T>& pack) {
+  Words words;
+  memcpy(&words, &pack, sizeof(words));
+  return words;
+}
+
+// A pack of one value.
+template <class T>
+GRADLINT_BOTH Pack<T> filled_pack(T value) {
+  Pack<T> pack;
+  for (int e = 0; e < Pack<T>::size; ++e) pack.at[e] = value;
+  return pack;
+}
+
+template <class T>
+GRADLINT_BOTH Pack<T> read_pack(const T* from) {
+  return pack_of<T>(*reinterpret_cast<const Words*>(from));
+}
+
+template <class T>
+GRADLINT_BOTH void write_pack(T* to, const Pack<T>& pack) {
+  *reinterpret_cast<Words*>(to) = words_of(pack);
+}
+
 // N operands of element type T.
 template <class T, int N>
 struct Operands {
@@ -29,12 +66,9 @@ struct Operands {
 
   // The elements of an operand from `position` on, a multiple of the pack's size; where `packed`.
   GRADLINT_BOTH Pack<T> pack(int operand, int64_t position) const {
-    if (elements.strides[operand][0] != 0) {
-      return *reinterpret_cast<const Pack<T>*>(data(operand) + position);
-    }
-    Pack<T> result;
-    for (int e = 0; e < Pack<T>::size; ++e) result.at[e] = *data(operand);
-    return result;
+    const bool dense = elements.strides[operand][0] != 0;
+    return pack_of<T>(dense ? *reinterpret_cast<const Words*>(data(operand) + position)
+                            : words_of(filled_pack(*data(operand))));
   }
 
   // Where the element at `position` is in each operand.

@@ -51,11 +51,14 @@ struct PiecewiseBackward {
 }  // namespace gradlint::GRADLINT_SPACE
 
 // Defines the entry point `name`, declared in kernels.h, that maps Body<F> over Out outputs and
-// In inputs. F is made of the operator's numbers.
+// In inputs. F, which may depend on the element type T, is made of the operator's numbers.
 #define GRADLINT_MAPPED(name, Out, In, Body, F)                                         \
   namespace gradlint::GRADLINT_SPACE {                                                  \
   void name(const Context& context, const Elements& elements, const Scalars& scalars) { \
-    map<Out, In>(context, elements, Body<F>{F{scalars}});                               \
+    map_by_type<Out, In>(context, elements, [&](auto type) {                            \
+      using T [[maybe_unused]] = decltype(type);                                        \
+      return Body<F>{F{scalars}};                                                       \
+    });                                                                                 \
   }                                                                                     \
   }
 

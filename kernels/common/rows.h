@@ -163,7 +163,7 @@ class RowWalk {
         if (rows_[k] == nullptr) {
           for (int j = 0; j < size; ++j) at[j] = absent_[k];
         } else if (packed_) {
-          const Pack<T> read = *reinterpret_cast<const Pack<T>*>(from + offset_of(pack, 0));
+          const Pack<T> read = read_pack(from + offset_of(pack, 0));
           for (int j = 0; j < size; ++j) at[j] = widened(read.at[j]);
         } else {
           for (int j = 0; j < size; ++j) {
@@ -177,7 +177,7 @@ class RowWalk {
 
   GRADLINT_BOTH void store(T* to, int left, int pack, const Pack<T>& values) const {
     if (packed_) {
-      *reinterpret_cast<Pack<T>*>(to + offset_of(pack, 0)) = values;
+      write_pack(to + offset_of(pack, 0), values);
       return;
     }
     for (int j = 0; j < size; ++j) {
