@@ -19,6 +19,7 @@ import torch
 
 from gradlint.numerics._differences import significand_bits
 from gradlint.numerics._products import all_finite, rms, unit_roundoff, widened
+from gradlint.numerics._trial import SINGLE_PRECISION, InputJudgement
 from gradlint.rules._same import share_of
 from gradlint.rules.contract._dependence import wide_problem
 from gradlint.rules.finite._extremes import WORDS
@@ -76,6 +77,10 @@ class Points:
         dtypes = [value.dtype for value in (*self._typical, *outputs)]
         bits = min(significand_bits(dtype) for dtype in dtypes)
         self._roundoff = max(unit_roundoff(dtype) for dtype in dtypes)
+        # An op may take float64 and compute float32: its outputs step where theirs are smooth.
+        noise = self._roundoff * max((item.kappa for item in _judged(subject, inputs)), default=1.0)
+        if bits > 24 and noise > SINGLE_PRECISION:
+            bits, self._roundoff = 24, max(noise, unit_roundoff(torch.float32))
         self._floors = [
             ROUNDINGS * torch.finfo(v.dtype).eps * (0.0 if g is None else rms(g))
             + MOST_TINY * torch.finfo(v.dtype).tiny
@@ -323,6 +328,12 @@ class Points:
             if name not in found or found[name].shape != v.shape:
                 return None
         return found
+
+
+def _judged(subject: Subject, inputs: Sequence[int]) -> list[InputJudgement]:
+    """What was measured at the sample, of the function that is measured here too."""
+    decision = subject.first_order.twin or subject.first_order
+    return [item for item in decision.judgement.inputs if item.index in inputs]
 
 
 def _lost(outputs: Mapping[str, torch.Tensor], twin: Mapping[str, torch.Tensor]) -> bool:

@@ -256,3 +256,33 @@ def test_a_fault_for_one_sign_of_the_largest_element(probed: Callable[..., Outco
     assert "magnitudes" in outcome.findings[0].message
     outcome = probed(GL402, ByLargest, x)
     assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+class SingleInside(Function):
+    """A smooth sum of squares of small weight beside a large one, computed in float32."""
+
+    WRONG_AT_ZERO = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        weights = torch.logspace(0, -4, x.numel()).reshape(x.shape)
+        return (weights * x.float().sin()).sum().to(x.dtype)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        weights = torch.logspace(0, -4, x.numel()).reshape(x.shape)
+        slope = x.cos() * (x != 0) if cls.WRONG_AT_ZERO else x.cos()
+        return g * (weights * slope).to(x.dtype)
+
+
+class SingleInsideWrong(SingleInside):
+    WRONG_AT_ZERO = True
+
+
+def test_float32_inside_of_float64_is_measured_as_float32(probed: Callable[..., Outcome]) -> None:
+    outcome = probed(GL402, SingleInside, X)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+    outcome = probed(GL402, SingleInsideWrong, X)
+    assert [finding.input for finding in outcome.findings] == ["x"]
