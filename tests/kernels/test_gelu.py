@@ -55,7 +55,7 @@ def floats() -> Tensor:
 def errors(x: Tensor) -> list[Tensor]:
     """Of y, y′ and y″, in units of the last place. Near −0.75 y′ vanishes as a difference, and is
     no better than its terms."""
-    found = []
+    found: list[Tensor] = []
     for got, true in zip(derivatives(x), exact(x), strict=True):
         scale = true.abs()
         if len(found) == 1:
