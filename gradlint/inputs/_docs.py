@@ -19,6 +19,13 @@ _NO_AXES = frozenset(
 )
 _AXIS = r"(?:[A-Z][A-Za-z0-9_]{0,9}|[a-z][a-z0-9_]{0,11}|\d{1,2})"
 _SHAPE = rf"[\(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{0,5}}\s*,?)\s*[\)\]]"
+#: Domains by the words that ask for them, of matrices and rows, which random values never meet.
+_DOMAINS = (
+    ("nsd", r"negative[- ](?:semi-?)?definite"),
+    ("spd", r"positive[- ](?:semi-?)?definite|\bs?psd\b|(?<!non-)(?<!not )\bsymmetric\b"),
+    ("tril", r"lower[- ]triangular|\bcholesky factor"),
+    ("lengths", r"\bunit[- ](?:vectors?|quaternions?|norm|length)\b"),
+)
 #: What prose says weighs less than an annotation.
 _TOLD = 2.5
 
@@ -38,6 +45,20 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
             read_annotation_text(evidence, words, _TOLD)
         if not evidence.shape:
             evidence.shape = _shape(name, text)
+        if not evidence.domain:
+            evidence.domain = _domain(name, text)
+
+
+def _domain(name: str, text: str) -> str:
+    """The domain that the description of a parameter names: ``:param A: a symmetric matrix``,
+    ``A (Tensor): …``, or ``A : Tensor`` with the words indented on the next line."""
+    found = re.search(
+        rf"(?m)^([^\S\n]*)(?:#\s*|[-*]\s*|:param\s+(?:[\w.]+\s+)?)?`*{name}`*\s*(?:\([^()\n]*\))?\s*"
+        rf":([^\n]*(?:\n\1[^\S\n]+[^\n]*){{0,2}})",
+        text,
+    )
+    words = " ".join(found.group(2).lower().split()) if found else ""
+    return next((domain for domain, needs in _DOMAINS if re.search(needs, words)), "")
 
 
 def _shape(name: str, text: str) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Proposal = tuple[Guess, float]
 #: Ranks tried where nothing is known, per kind.
 _RANKS = {"tensor": (2, 3, 4, 1, 0, 5), "index": (1, 2, 3, 0, 4), "mask": (2, 3, 1, 4)}
+#: Domains of square matrices.
+_OF_SQUARES = ("spd", "nsd", "tril")
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
 
@@ -127,15 +129,17 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
         elif item.name.lower().endswith(("shapes", "sizes", "lengths", "cnt", "counts")):
             domain = "sizes"
     elif dtype == "float":
-        domain = item.domain if item.domain not in ("", "spd", "tril") else ""
+        domain = item.domain if item.domain not in _OF_SQUARES else ""
         domain = domain or _names.domain(item.name)
     found: list[Proposal] = []
-    if item.shape:
-        found.append((TensorGuess(item.shape, dtype, domain, grad), 0.0))
     square = ""
     if dtype == "float":
-        square = item.domain if item.domain in ("spd", "tril") else ""
+        square = item.domain if item.domain in _OF_SQUARES else ""
         square = square or _names.square_domain(item.name)
+    if item.shape:
+        equal = len(item.shape) > 1 and item.shape[-1] == item.shape[-2]
+        told = square if square and equal else domain
+        found.append((TensorGuess(item.shape, dtype, told, grad), 0.0))
     if square and item.least_rank <= 2 and not item.shape:
         axis = f"{item.name}.0"
         found.append((TensorGuess((axis, axis), dtype, square, grad), -0.3))

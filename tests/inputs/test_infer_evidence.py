@@ -199,3 +199,36 @@ def test_names_of_matrices_and_inverses():
     assert square_domain("x") == ""
     assert inverse_of("ind_inv", ["ind", "ind_inv"]) == "ind"
     assert inverse_of("ind", ["ind", "ind_inv"]) == ""
+
+
+def quadratic(a, b, factor, normal, other, w):
+    """aᵀ b a.
+
+    :param torch.Tensor a: a symmetric matrix of any size
+    :param b: vectors, and no matrix
+
+    Args:
+        factor (Tensor): the lower triangular
+            factor of another one.
+        normal: unit vectors along the
+            last axis.
+        other: a matrix that need not be
+            square, or non-symmetric.
+
+    Parameters
+    ----------
+    w : Tensor
+        Negative definite.
+    """
+
+
+def test_domains_that_documentation_names():
+    found = evidence(quadratic)
+    assert {name: item.domain for name, item in found.items()} == {
+        "a": "spd",
+        "b": "",
+        "factor": "tril",
+        "normal": "lengths",
+        "other": "",
+        "w": "nsd",
+    }
