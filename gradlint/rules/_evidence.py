@@ -42,6 +42,9 @@ CHECKED = 5
 #: Wrong and right elements measured where the wrong ones were searched for.
 MEASURED_WRONG, MEASURED_RIGHT = 4, 2
 
+#: What is said where directions told that a gradient is wrong, and no element could be measured.
+NONE_ALONE = "no element could be measured alone: not finite or not smooth along it"
+
 #: Draws of small tensors that serve as evidence, and of large ones, of which each holds memory.
 DRAWS, DRAWS_LARGE = 8, 3
 
@@ -258,17 +261,20 @@ def _draws(function: Map, decision: Decision, item: InputJudgement) -> list[tupl
 
 
 def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] | None:
-    """Put the worst elements and the counts into ``numbers``; returns the worst index."""
+    """Put the worst elements and the counts into ``numbers``; returns the worst index, or None
+    where no element was seen to be wrong by itself."""
     shape = tuple(evidence.own.shape)
     wrong = wrong_elements(evidence)
-    numbers["differing"] = int(wrong.sum())
-    numbers["measured_elements"] = int(wrong.numel())
+    measured = int(evidence.good.sum())
     numbers["numel"] = int(evidence.own.numel())
+    if not measured:
+        numbers["measured"] = NONE_ALONE
+        return None
+    numbers["differing"] = int(wrong.sum())
+    numbers["measured_elements"] = measured
     own = evidence.own.reshape(-1)[evidence.elements.to(evidence.own.device)].cpu()
     error = (own - evidence.measured).abs()
-    error = torch.where(torch.isfinite(error), error, torch.zeros_like(error))
-    if error.numel() == 0:
-        return None
+    error = torch.where(wrong & torch.isfinite(error), error, torch.zeros_like(error))
     order = torch.argsort(error, descending=True)[:SHOWN].tolist()
     numbers["elements"] = [
         {
@@ -280,6 +286,8 @@ def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] 
         for k in order
         if float(error[k]) > 0.0
     ]
+    if not numbers["elements"]:
+        return None
     return list(unravel(int(evidence.elements[order[0]]), shape))
 
 

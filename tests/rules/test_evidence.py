@@ -114,3 +114,48 @@ def test_float32_alone_suffices():
     _, finding = examine(make(forward, backward), (40, 30), dtype=torch.float32)
     assert finding.cause == "periodic"
     assert "every odd row" in finding.cause_text
+
+
+@pytest.mark.parametrize("refused", [(), (1,), (1, 2, 3, 4)], ids=["none", "some", "most"])
+def test_elements_that_can_not_be_measured_alone_are_not_said_to_be_right(refused):
+    """A forward that is not finite where few elements move, whose gradient is 1.5 times too large
+    in the upper half of its elements."""
+    start = []
+
+    def forward(ctx, x):
+        start.append(x.detach().clone())
+        y = x.exp()
+        ctx.save_for_backward(y)
+        moved = int((x != start[0]).sum())
+        return y * float("inf") if moved in refused and x.numel() > 4 else y
+
+    def backward(ctx, g):
+        found = g * ctx.saved_tensors[0]
+        found[2:] *= 1.5
+        return found
+
+    _, finding = examine(make(forward, backward), (8,))
+    said = {key: finding.evidence.get(key) for key in ("differing", "measured_elements", "numel")}
+    if 1 in refused:
+        assert said == {"differing": None, "measured_elements": None, "numel": 8}
+        assert finding.evidence["measured"].startswith("no element could be measured alone")
+        assert finding.index is None
+        assert "table" not in finding.help
+    else:
+        assert said == {"differing": 6, "measured_elements": 8, "numel": 8}
+        assert all(each["index"][0] >= 2 for each in finding.evidence["elements"])
+        assert finding.index[0] >= 2
+
+
+def test_right_elements_are_not_listed_among_the_worst():
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    def backward(ctx, g):
+        found = g * ctx.saved_tensors[0].cos()
+        found[3] *= 1.5
+        return found
+
+    _, finding = examine(make(forward, backward), (8,))
+    assert [each["index"] for each in finding.evidence["elements"]] == [[3]]

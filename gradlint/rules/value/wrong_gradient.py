@@ -221,8 +221,8 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         cause.help
         if cause
         else (
-            f"compare backward's formula for `{item.name}` with the derivative of forward; the "
-            "table shows where they differ"
+            f"compare backward's formula for `{item.name}` with the derivative of forward"
+            + ("; the table shows where they differ" if found.worst is not None else "")
         )
     )
     outputs = subject.faulty_outputs(index)
