@@ -40,6 +40,12 @@ ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
 #: In the texts by which torch says that the numbers differ.
 _NUMBERS = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
 
+#: Said where the op changed the very tensors that torch differentiates at.
+WRITES = (
+    "gradlint is right: the op writes to its input (GL601), from which gradcheck takes one "
+    "difference after another; gradlint hands it copies"
+)
+
 #: Said where torch fails an op whose numbers gradlint confirmed, for another reason than these.
 BESIDE = "that is not about the values, which gradlint confirmed"
 RAISED = "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"
@@ -97,8 +103,15 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         except Exception as error:
             verdict = TorchVerdict(mode, "fail", _first_line(error))
             broke = not isinstance(error, GradcheckError)
+    wrote = any(
+        not torch.equal(now.detach(), before)
+        for now, before in zip(inputs, problem.values(), strict=True)
+        if now.layout == torch.strided and not now.is_nested and bool(before.isfinite().all())
+    )
     if verdict.verdict == "fail" and ours == "pass" and broke:
         verdict.agreement = RAISED
+    elif verdict.verdict == "fail" and ours == "pass" and wrote:
+        verdict.agreement = WRITES
     elif verdict.verdict == "fail" and ours == "pass" and not _NUMBERS.search(verdict.message):
         verdict.agreement = BESIDE
     elif subject.op.intent.surrogate and verdict.verdict == "fail" and ours == "pass":

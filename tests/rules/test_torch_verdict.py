@@ -1,0 +1,57 @@
+"""torch's verdict beside ours: why they disagree where they do."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.rules._subject import Subject
+from gradlint.rules._torch_verdict import WRITES, torch_verdict
+from gradlint.targets import from_object
+
+
+class Doubled(torch.autograd.Function):
+    """sin 2x, which doubles its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x *= 2
+        ctx.save_for_backward(x.cos())
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (slope,) = ctx.saved_tensors
+        return 2 * g * slope
+
+
+class Untouched(Doubled):
+    @staticmethod
+    def forward(ctx, x):
+        return Doubled.forward(ctx, x.clone())
+
+
+class OffByLittle(Untouched):
+    """Wrong by more than gradlint tolerates, and less than gradcheck does."""
+
+    @staticmethod
+    def backward(ctx, g):
+        return Doubled.backward(ctx, g) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("op", "ours", "verdict", "agreement"),
+    [
+        (Doubled, "pass", "fail", WRITES),
+        (Untouched, "pass", "pass", "agrees"),
+        (OffByLittle, "fail", "pass", "gradlint is right: the finding is outside"),
+    ],
+)
+def test_why_torch_says_otherwise(op, ours, verdict, agreement):
+    x = torch.tensor([0.3, -1.1, 0.9, 0.2], dtype=torch.float64, requires_grad=True)
+    subject = Subject(from_object(op), Sample("test", "given", (x,)), Settings(seed=1))
+    found = torch_verdict(subject, "gradcheck", ours)
+    assert (found.verdict, found.agreement.startswith(agreement)) == (verdict, True)
+    assert x.tolist() == [0.3, -1.1, 0.9, 0.2]
