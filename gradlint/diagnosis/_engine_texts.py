@@ -257,7 +257,7 @@ _FUNCTION = (
     ),
     (
         "vmap-ambiguous",
-        r"it has both generate_vmap_rule=True and an overridden vmap staticmethod",
+        r"it has both generate_vmap_rule=True and an overrid+en vmap staticmethod",
         "`generate_vmap_rule` and an own `vmap` exclude each other",
         "keep one of them",
     ),

@@ -84,6 +84,15 @@ _TYPES = (
         "op",
     ),
     (
+        "index-dtype",
+        r"tensors used as indices must be|Expected dtype int(32/int)?64 for index|"
+        r"expected scalar type (Long|Int) but found (Float|Double|Half|BFloat16)|"
+        r"expected target dtype to be|to have one of the following scalar types: (Long|Int)|"
+        r"expected condition to be a boolean tensor",
+        "an index, class or mask tensor has a dtype that can't serve as one",
+        "pass an integer tensor for indices and classes, a boolean one for masks",
+    ),
+    (
         "dtype-mismatch",
         r"expected scalar type \w+ but found \w+|expected m1 and m2 to have the same dtype|"
         r"to have (the )?same dtype|must have the same (scalar type|dtype)|"
@@ -93,14 +102,6 @@ _TYPES = (
         "tensors of different dtypes met in one operation",
         "create tensors with `dtype=input.dtype` (`torch.zeros_like`, `x.new_zeros`) instead of "
         "the default float32",
-    ),
-    (
-        "index-dtype",
-        r"tensors used as indices must be|Expected dtype int32/int64 for index|"
-        r"expected target dtype to be|to have one of the following scalar types: (Long|Int)|"
-        r"expected condition to be a boolean tensor",
-        "an index, class or mask tensor has a dtype that can't serve as one",
-        "pass an integer tensor for indices and classes, a boolean one for masks",
     ),
     (
         "in-place-dtype",

@@ -127,13 +127,29 @@ def _environment_of_server(tracing: bool) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
-        yield
+        with _elsewhere():
+            yield
     finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _elsewhere() -> Iterator[None]:
+    # Before Python 3.11, which knows PYTHONSAFEPATH, the server imports from where it was started:
+    # a file there may shadow the standard library. Workers go back to the caller's folder.
+    if sys.version_info >= (3, 11):
+        yield
+        return
+    before = os.getcwd()
+    os.chdir(os.sep)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 @contextmanager

@@ -37,7 +37,8 @@ def test_python_nodes_are_found_behind_others() -> None:
 
 
 def test_what_a_node_holds_is_named() -> None:
-    (node,) = python_nodes([Sine.apply(X)])
+    output = Sine.apply(X)  # older versions of torch free what is saved with it
+    (node,) = python_nodes([output])
     assert [name for name, _ in held_tensors(node)] == ["ctx.cache['twice'][0]"]
     assert [name for name, _ in saved_by(node)] == ["saved_tensors[0]", "ctx.cache['twice'][0]"]
 

@@ -98,6 +98,8 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    import torch
+
     from gradlint.report import Finding
     from gradlint.rules._same import Difference
     from gradlint.rules._subject import Subject
@@ -186,8 +188,20 @@ def _through_compiled_autograd(subject: Subject) -> list[Finding]:
     chosen = [item for item in outputs if item.name in vs and item.differentiable]
     with compiled_backward():
         gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
-    found = unlike(subject, ([], gradients), here(subject))
+    summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
+    found = unlike(subject, ([], summed), here(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
+
+
+def _as_the_engine(gradient: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
+    """Summed over the axes that ``x`` was broadcast along: compiled autograd of torch 2.6 leaves
+    out what the engine does there, by no fault of the op."""
+    if gradient is None or gradient.shape == x.shape:
+        return gradient
+    try:
+        return gradient.sum_to_size(x.shape)
+    except RuntimeError:  # no broadcast of its shape
+        return gradient
 
 
 def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -> Finding:
