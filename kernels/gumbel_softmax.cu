@@ -28,20 +28,21 @@ struct GumbelSoftmax {
   bool hard;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    const W rate = 1 / temperature;
     const auto body = [&](const Team& team, int64_t row, const auto& walk) {
       const W largest = walk.max([](int64_t, const W(&in)[2]) { return in[0] + in[1]; });
       if (hard) {
         choose(team, walk, row * plan.length, largest);
         return;
       }
-      const W t = temperature;
       // The difference first: it is 0 at the largest, at any temperature.
       W total[1];
       walk.sums(total, [=](int64_t, const W(&in)[2], W(&out)[1]) {
-        out[0] = math::exp((in[0] + in[1] - largest) / t);
+        out[0] = math::exp_for<T>((in[0] + in[1] - largest) * rate);
       });
+      const W share = math::inverse(total[0]);
       walk.template map<1>({y}, row * plan.length, [=](int64_t, const W(&in)[2], W(&out)[1]) {
-        out[0] = math::exp((in[0] + in[1] - largest) / t) / total[0];
+        out[0] = math::exp_for<T>((in[0] + in[1] - largest) * rate) * share;
       });
     };
     walk_rows<T, Held, 2>(plan, block, {logits, noise}, {0, 0}, body);

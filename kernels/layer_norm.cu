@@ -13,7 +13,7 @@
 // at a fixed r; and dn = r·P(dx), dr = −r²·⟨n·dx⟩, both exact with ε > 0.
 //
 // In float32, and in bfloat16, Σ(x − μ)² over a row must not overflow float, as from |x − μ| of
-// about 10¹⁸ on: there y is 0 or NaN, as it is of PyTorch's own operator.
+// about 10¹⁸ on: there n is 0 or NaN, as it is of PyTorch's own operator.
 //
 // The backward reads x and g once where rows are held: their team sums the columns on the way.
 #include "common/columns.h"
@@ -56,14 +56,16 @@ struct LayerNormForward {
   LayerNorm<T> op;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    const W length = static_cast<W>(plan.length), share = 1 / length;
     const auto body = [&](const Team& team, int64_t row, const auto& walk) {
       W total[1];
       walk.sums(total, [](int64_t, const W(&in)[3], W(&out)[1]) { out[0] = in[0]; });
-      const W mean = total[0] / static_cast<W>(plan.length);
+      // The quotient to its last place: rows of one value have that mean.
+      const W near = total[0] * share, mean = near + math::fma(-near, length, total[0]) * share;
       walk.sums(total, [mean](int64_t, const W(&in)[3], W(&out)[1]) {
         out[0] = (in[0] - mean) * (in[0] - mean);
       });
-      const W rstd = 1 / math::sqrt(total[0] / static_cast<W>(plan.length) + op.eps);
+      const W rstd = math::inverse_root(total[0] * share + op.eps);
       const auto normalized = [=](int64_t, const W(&in)[3], W(&out)[1]) {
         out[0] = (in[0] - mean) * rstd * in[1] + in[2];
       };

@@ -7,31 +7,31 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct ScaledSigmoid {
+  using W = Wide<T>;
+
   double scale;
 
   explicit ScaledSigmoid(const Scalars& scalars) : scale(scalars.at[0]) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
-    return math::logistic(static_cast<W>(scale) * x).at;
+    return math::logistic<T>(static_cast<W>(scale) * x).at;
   }
 
-  template <class W>
   GRADLINT_BOTH W slope(W x) const {
     const W a = static_cast<W>(scale);
-    const auto s = math::logistic(a * x);
+    const auto s = math::logistic<T>(a * x);
     return a * (s.at * s.opposite);
   }
 
-  template <class W>
   GRADLINT_BOTH W curvature(W x) const {
     const W a = static_cast<W>(scale);
-    const auto s = math::logistic(a * x);
+    const auto s = math::logistic<T>(a * x);
     return a * (a * (s.at * s.opposite * (s.opposite - s.at)));  // in this order a large a does not overflow against 0
   }
 };
 
 }  // namespace gradlint::GRADLINT_SPACE
 
-GRADLINT_SMOOTH(scaled_sigmoid, ScaledSigmoid)
+GRADLINT_SMOOTH(scaled_sigmoid, ScaledSigmoid<T>)

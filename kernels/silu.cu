@@ -10,27 +10,27 @@
 namespace gradlint::GRADLINT_SPACE {
 
 // Each product with x is 0 where the other factor is: at infinity too, where the limit is 0.
+template <class T>
 struct Silu {
+  using W = Wide<T>;
+
   explicit Silu(const Scalars&) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
-    return math::vanishing(math::logistic(x).at, x);
+    return math::vanishing(math::logistic<T>(x).at, x);
   }
 
-  template <class W>
   GRADLINT_BOTH W slope(W x) const {
-    const auto s = math::logistic(x);
+    const auto s = math::logistic<T>(x);
     return math::vanishing(s.at, 1 + math::vanishing(s.opposite, x));
   }
 
-  template <class W>
   GRADLINT_BOTH W curvature(W x) const {
-    const auto s = math::logistic(x);
+    const auto s = math::logistic<T>(x);
     return math::vanishing(s.at * s.opposite, 2 + x * (s.opposite - s.at));
   }
 };
 
 }  // namespace gradlint::GRADLINT_SPACE
 
-GRADLINT_SMOOTH(silu, Silu)
+GRADLINT_SMOOTH(silu, Silu<T>)

@@ -49,7 +49,7 @@ struct SoftRank {
       for (int64_t j = 0; j < length; ++j) {
         const W other = widened(row[j]);
         const W far = distance(own, other, temperature);
-        const auto share = math::logistic(far);
+        const auto share = math::logistic<W>(far);
         rank.add(own < other ? share.opposite : share.at);
       }
       y[element] = narrowed<T>(rank.value());

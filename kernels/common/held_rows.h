@@ -9,7 +9,7 @@ namespace gradlint::GRADLINT_SPACE {
 template <class T, int In>
 struct HeldPacks {
   static constexpr int size = Pack<T>::size;
-  static constexpr int count = row_slots<T> / size;
+  static constexpr int count = held_slots<T> / size;
   Words at[In][count] = {};
 
   // Reads operand k of the row that starts at `row`.
@@ -36,8 +36,7 @@ class HeldRow {
       : team_(team), length_(length) {
     GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
       GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
-        const Pack<T> from = pack_of<T>(packs.at[k][pack]);
-        GRADLINT_UNROLLED for (int j = 0; j < size; ++j) at_[k][pack][j] = widened(from.at[j]);
+        widen_pack<T>(packs.at[k][pack], at_[k][pack]);
       }
     }
   }
@@ -108,7 +107,7 @@ class HeldRow {
 
   // Adds the terms of each position, body(in, terms), to those that the lane has for the column.
   template <int K, class Body>
-  GRADLINT_BOTH void add_columns(W (&columns)[K][row_slots<T>], const Body& body) const {
+  GRADLINT_BOTH void add_columns(W (&columns)[K][held_slots<T>], const Body& body) const {
     if (length_ == 0) return;
     GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
       GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
@@ -122,7 +121,7 @@ class HeldRow {
 
  private:
   static constexpr int size = Pack<T>::size;
-  static constexpr int count = row_slots<T> / size;
+  static constexpr int count = held_slots<T> / size;
 
   GRADLINT_BOTH int first(int pack) const { return (pack * team_.lanes + team_.lane) * size; }
 

@@ -143,6 +143,7 @@ GRADLINT_MATH(fabs)
 
 // a·b + c, rounded once
 GRADLINT_BOTH float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
+GRADLINT_BOTH double fma(double a, double b, double c) { return ::fma(a, b, c); }
 
 // 1 / d to some units in the last place, for d from 1 to 2¹⁰⁰: without the branches for extreme
 // numbers that a division has on a GPU.
@@ -165,6 +166,16 @@ GRADLINT_BOTH float near_exp(float x) {
 #endif
 }
 
+// exp(x), as exact as an operator of tensors of T needs it.
+template <class T>
+GRADLINT_BOTH Wide<T> exp_for(Wide<T> x) {
+  if constexpr (sizeof(T) == 2) {
+    return near_exp(x);
+  } else {
+    return exp(x);
+  }
+}
+
 // 1 / (d + rest), for d from 1 to 2¹⁰⁰ and a rest as large as a rounding of d.
 GRADLINT_BOTH float inverse(float d, float rest = 0) {
   const float near = near_inverse(d);
@@ -173,16 +184,35 @@ GRADLINT_BOTH float inverse(float d, float rest = 0) {
 
 GRADLINT_BOTH double inverse(double d) { return 1 / d; }
 
+// 1 / √d, to two units in the last place
+GRADLINT_BOTH float inverse_root(float d) {
+#ifdef __CUDA_ARCH__
+  return ::rsqrtf(d);
+#else
+  return 1 / sqrt(d);
+#endif
+}
+
+GRADLINT_BOTH double inverse_root(double d) { return 1 / sqrt(d); }
+
 // The logistic function σ(x) = 1 / (1 + e⁻ˣ) and σ(−x) = 1 − σ(x), each with all its digits.
 template <class W>
 struct Logistic {
   W at, opposite;
 };
 
-// By one exponential, which does not overflow on either side.
-template <class W>
-GRADLINT_BOTH Logistic<W> logistic(W x) {
-  const W small = exp(-fabs(x)), larger = inverse(1 + small), smaller = small * larger;
+// For operators of tensors of T. By one exponential, which does not overflow on either side.
+template <class T>
+GRADLINT_BOTH Logistic<Wide<T>> logistic(Wide<T> x) {
+  using W = Wide<T>;
+  const W small = exp_for<T>(-fabs(x));
+  W larger;
+  if constexpr (sizeof(T) == 2) {
+    larger = near_inverse(1 + small);
+  } else {
+    larger = inverse(1 + small);
+  }
+  const W smaller = small * larger;
   return x >= 0 ? Logistic<W>{larger, smaller} : Logistic<W>{smaller, larger};
 }
 

@@ -24,6 +24,22 @@ GRADLINT_BOTH Pack<T> pack_of(const Words& words) {
   return pack;
 }
 
+// The elements of a pack, widened.
+template <class T>
+GRADLINT_BOTH void widen_pack(const Words& words, Wide<T> (&to)[Pack<T>::size]) {
+  const Pack<T> pack = pack_of<T>(words);
+  GRADLINT_UNROLLED for (int j = 0; j < Pack<T>::size; ++j) to[j] = widened(pack.at[j]);
+}
+
+// Two to a word, each with one instruction.
+template <>
+GRADLINT_BOTH void widen_pack<Bfloat16>(const Words& words, float (&to)[8]) {
+  GRADLINT_UNROLLED for (int j = 0; j < 4; ++j) {
+    to[2 * j] = numbers::float_of(words.at[j] << 16);
+    to[2 * j + 1] = numbers::float_of(words.at[j] & 0xffff0000u);
+  }
+}
+
 template <class T>
 GRADLINT_BOTH Words words_of(const Pack<T>& pack) {
   Words words;

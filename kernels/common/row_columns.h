@@ -13,7 +13,7 @@ template <class T, int K>
 struct RowColumns {
   using W = Wide<T>;
   static constexpr int64_t most_steps = 256;  // the square root of a large number of rows
-  W sums[K][row_slots<T>] = {};
+  W sums[K][held_slots<T>] = {};
 
   // Bytes that a block shares, to join its teams.
   static size_t memory(const RowPlan& plan) {
@@ -42,7 +42,7 @@ struct RowColumns {
  private:
   GRADLINT_BOTH void put(const Team& team, int64_t length, W* to) const {
     constexpr int size = Pack<T>::size;
-    GRADLINT_UNROLLED for (int slot = 0; slot < row_slots<T>; ++slot) {
+    GRADLINT_UNROLLED for (int slot = 0; slot < held_slots<T>; ++slot) {
       const int64_t column = (slot / size * team.lanes + team.lane) * size + slot % size;
       if (column >= length) continue;
       for (int k = 0; k < K; ++k) to[k * length + column] = sums[k][slot];

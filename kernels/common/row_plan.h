@@ -18,9 +18,14 @@ constexpr int long_lanes = 1;
 constexpr int row_threads = 1;
 #endif
 
-// Elements of each operand that a lane holds: 32 bytes of registers once widened.
+// Elements of each operand that a lane has of a row that is read again: 32 bytes once widened.
 template <class T>
 constexpr int row_slots = sizeof(T) == 8 ? 4 : 8;
+
+// Those that it holds of a row: 32 bytes of memory. Fewer would leave it with more instructions for
+// each, to join the lanes, than a GPU has time for beside the memory.
+template <class T>
+constexpr int held_slots = 32 / sizeof(T);
 
 // How the rows are spread over blocks and threads.
 struct RowPlan {
@@ -80,9 +85,12 @@ RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void
   int lanes = 1;
   const int warp = lanes_at_most < warp_size ? lanes_at_most : warp_size;
   while (lanes < warp && 2 * lanes * Pack<T>::size < length) lanes *= 2;
-  while (lanes < lanes_at_most && lanes * row_slots<T> < length) lanes *= 2;
+  // 16 slots take more registers than each of so many threads may have.
+  const int most = held_slots<T> > row_slots<T> && lanes_at_most > long_lanes ? long_lanes
+                                                                             : lanes_at_most;
+  while (lanes < most && lanes * held_slots<T> < length) lanes *= 2;
   const bool packed = packable<T>(length, operands);
-  const bool held = packed && length <= lanes * row_slots<T>;
+  const bool held = packed && length <= lanes * held_slots<T>;
   if (!held && lanes > long_lanes) lanes = long_lanes;
   RowPlan plan{};
   plan.rows = rows;

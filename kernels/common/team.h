@@ -32,8 +32,12 @@ struct Team {
   GRADLINT_BOTH void reduce(W (&values)[K]) const {
 #ifdef GRADLINT_DEVICE_CODE
     auto& partial = device::shared<W[K][max_warps]>();
-    exchange<Operation>(values, lanes);
-    if (lanes <= warp_size) return;
+    if (lanes < warp_size) {
+      exchange<Operation>(values, lanes);
+      return;
+    }
+    exchange<Operation>(values, warp_size);
+    if (lanes == warp_size) return;
     const int warps = lanes / warp_size;
     __syncthreads();  // the values of an earlier reduction have been read
     if (thread % warp_size == 0) {
