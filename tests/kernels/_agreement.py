@@ -44,7 +44,7 @@ def disagreement(path: Path, dtype: torch.dtype, device: str) -> float:
     for sample in samples:
         sides = [_results(op, sample.converted(dtype, where)) for where in ("cpu", device)]
         for here, there in zip(*sides, strict=True):
-            worst = max(worst, _share(here, there) / SHARES[dtype])
+            worst = max(worst, share(here, there))
     return worst
 
 
@@ -82,7 +82,8 @@ def _drawn(like: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
     ]
 
 
-def _share(here: torch.Tensor | None, there: torch.Tensor | None) -> float:
+def share(here: torch.Tensor | None, there: torch.Tensor | None) -> float:
+    """The largest difference between two results over that which their dtype allows."""
     if here is None or there is None:
         return 0.0 if here is there else float("inf")
     if here.shape != there.shape or here.dtype != there.dtype:
@@ -97,7 +98,7 @@ def _share(here: torch.Tensor | None, there: torch.Tensor | None) -> float:
         return 0.0
     top = float(a[finite].abs().max())
     error = float((a - b)[finite].abs().max())
-    return error / top if top > 0 else (0.0 if error == 0 else float("inf"))
+    return error / top / SHARES[here.dtype] if top > 0 else (0.0 if error == 0 else float("inf"))
 
 
 def main(device: str) -> None:

@@ -1,22 +1,13 @@
-"""A wrong twin of the library of reference operators: a fault planted in each of them.
-
-Only the kernels are compiled again, without optimisation, and linked with the bindings of the
-right library: the operators have the same names.
-"""
+"""A wrong twin of the library of reference operators: a fault planted in each of them."""
 
 from __future__ import annotations
 
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
+from _linked import compiled, linked
 
-from gradlint.native import _tools
-from gradlint.native._build import build
-from gradlint.native._files import digest_of_file, read_json
-from gradlint.native._recipe import Recipe, tree_files
+from gradlint.native._recipe import Recipe
 from gradlint.native._reference import recipe
 
 
@@ -80,27 +71,8 @@ def wrong_library(folder: Path) -> Path:
     """The library with all faults, made in ``folder``, for the CPU."""
     right = recipe(("cpu",))
     kernels = [_planted(fault, right, folder) for fault in FAULTS]
-    compiler = str(_tools.compiler().path)
-    assert right.tree is not None
-    command = [compiler, "-std=c++17", "-O0", "-fPIC", f"-I{right.tree}", "-x", "c++", "-c"]
-    objects = [path.with_suffix(".o") for path in kernels]
-    with ThreadPoolExecutor(_tools.cores()) as pool:
-        list(
-            pool.map(
-                lambda pair: subprocess.run([*command, pair[0], "-o", pair[1]], check=True),
-                zip(kernels, objects, strict=True),
-            )
-        )
-    library = folder / "wrong.so"
-    torch_libraries = Path(torch.__file__).parent / "lib"
-    subprocess.run(
-        [
-            *(compiler, "-shared", "-fopenmp", "-o", library, *objects, *_bindings(right)),
-            *(f"-L{torch_libraries}", "-ltorch", "-ltorch_cpu", "-lc10"),
-        ],
-        check=True,
-    )
-    return library
+    objects = compiled(kernels, ["-O0", f"-I{right.tree}"], folder)
+    return linked(objects, right, folder / "wrong.so")
 
 
 def _planted(fault: Fault, right: Recipe, folder: Path) -> Path:
@@ -110,16 +82,3 @@ def _planted(fault: Fault, right: Recipe, folder: Path) -> Path:
     path = folder / f"{fault.kernel}.cpp"
     path.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
     return path
-
-
-def _bindings(right: Recipe) -> list[Path]:
-    """The objects of the bindings, as they were compiled for the right library."""
-    build(right)
-    workplace = right.folder() / "build"
-    known = read_json(workplace / "inputs.json")
-    assert right.tree is not None
-    if any(known.get(str(path)) != digest_of_file(path) for path in tree_files(right.tree)):
-        build(right, force=True)  # the objects are those of another state of the sources
-    objects = [workplace / f"{Path(source).stem}.o" for source in right.sources]
-    assert all(path.is_file() for path in objects)
-    return objects

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from _linked import STAND_IN
 from _wrong_library import FAULTS, wrong_library
 
 from gradlint.config import Settings
@@ -13,16 +14,6 @@ from gradlint.running import execute
 
 #: Specs whose operator is that of another kernel.
 KERNELS = {"gumbel_softmax_hard": "gumbel_softmax", "scale_in_place": "scale"}
-
-#: Loads the wrong library in place of the right one.
-STAND_IN = """
-from pathlib import Path
-import torch
-from gradlint.native import _reference
-
-_reference._loaded[0] = Path({library!r})
-torch.ops.load_library({library!r})
-"""
 
 
 def test_every_kernel_and_spec_has_a_fault() -> None:

@@ -1,0 +1,73 @@
+"""The kernels as nvcc sees them, with many threads a block, compiled for the CPU.
+
+In ``emulation/`` is what takes the place of CUDA: the threads of a block run one at a time, in an
+order that is chosen, and wait for one another as those of a GPU do.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from _linked import compiled, linked
+
+from gradlint.native import _tools, kernels_root
+from gradlint.native._lock import locked
+from gradlint.native._reference import recipe
+
+EMULATION = Path(__file__).parent / "emulation"
+
+#: What is linked with every kernel.
+DEVICE = tuple(
+    EMULATION / f"{name}.cpp" for name in ("block_run", "fiber", "launch", "order", "shared_memory")
+)
+
+#: Orders of the threads of a block: kind and seed (see emulation/launch.h).
+ORDERS = ((0, 0), (1, 0), (2, 1))
+
+#: Where a thread waits is told by its stack: calls must leave their frames there, and a barrier
+#: must be one instruction.
+FLAGS = (
+    *("-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-thread-jumps"),
+    *("-U_FORTIFY_SOURCE", f'-DGRADLINT_DEVICE="{EMULATION / "device.h"}"'),
+    "-DGRADLINT_DEVICE_CODE",
+)
+
+
+def emulated_library(folder: Path) -> Path:
+    """The library of reference operators with emulated kernels, made in ``folder``."""
+    right = recipe(("cpu",))
+    assert right.tree is not None
+    sources = [right.tree / name for name in right.host_sources]
+    kernels = compiled([*sources, *DEVICE], [*FLAGS, f"-I{right.tree}"], folder)
+    return linked(kernels, right, folder / "emulated.so")
+
+
+def device_objects(folder: Path) -> list[Path]:
+    """What is linked with any emulated kernel, made in ``folder``."""
+    return compiled(DEVICE, [*FLAGS, f"-I{kernels_root()}"], folder)
+
+
+def program(source: str, kernels: Path, device: list[Path], folder: Path) -> Path:
+    """A program of ``emulation/``, made in ``folder`` with the headers in ``kernels``."""
+    made = compiled([EMULATION / source], [*FLAGS, f"-I{kernels}", f"-I{EMULATION}"], folder)
+    path = folder / Path(source).stem
+    subprocess.run([_tools.compiler().path, "-o", path, *made, *device], check=True)
+    return path
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder of this session in which one of its processes has called ``make(folder)``."""
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # of all workers
+    folder = base / name
+    folder.mkdir(exist_ok=True)
+    with locked(folder / "lock", lambda: None):
+        if not (folder / "made").is_file():
+            make(folder)
+            (folder / "made").touch()
+    return folder

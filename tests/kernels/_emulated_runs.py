@@ -1,0 +1,74 @@
+"""All calls of the reference operators with emulated kernels, in several orders of their threads.
+
+As a script: those of one family.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+from _emulated_cases import FAMILIES, Results, results
+from _emulated_library import ORDERS, emulated_library
+from torch import Tensor
+
+#: Multiprocessors of the device and orders of the threads: an H200's, and so few that a block has
+#: many rows.
+RUNS = {132: ORDERS, 1: ORDERS[-1:]}
+
+
+def run_all(folder: Path) -> None:
+    """Make a library in ``folder``, and for each family what :func:`run` says."""
+    library = emulated_library(folder)
+    with ThreadPoolExecutor(2) as pool:
+        list(
+            pool.map(
+                lambda family: subprocess.run(
+                    [sys.executable, __file__, library, family, folder / f"{family}.pt"],
+                    check=True,
+                ),
+                FAMILIES,
+            )
+        )
+
+
+def run(library: str, family: str, out: str) -> None:
+    """Save the results by the number of multiprocessors, the calls whose results are others in
+    another order of the threads, and how often each kernel was launched."""
+    torch.ops.load_library(library)
+    device = ctypes.CDLL(library)
+    by_processors: dict[int, Results] = {}
+    unlike: list[str] = []
+    for processors, orders in RUNS.items():
+        device.emulation_processors(processors)
+        found = []
+        for kind, seed in orders:
+            device.emulation_order(kind, ctypes.c_uint64(seed))
+            found.append(results(family))
+        by_processors[processors] = found[0]
+        for other in found[1:]:
+            unlike += [name for name in found[0] if not _same(found[0][name], other[name])]
+    torch.save((by_processors, sorted(set(unlike)), _launches(device)), out)
+
+
+def _same(some: list[Tensor], others: list[Tensor]) -> bool:
+    """Whether all bits are the same."""
+    return all(
+        torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
+        for a, b in zip(some, others, strict=True)
+        if a.numel()
+    )
+
+
+def _launches(device: ctypes.CDLL) -> dict[str, int]:
+    device.emulation_kernels.restype = ctypes.c_char_p
+    lines = device.emulation_kernels().decode().splitlines()
+    return {line.split(maxsplit=5)[5]: int(line.split()[0]) for line in lines}
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:])

@@ -1,0 +1,156 @@
+"""The emulation of CUDA's threads finds what goes wrong between them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from _emulated_library import ORDERS, device_objects, made_once, program
+
+from gradlint.native import kernels_root
+
+
+def outcomes(path: Path, trial: str) -> list[str]:
+    """What becomes of a trial in each order of the threads."""
+    return [
+        subprocess.run(
+            [path, trial, str(kind), str(seed)], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.strip()
+        for kind, seed in ORDERS
+    ]
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = made_once(tmp_path_factory, "emulated_device", device_objects)
+    return sorted(folder.glob("*.o"))
+
+
+@pytest.fixture(scope="module")
+def misuse(device: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("misuse")
+    return program("misuse.cpp", kernels_root(), device, folder)
+
+
+#: What is wrong, and what is said of it.
+MISUSES = {
+    "early end": "thread 0 waits at a barrier for thread 5, which has ended",
+    "two barriers": "thread 0 waits at a barrier for thread 32, which waits at a barrier elsewhere",
+    "fewer rounds": "thread 0 waits at a barrier for thread 40, which has ended",
+    "half a warp": "thread 0 waits at an exchange of its warp for thread 16, which has ended",
+    "barrier for an exchange": (
+        "thread 0 waits at a barrier for thread 32, which waits at an exchange elsewhere"
+    ),
+    "not in the mask": "a lane exchanges that is not in its own mask",
+    "from outside the mask": "a lane takes the value of one that is not in the mask",
+    "beyond the memory": "shared memory was written out of bounds",
+    "beyond an array": "shared memory was written out of bounds",
+    "too much memory": "too much shared memory",
+    "too large an array": "more shared memory than a block has",
+    "too many threads": "too many threads, or none",
+    "part of a warp": "a block of warps that are not whole",
+}
+
+
+@pytest.mark.parametrize("trial", MISUSES)
+def test_misuse_is_said(trial: str, misuse: Path) -> None:
+    for outcome in outcomes(misuse, trial):
+        assert outcome.startswith("emulated CUDA: ")
+        assert ": block 0: " in outcome
+        assert outcome.endswith(MISUSES[trial])
+
+
+def test_memory_that_was_not_written_is_not_a_number(misuse: Path) -> None:
+    for outcome in outcomes(misuse, "unwritten memory"):
+        assert outcome.endswith("nan, not 0.000000")
+
+
+def test_threads_of_a_warp_do_not_wait_by_themselves(misuse: Path) -> None:
+    assert outcomes(misuse, "warp") == ["right"] * 3
+    assert all(text.startswith("element") for text in outcomes(misuse, "warp without waiting"))
+
+
+def test_a_race_has_another_end_in_another_order(misuse: Path) -> None:
+    ascending, descending, shuffled = map(float, outcomes(misuse, "race"))
+    assert (ascending, descending) == (63.0, 0.0)
+    assert 0.0 < shuffled < 63.0
+
+
+#: Parts of the kernels that threads of a block share work in (emulation/parts.cpp).
+PARTS = ("matmul", "matmul in parts", "team", "block", "tail")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a header of the kernels.
+
+    Args:
+        header: in ``kernels/common``.
+        right, wrong: what is replaced, which is there once, and by what.
+        part: that must not come out right in every order.
+    """
+
+    header: str
+    right: str
+    wrong: str
+    part: str
+
+
+WAIT = "    __syncthreads();\n"
+WAIT_FIRST = "    __syncthreads();  // the values of an earlier reduction have been read\n"
+
+FAULTS = {
+    "panels are read before they are there": Fault(
+        "matmul.h", "        block.sync();\n        multiply", "        multiply", "matmul"
+    ),
+    "panels are overwritten before they were read": Fault(
+        "matmul.h", "        block.sync();  // the panels have been read\n", "", "matmul"
+    ),
+    "what is behind a row is multiplied too": Fault(
+        "matmul.h",
+        "const int64_t last = least(first + part_inner_, product_.inner);",
+        "const int64_t last = first + part_inner_;",
+        "matmul in parts",
+    ),
+    "sums of warps are read before they are there": Fault("team.h", WAIT, "", "team"),
+    "sums of warps are overwritten before they were read": Fault("team.h", WAIT_FIRST, "", "team"),
+    "some warps do not wait": Fault(
+        "team.h", WAIT, f"    if (index == 0) {WAIT.strip()}\n", "team"
+    ),
+    "lanes take the value of another": Fault(
+        "team.h", "values[k], distance)", "values[k], distance ^ 1)", "team"
+    ),
+    "a mask leaves out lanes": Fault("team.h", "0xffffffffu", "0x7fffffffu", "team"),
+    "maxima of warps are read before they are there": Fault(
+        "block.h", f"{WAIT}    value", "    value", "block"
+    ),
+    "maxima of warps are overwritten before they were read": Fault(
+        "block.h", WAIT_FIRST, "", "block"
+    ),
+    "the last block goes on behind the end": Fault(
+        "map.h", "i < last; i += block.threads", "i < first + chunk; i += block.threads", "tail"
+    ),
+}
+
+
+def test_parts_are_right(device: list[Path], tmp_path: Path) -> None:
+    parts = program("parts.cpp", kernels_root(), device, tmp_path)
+    assert {part: outcomes(parts, part) for part in PARTS} == {
+        part: ["right"] * len(ORDERS) for part in PARTS
+    }
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name: str, device: list[Path], tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    tree = tmp_path / "kernels"
+    shutil.copytree(kernels_root() / "common", tree / "common")
+    header = tree / "common" / fault.header
+    text = header.read_text(encoding="utf-8")
+    assert text.count(fault.right) == 1, f"{fault.header}: {fault.right!r}"
+    header.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
+    parts = program("parts.cpp", tree, device, tmp_path)
+    assert outcomes(parts, fault.part) != ["right"] * len(ORDERS)
