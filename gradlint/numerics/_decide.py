@@ -198,7 +198,7 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
     settled = set()
     for place, verdict in zip(asked, decision.twin.verdicts, strict=True):
         index = first.inputs[place].index
-        note = decision.twin.notes.get(index)
+        note = decision.twin.notes.get(index) or _left_out(twin)
         if verdict == DIFFERS:
             decision.verdicts[place] = DIFFERS
         elif verdict in (AGREES, ROUNDED) and decision.compared[index].verdict == AGREES:
@@ -209,6 +209,12 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
             decision.notes[index] = note
         settled.add(place)
     return settled
+
+
+def _left_out(twin: Map) -> str:
+    if twin.stands_for is None:
+        return ""
+    return f"judged without its casts to {str(twin.stands_for).removeprefix('torch.')}"
 
 
 def _contradicted(decision: Decision, place: int, item: InputJudgement) -> None:

@@ -29,6 +29,7 @@ class Map:
         project: for each input, what keeps directions inside its domain, or None.
         twin: the same function in float64 at the same point, or None where the op refuses it;
             None itself for maps that are in float64 already.
+        stands_for: of a twin without casts to 16 bits, the coarsest dtype that the op casts to.
     """
 
     values: list[torch.Tensor]
@@ -40,6 +41,7 @@ class Map:
     rounding: Sequence[float] | None = None
     project: Sequence[Projection | None] | None = None
     twin: Callable[[], Map | None] | None = None
+    stands_for: torch.dtype | None = None
 
     def projected(self, index: int, direction: torch.Tensor) -> torch.Tensor:
         """``direction`` for input ``index``, inside the input's domain."""

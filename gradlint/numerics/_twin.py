@@ -120,7 +120,7 @@ class _Comparison:
     def __init__(self, low: Map, twin: Map, seed: int) -> None:
         self.low, self.twin = low, twin
         self.generator = torch.Generator().manual_seed(seed)
-        self.dtype = _coarsest([*low.values, *low.outputs])
+        self.dtype = _coarsest([t.dtype for t in (*low.values, *low.outputs)], twin.stands_for)
         self.bits = significand_bits(self.dtype)
         self.runs = RoundedRuns(twin, self.dtype, self.generator)
 
@@ -293,6 +293,6 @@ class _Comparison:
 _RANK = {AGREES: 0, UNSURE: 1, DIFFERS: 2}
 
 
-def _coarsest(tensors: Sequence[torch.Tensor]) -> torch.dtype:
-    floating = [t for t in tensors if t.is_floating_point() or t.is_complex()]
-    return max(floating, key=lambda t: unit_roundoff(t.dtype)).dtype.to_real()
+def _coarsest(dtypes: Sequence[torch.dtype], inside: torch.dtype | None) -> torch.dtype:
+    known = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
+    return max([*known, *([inside] if inside else [])], key=unit_roundoff).to_real()

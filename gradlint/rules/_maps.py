@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -50,21 +50,26 @@ def first_order(problem: Problem) -> Map:
 
 
 def float64_twin(problem: Problem) -> Map | None:
-    """The first-order map of the same op in float64, at exactly the values of ``problem``; None
-    where they are in float64 already, or where the op refuses it or returns something coarser."""
-    wide = problem.in_float64()
-    if wide is None:
-        return None
-    try:
-        return _as_fine(first_order(wide))
-    except OpRaised:
-        return None
+    """The first-order map of the same op in float64, at exactly the values of ``problem`` and
+    without casts to 16 bits; None where it is in float64 already, or where the op refuses it or
+    returns something coarser."""
+    return _twin(problem, first_order)
 
 
-def _as_fine(found: Map) -> Map | None:
-    """``found``, unless its outputs are coarser than float64."""
-    coarse = any(unit_roundoff(y.dtype) > unit_roundoff(torch.float64) for y in found.outputs)
-    return None if coarse else found
+def _twin(problem: Problem, made: Callable[[Problem], Map | None]) -> Map | None:
+    for wide, dtype in (problem.exact() or (None, None), (problem.in_float64(), None)):
+        try:
+            found = None if wide is None else made(wide)
+        except OpRaised:  # kernels of its own may want what they are cast to
+            continue
+        if found is not None and _is_fine(found):
+            return replace(found, stands_for=dtype)
+    return None
+
+
+def _is_fine(found: Map) -> bool:
+    """Whether no output is coarser than float64."""
+    return all(unit_roundoff(y.dtype) <= unit_roundoff(torch.float64) for y in found.outputs)
 
 
 def differentiable_names(problem: Problem) -> list[str]:
@@ -192,14 +197,11 @@ def second_order(
     ]
 
     def twin() -> Map | None:
-        wide = problem.in_float64()
-        if wide is None:
-            return None
-        try:
+        def made(wide: Problem) -> Map | None:
             found = second_order(wide, seed=seed, cotangents=[widened(v) for v in vs])
-        except OpRaised:
-            return None
-        return _as_fine(found.map) if found is not None and found.targets == targets else None
+            return found.map if found is not None and found.targets == targets else None
+
+        return _twin(problem, made)
 
     names = [item.name for item in problem.inputs]
     names += ["grad_output" if len(chosen) == 1 else f"grad_{name}" for name in chosen]

@@ -7,7 +7,7 @@ can't spoil a later measurement.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,6 +49,7 @@ class Calls:
         zeroed: output name → its elements that are infinite whatever the inputs (masks): they are
             taken as zero, so that the others can be judged.
         preserve_state: put global state back after every call (slower; for ops that change it).
+        uncast: leave out casts to coarser dtypes, so that the op computes in the sample's.
     """
 
     def __init__(self, op: Op, sample: Sample, seed: int) -> None:
@@ -63,6 +64,7 @@ class Calls:
         self.non_tensor_outputs: list[str] = []
         self.mode_changes: list[str] = []
         self.preserve_state = False
+        self.uncast = False
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
         )
@@ -99,11 +101,17 @@ class Calls:
             self._handed = None
 
     def _around(self) -> AbstractContextManager[Any]:
-        if not self.preserve_state:
+        if not self.preserve_state and not self.uncast:
             return nullcontext()
+        from gradlint.trace._casts import Casts
         from gradlint.trace._state import preserved_state
 
-        return preserved_state()
+        around = ExitStack()
+        if self.preserve_state:
+            around.enter_context(preserved_state())
+        if self.uncast:
+            around.enter_context(Casts(omitted=True))
+        return around
 
     def _leaves(
         self,

@@ -62,6 +62,31 @@ class Problem(Calls):
         found._binding.take_values(self._binding)
         return found
 
+    def exact(self) -> tuple[Problem, torch.dtype] | None:
+        """The same op at the same values in float64, without its casts to 16 bits, and the coarsest
+        dtype that it casts to; None where it casts to none."""
+        dtype = self.casts_to()
+        if dtype is None:
+            return None
+        found = self.in_float64() or self.at(self.sample)
+        found.zeroed = self.zeroed
+        found._copy_leaves = self._copy_leaves
+        found.uncast = True
+        return found, dtype
+
+    def casts_to(self) -> torch.dtype | None:
+        """The coarsest 16-bit dtype that forward casts finer tensors to in float64; None where it
+        casts to none, or can't be watched."""
+        from gradlint.trace._casts import Casts
+
+        watched = Casts()
+        try:
+            with watched:
+                (self.in_float64() or self).forward()
+        except OpRaised:
+            return None
+        return watched.coarsest
+
     def at(self, sample: Sample) -> Problem:
         """The same op on another sample, drawing the same random numbers."""
         found = Problem(self.op, sample, seed=self.seed)

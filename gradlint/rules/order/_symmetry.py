@@ -17,6 +17,7 @@ from gradlint.trace._random import common_random_numbers
 if TYPE_CHECKING:
     from gradlint.rules._subject import Subject
     from gradlint.rules.order._shared import Twice
+    from gradlint.trace._problem import Problem
 
 #: Inputs whose pairs are looked at; of more, the first ones.
 MOST_INPUTS = 4
@@ -42,20 +43,22 @@ def asymmetry(subject: Subject, twice: Twice) -> Asymmetry | None:
 
     One forward, one backward and two double backwards an input; twice that where it finds. Only in
     float64: in less, the rounding of terms that cancel is no smaller than many second derivatives.
+    The second look is without casts to 16 bits inside.
     """
     wide = (torch.float64, torch.complex128)
     if not all(item.value.dtype in wide for item in subject.problem.inputs):
         return None
     try:
-        if _worst(subject, twice, subject.seed) is None:
+        if _worst(subject, subject.problem, twice, subject.seed) is None:
             return None
-        return _worst(subject, twice, subject.seed + AGAIN)
+        exact = subject.problem.exact()
+        problem = subject.problem if exact is None else exact[0]
+        return _worst(subject, problem, twice, subject.seed + AGAIN)
     except OpRaised:
         return None
 
 
-def _worst(subject: Subject, twice: Twice, seed: int) -> Asymmetry | None:
-    problem = subject.problem
+def _worst(subject: Subject, problem: Problem, twice: Twice, seed: int) -> Asymmetry | None:
     assert twice.map is not None
     generator = torch.Generator().manual_seed(seed)
     leaves, outputs = problem.linearize()

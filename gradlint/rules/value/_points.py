@@ -69,9 +69,12 @@ class Points:
     def __init__(self, subject: Subject, inputs: Sequence[int]) -> None:
         self._subject = subject
         self._inputs = inputs
-        # Other random numbers may be drawn in float64: then the op itself is measured.
-        random = draws_random_numbers(subject.problem)
-        self._wide = subject.problem if random else wide_problem(subject)
+        # Other random numbers may be drawn in float64, or its outputs may be as coarse there: then
+        # the op itself is measured.
+        own = draws_random_numbers(subject.problem) or _has_no_twin(subject)
+        twin = subject.first_order.twin
+        self._casts_to = None if own or twin is None else twin.function.stands_for
+        self._wide = subject.problem if own else self._widened(subject.problem)
         self._typical = self._wide.values()
         outputs = [o.value for o in self._wide_outputs() if o.name in subject.run.cotangents]
         dtypes = [value.dtype for value in (*self._typical, *outputs)]
@@ -82,7 +85,7 @@ class Points:
         if bits > 24 and noise > SINGLE_PRECISION:
             bits, self._roundoff = 24, max(noise, unit_roundoff(torch.float32))
         self._floors = [
-            ROUNDINGS * torch.finfo(v.dtype).eps * (0.0 if g is None else rms(g))
+            ROUNDINGS * torch.finfo(self._casts_to or v.dtype).eps * (0.0 if g is None else rms(g))
             + MOST_TINY * torch.finfo(v.dtype).tiny
             for v, g in zip(subject.problem.values(), subject.run.gradients or [], strict=True)
         ]
@@ -90,7 +93,8 @@ class Points:
         self._step, self._bits = STEPS.get(bits, 0.0), bits
         self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
         self.judged: list[str] = []
-        low = (share_of(v.dtype) for v in (*subject.problem.values(), *self._cotangents.values()))
+        values = (*subject.problem.values(), *self._cotangents.values())
+        low = (share_of(self._casts_to or v.dtype) for v in values)
         self._tolerated = max(TOLERATED.get(bits, 0.0), *low)
 
     @property
@@ -107,7 +111,7 @@ class Points:
         problem = self._wide
         if extreme.problem is not self._subject.problem:
             widen = self._wide is not self._subject.problem
-            problem = wide_problem(self._subject, extreme.problem) if widen else extreme.problem
+            problem = self._widened(extreme.problem) if widen else extreme.problem
         values = extreme.make()
         point = [v.to(t.dtype) for v, t in zip(values, self._typical, strict=True)]
         wides = [
@@ -143,7 +147,8 @@ class Points:
             sizes,
             self._roundoff,
             [
-                floor + share_of(v.dtype) * (float(g.abs().max()) if g.numel() else 0.0)
+                floor
+                + share_of(self._casts_to or v.dtype) * (float(g.abs().max()) if g.numel() else 0.0)
                 for floor, g, v in zip(self._floors, wides, values, strict=True)
             ],
             self._project,
@@ -312,6 +317,11 @@ class Points:
             claimed is not None or not found.smooth(self._tolerated),
         )
 
+    def _widened(self, problem: Problem) -> Problem:
+        """``problem`` in float64, without casts to 16 bits where its twin is."""
+        exact = problem.exact() if self._casts_to is not None else None
+        return exact[0] if exact is not None else wide_problem(self._subject, problem)
+
     def _wide_outputs(self) -> Sequence[Output]:
         if self._wide is self._subject.problem:
             return self._subject.run.outputs
@@ -334,6 +344,12 @@ def _judged(subject: Subject, inputs: Sequence[int]) -> list[InputJudgement]:
     """What was measured at the sample, of the function that is measured here too."""
     decision = subject.first_order.twin or subject.first_order
     return [item for item in decision.judgement.inputs if item.index in inputs]
+
+
+def _has_no_twin(subject: Subject) -> bool:
+    """Whether what the op computes in float64 was found to say nothing of what it computes here."""
+    compared = subject.first_order.compared.values()
+    return bool(compared) and not any(found.compared for found in compared)
 
 
 def _lost(outputs: Mapping[str, torch.Tensor], twin: Mapping[str, torch.Tensor]) -> bool:
