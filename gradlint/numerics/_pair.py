@@ -47,6 +47,11 @@ class Pair:
         return abs(self.measured - self.claimed)
 
     @property
+    def relative_error(self) -> float:
+        """:attr:`error` relative to the gradient, as :attr:`resolution` is; inf where that is 0."""
+        return self.error / self.worth if self.worth > 0.0 else float("inf")
+
+    @property
     def sharpness(self) -> float:
         """The error bar relative to :attr:`scale`."""
         if self.scale > 0.0:

@@ -65,6 +65,11 @@ UNRESOLVED = {53: 1e-3, 24: 1.0 / 64.0, 11: 1.0 / 32.0, 8: 1.0 / 8.0}
 #: float64 has 1e-7 to 1e-6).
 SUSPECT = 1e-5
 
+#: A float64 gradient of at least this many roundings of the outputs is no rounding itself, and is
+#: judged by its own size however small it is beside them (heuristic: a right one may lose some
+#: digits where backward cancels what forward adds).
+OWN_DIGITS = 1e4
+
 #: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
@@ -245,7 +250,7 @@ class Trial:
     def _verdict(self, found: InputJudgement) -> str:
         if self.kappa * self.unit > UNRESOLVED[self.bits]:
             return UNSURE
-        if any(pair.differs for pair in self.pairs):
+        if any(pair.differs or self._wrong_by_itself(k) for k, pair in enumerate(self.pairs)):
             return DIFFERS
         single = self.bits > 24 and SINGLE_PRECISION < self.kappa * self.unit < SUSPECT
         honest = HONEST[24 if single else self.bits]
@@ -254,6 +259,15 @@ class Trial:
         if any(pair.h > 0.0 and pair.error > CLEARLY * pair.bar for pair in self.pairs):
             return ROUNDED
         return AGREES
+
+    def _wrong_by_itself(self, k: int) -> bool:
+        """Whether draw ``k`` disagrees beyond doubt, by a share of the gradient that no pass may
+        leave open, though it is nothing beside the outputs."""
+        pair, worth = self.pairs[k], self.worth[k]
+        if self.bits < 53 or pair.h <= 0.0 or pair.error <= CLEARLY * pair.bar:
+            return False
+        rounding = self.kappa * self.unit * worth.weighed
+        return pair.worth > OWN_DIGITS * rounding and pair.error > HONEST[53] * pair.worth
 
     def hides_elements(self) -> bool:
         usable = [pair for pair in self.pairs if pair.h > 0.0 and pair.top > 0.0]

@@ -177,8 +177,11 @@ def measurement(evidence: Mapping[str, Any]) -> list[str]:
         of = evidence.get("measured_elements")
         total = evidence.get("numel")
         text += "; " if text else ""
-        text += str(evidence["differing"]) + (f" of {of}" if of is not None else "")
-        text += " elements differ"
+        if evidence["differing"] == 0:
+            text += "no element differs beyond its own error bar"
+        else:
+            text += str(evidence["differing"]) + (f" of {of}" if of is not None else "")
+            text += " elements differ"
         if total is not None and of is not None and of < total:
             text += f" (measured of {total})"
     if text:

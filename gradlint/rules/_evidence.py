@@ -91,7 +91,7 @@ def mismatch(
         "directions": len(judged.pairs),
         "worst_z": worst.error / worst.sigma if worst.sigma > 0.0 else float("inf"),
         "critical_z": CRITICAL,
-        "relative_error": worst.error / worst.scale if worst.scale > 0.0 else float("inf"),
+        "relative_error": worst.relative_error,
         "resolution": judged.resolution,
     }
     cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])

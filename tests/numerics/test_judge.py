@@ -381,3 +381,21 @@ def test_a_pass_needs_resolving_power(as_map, randn):
             found = judge(planted, seed=seed).inputs[0]
             assert found.verdict == verdict, seed
         assert found.resolution > 1e-3
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, AGREES), (1.0001, ROUNDED), (1.01, DIFFERS)])
+def test_a_small_gradient_beside_large_outputs_is_judged_by_its_own_size(
+    factor, verdict, as_map, randn
+):
+    """sin(x) beside 1e6, a thousandth of it: 1 % of the gradient is 1e-11 of the outputs."""
+    for seed in SEEDS:
+        function = as_map(
+            lambda x: 1e6 + 1e-3 * x.sin(),
+            [randn(3, 4, seed=seed)],
+            faults={0: lambda gradient: factor * gradient},
+        )
+        found = judge(function, seed=seed).inputs[0]
+        assert found.resolution < 0.01
+        assert found.verdict in ((AGREES, UNSURE) if factor < 1.001 else (verdict,)), seed
+        if verdict == DIFFERS:
+            assert decide(function, seed=seed).verdicts == [DIFFERS]

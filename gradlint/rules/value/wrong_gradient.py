@@ -256,7 +256,7 @@ def _rounded(subject: Subject, place: int, decision: object) -> Finding:
     judged = decision.judgement.inputs[place]
     item = subject.problem.inputs[judged.index]
     worst = judged.worst
-    error = worst.error / worst.scale
+    error = worst.relative_error
     cause = cast_down([decision.judgement.probe(0).gradients[judged.index]], item.name)
     return subject.finding(
         RULE,
