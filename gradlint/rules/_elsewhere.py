@@ -7,7 +7,7 @@ as the sample itself is. Where forward refuses the arguments there is nothing to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -68,16 +68,23 @@ class Look:
     gradients: list[torch.Tensor | None] = field(default_factory=list)
 
 
-def look(subject: Subject, sample: Sample, op: Op | None = None) -> Look:
+def look(
+    subject: Subject,
+    sample: Sample,
+    op: Op | None = None,
+    values: Mapping[int, torch.Tensor] | None = None,
+) -> Look:
     """Judge the op of ``subject`` at ``sample``.
 
     Args:
         subject: the op at its own sample; the calls count there.
         sample: other arguments, the same tensors in the same places.
         op: another form of the op; default itself.
+        values: position of a differentiable input → its value in place of the sample's.
     """
     there = Subject(op or subject.op, sample, subject.settings)
     there.planned = subject.planned
+    there.problem.put(values or {})
     try:
         return _looked(subject, there)
     finally:

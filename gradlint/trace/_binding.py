@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,13 @@ class Binding:
         """Where in what the op gets the element ``index`` of input ``position`` is."""
         pattern = self.patterns.get(position)
         return list(index) if pattern is None else pattern.index_of(index)
+
+    def put(self, values: Mapping[int, torch.Tensor]) -> None:
+        """Go to other values of some inputs, by position."""
+        self.inputs = [
+            replace(item, value=values.get(position, item.value))
+            for position, item in enumerate(self.inputs)
+        ]
 
     def take_values(self, other: Binding) -> None:
         """Go to the values of ``other``, a binding of the same op, in the dtypes here."""

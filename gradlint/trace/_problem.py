@@ -7,7 +7,7 @@ differentiable inputs, and ``pull``, a VJP from a fresh forward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -119,6 +119,10 @@ class Problem(Calls):
     def parameters(self) -> list[Input]:
         """The differentiable inputs that are parameters of a module."""
         return self.inputs[len(self.inputs) - len(self._binding.parameters) :]
+
+    def put(self, values: Mapping[int, torch.Tensor]) -> None:
+        """Take other values of some differentiable inputs, by position, for the sample's own."""
+        self._binding.put(values)
 
     def values(self) -> list[torch.Tensor]:
         """The sample's own values of the differentiable inputs, detached."""

@@ -12,7 +12,8 @@ Backward must also be linear in grad_output: it is called with a sum, with 65536
 1024th of its cotangents, where clipping, rounding, thresholds and added constants show.
 
 Where the gradient is right, float arguments are moved off the values of the sample, and it is
-measured again: a factor of 1 that backward leaves out shows elsewhere only.
+measured again: a factor of 1 that backward leaves out shows elsewhere only. So are inputs whose
+elements are all equal, as a weight of ones.
 
 Why it matters
 --------------
@@ -124,8 +125,10 @@ def probe(subject: Subject) -> Outcome:
     measured = _measured(subject, declared)
     if measured.verdict == "pass":
         from gradlint.rules.value._away import away
+        from gradlint.rules.value._constants import uneven
 
         elsewhere, note = away(subject, RULE)
+        elsewhere = elsewhere or uneven(subject, RULE)
         measured.findings += elsewhere
         measured.verdict = "fail" if elsewhere else "pass"
         measured.note = "; ".join(text for text in (measured.note, note) if text)
