@@ -22,15 +22,22 @@ namespace gradlint::GRADLINT_SPACE {
 template <class T>
 struct PartialColumnSum {
   using W = Wide<T>;
-  static constexpr int width = 32;  // columns of a block
-  static constexpr int lanes = 8;
-  static constexpr int threads = width * lanes;
+  static constexpr int threads = 256;
   static constexpr size_t memory = threads * sizeof(W);
 
   ColumnSum sum;
   int64_t part_rows;
+  int width;  // columns of a block
+
+  // No more than there are, but a power of two, up to a warp's threads.
+  static int width_for(int64_t columns) {
+    int width = 1;
+    while (width < 32 && width < columns) width *= 2;
+    return width;
+  }
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    const int lanes = threads / width;
     const int64_t groups = ceiling(sum.columns, width);
     const int64_t part = block.index / groups, column = (block.index - part * groups) * width;
     const int64_t first = part * part_rows;
@@ -63,9 +70,9 @@ void column_sum(const Context& context, const ColumnSum& sum) {
     using T = decltype(type);
     using Kernel = PartialColumnSum<T>;
     if (sum.parts > 0) {
-      const int64_t blocks = sum.parts * ceiling(sum.columns, Kernel::width);
-      launch(context, blocks, Kernel::threads, Kernel::memory,
-             Kernel{sum, ceiling(sum.rows, sum.parts)});
+      const int width = Kernel::width_for(sum.columns);
+      launch(context, sum.parts * ceiling(sum.columns, width), Kernel::threads, Kernel::memory,
+             Kernel{sum, ceiling(sum.rows, sum.parts), width});
     }
     join_parts<T>(context, {sum.partial, nullptr, sum.out, sum.parts, sum.columns, sum.columns});
   });

@@ -59,7 +59,7 @@ inline int64_t product_parts(int64_t batch, int64_t rows, int64_t inner, int64_t
 }
 
 inline int64_t column_sum_parts(int64_t rows) {
-  constexpr int64_t part_rows = 512;  // (heuristic: 64 rows for each of eight lanes of a block)
+  constexpr int64_t part_rows = 512;  // (heuristic: 64 for each of eight lanes of a block)
   constexpr int64_t most = 1024;      // the parts are added up by one thread a column
   const int64_t parts = ceiling(rows, part_rows);
   return parts < most ? parts : most;
