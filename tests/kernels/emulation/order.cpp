@@ -3,8 +3,6 @@
 namespace gradlint::emulation {
 namespace {
 
-constexpr int most_threads = 1024;
-
 int lowest(uint32_t bits) { return __builtin_ctz(bits); }
 
 int highest(uint32_t bits) { return 31 - __builtin_clz(bits); }
@@ -37,7 +35,7 @@ int Order::chosen(const ThreadSet& set) {
     case Kind::descending:
       return set.last();
     case Kind::shuffled:
-      return set.first_from(static_cast<int>(random_() % most_threads));
+      return set.first_from(static_cast<int>(random_() % (set.last() + 1)));
   }
   return set.first();
 }

@@ -114,10 +114,12 @@ struct Doubled {
   }
 };
 
-// What stands behind the elements stays as it was.
-std::string tail() {
-  constexpr int64_t count = 2501, behind = 4096;
-  alignas(16) static float in[count + behind], out[count + behind];
+// What stands behind the elements stays as it was. The first is `shift` elements from where an
+// access of 16 bytes may begin.
+std::string mapped(int64_t shift) {
+  constexpr int64_t count = 2501, behind = 4096, most_shift = 4;
+  alignas(16) static float memory[2][count + behind + most_shift];
+  float *const in = memory[0] + shift, *const out = memory[1] + shift;
   Floats expected(count + behind, -1);
   for (int64_t i = 0; i < count + behind; ++i) in[i] = whole(i), out[i] = -1;
   for (int64_t i = 0; i < count; ++i) expected[i] = 2 * whole(i);
@@ -138,7 +140,8 @@ const Trials trials = {
     {"matmul in parts", [] { return matmul(3); }},
     {"team", team},
     {"block", block},
-    {"tail", tail},
+    {"map", [] { return mapped(0); }},
+    {"map of what is not aligned", [] { return mapped(1); }},
 };
 
 }  // namespace
