@@ -192,7 +192,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     else:
         verdict = "pass"
     resolutions = [
-        item.resolution
+        decision.resolution_of(item.index)
         for place, item in enumerate(decision.judgement.inputs)
         if decision.verdicts[place] not in (DIFFERS, UNSURE) and inputs[item.index].value.numel()
     ]
