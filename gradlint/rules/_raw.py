@@ -10,7 +10,8 @@ from gradlint.rules._place import Place
 if TYPE_CHECKING:
     from gradlint.diagnosis._engine_errors import Explanation
     from gradlint.rules._subject import Subject
-    from gradlint.trace._record import NodeRun, TensorMeta
+    from gradlint.trace._applied import TensorMeta
+    from gradlint.trace._record import NodeRun
 
 
 @dataclass(frozen=True)

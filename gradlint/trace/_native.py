@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from gradlint.trace._applied import TensorMeta
 from gradlint.trace._graph import MOST_NODES
-from gradlint.trace._record import NodeRun, TensorMeta
+from gradlint.trace._record import NodeRun
 
 if TYPE_CHECKING:
     import torch

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradlint.trace._applied import Applied, TensorMeta, forward_signature, watch_apply
 from gradlint.trace._executed_return import executed_return
 
 if TYPE_CHECKING:
@@ -18,16 +18,6 @@ if TYPE_CHECKING:
 
 #: The multiplier of Knuth's MMIX generator.
 _SPREAD = 6364136223846793005
-
-
-@dataclass(frozen=True)
-class TensorMeta:
-    """What the engine compares a gradient with: shape, dtype and device of forward's argument."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    device: torch.device
-    requires_grad: bool = False
 
 
 @dataclass
@@ -85,16 +75,6 @@ class RunRecord:
     saved: list[tuple[str, torch.Tensor]] = field(default_factory=list)
 
 
-@dataclass
-class _Applied:
-    """One call of ``Function.apply`` during forward: the node it made and its arguments."""
-
-    function: type
-    node: Any
-    metas: tuple[TensorMeta | None, ...]
-    leaves: tuple[int, ...]  # ids of the argument objects
-
-
 def record(problem: Problem) -> RunRecord:
     """Run ``problem`` once, watching the boundary between the user's backward and the engine.
 
@@ -111,7 +91,7 @@ def record(problem: Problem) -> RunRecord:
 
     run = RunRecord()
     try:
-        with _watch_apply() as applied:
+        with watch_apply() as applied:
             leaves, run.outputs = problem.linearize()
         chosen = [output for output in run.outputs if output.differentiable]
         run.cotangents = draw_cotangents(chosen, problem.seed)
@@ -160,63 +140,8 @@ def _cotangent(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 @contextmanager
-def _watch_apply() -> Iterator[list[_Applied]]:
-    """Note every ``Function.apply`` of the body: only there are all arguments to be seen.
-
-    The hook sits on the class from which ``Function.apply`` inherits its last step, so that
-    ``f = MyFunction.apply``, bound before this ran, is seen too.
-    """
-    import torch
-    from torch.autograd.function import _SingleLevelFunction
-
-    applied: list[_Applied] = []
-
-    def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
-        returned = super(_SingleLevelFunction, cls).apply(*args, **kwargs)  # type: ignore[misc]
-        parts = returned if isinstance(returned, tuple) else (returned,)
-        try:
-            nodes = [part.grad_fn for part in parts if isinstance(part, torch.Tensor)]
-            node = next((n for n in nodes if getattr(n, "_forward_cls", None) is cls), None)
-            given = _in_order(cls, args, kwargs)
-            metas = tuple(_meta(value) for value in given)
-            applied.append(_Applied(cls, node, metas, tuple(map(id, given))))
-        except Exception:  # tensor subclasses may refuse anything; the op must not suffer from it
-            return returned
-        return returned
-
-    base: Any = _SingleLevelFunction
-    missing = object()
-    before = base.__dict__.get("apply", missing)
-    base.apply = classmethod(apply)
-    try:
-        yield applied
-    finally:
-        if before is missing:
-            del base.apply
-        else:
-            base.apply = before
-
-
-def _in_order(function: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments of ``apply`` in the order of backward's gradients: that of forward."""
-    signature = forward_signature(function) if kwargs else None
-    if signature is None:
-        return args
-    bound = signature.bind(*args, **kwargs)
-    return (*bound.args, *bound.kwargs.values())
-
-
-def _meta(value: Any) -> TensorMeta | None:
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        return None
-    return TensorMeta(tuple(value.shape), value.dtype, value.device, value.requires_grad)
-
-
-@contextmanager
 def _watch_backward(
-    problem: Problem, applied: list[_Applied], leaves: list[torch.Tensor], nodes: list[NodeRun]
+    problem: Problem, applied: list[Applied], leaves: list[torch.Tensor], nodes: list[NodeRun]
 ) -> Iterator[None]:
     """Append a :class:`NodeRun` to ``nodes`` for every Python Function's backward of the body.
 
@@ -259,7 +184,7 @@ def _watch_backward(
             setattr(BackwardCFunction, name, original)
 
 
-def _entry(problem: Problem, node: Any, applied: list[_Applied], slots: dict[int, int]) -> NodeRun:
+def _entry(problem: Problem, node: Any, applied: list[Applied], slots: dict[int, int]) -> NodeRun:
     function = node._forward_cls
     needs = tuple(bool(flag) for flag in node.needs_input_grad)
     call = next((item for item in applied if item.node is node), None)
@@ -291,20 +216,6 @@ def _argument_names(problem: Problem, function: type, count: int) -> tuple[str, 
     if problem.op.kind != "library" and function is not problem.op.function:
         signature = forward_signature(function)
     return tuple(positional_names(signature, count))
-
-
-def forward_signature(function: Any) -> inspect.Signature | None:
-    """Parameters of ``function.forward`` without ``ctx``."""
-    import torch
-
-    try:
-        signature = inspect.signature(function.forward)
-    except (TypeError, ValueError):
-        return None
-    parameters = list(signature.parameters.values())
-    separate = function.setup_context is not torch.autograd.Function.setup_context
-    variadic = bool(parameters) and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
-    return signature.replace(parameters=parameters[0 if separate or variadic else 1 :])
 
 
 def _user_backward(function: Any) -> Any:
