@@ -17,18 +17,18 @@ from gradlint.numerics._differences import LADDER
 from gradlint.numerics._directions import KINDS
 from gradlint.numerics._map import Map, Projection, along, working_bits
 from gradlint.numerics._pair import CLEARLY, Pair
-from gradlint.numerics._trial import (
+from gradlint.numerics._trial import Trial
+from gradlint.numerics._verdict import (
     AGREES,
     DIFFERS,
     HONEST,
     ROUNDED,
-    SHARE_OF_OUTPUT,
     TOLERATED,
     UNRESOLVED,
     UNSURE,
     InputJudgement,
-    Trial,
 )
+from gradlint.numerics._worth import SHARE_OF_OUTPUT
 
 __all__ = [
     "AGREES",
@@ -135,7 +135,7 @@ def _glance(trials: Sequence[Trial]) -> None:
             trial.finite
             and all(pair.sharpness <= GLANCED[trial.bits] for pair in trial.pairs)
             and all(pair.resolution <= HONEST[trial.bits] for pair in trial.pairs)
-            and not trial.hides_elements()
+            and not trial.hides_elements
         )
         if not trial.settled:
             trial.pairs = []

@@ -19,7 +19,7 @@ import torch
 
 from gradlint.numerics._differences import significand_bits
 from gradlint.numerics._products import all_finite, rms, unit_roundoff, widened
-from gradlint.numerics._trial import SINGLE_PRECISION, InputJudgement
+from gradlint.numerics._verdict import SINGLE_PRECISION, InputJudgement
 from gradlint.rules._same import share_of
 from gradlint.rules.contract._dependence import wide_problem
 from gradlint.rules.finite._extremes import WORDS
