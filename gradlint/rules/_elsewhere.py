@@ -17,6 +17,7 @@ from gradlint.numerics._decide import Decision, decide
 from gradlint.numerics._directions import KINDS, cotangent
 from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
 from gradlint.numerics._map import Map, Projection
+from gradlint.numerics._merged import by_dtype, merged
 from gradlint.numerics._products import all_finite, dense
 from gradlint.rules._allowance import decide_within
 from gradlint.rules._maps import first_order, float64_twin
@@ -39,7 +40,6 @@ RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNTOLD = (
     "empty",
     "untold",
 )
-
 
 #: Calls of a look at a gradient that is right.
 CALLS = 4
@@ -112,7 +112,7 @@ def _looked(subject: Subject, there: Subject) -> Look:
         if not moved or not any(y.numel() for y in map.outputs):
             map.pull(_cotangents(map.outputs, there.seed))
             return found
-        glance = _decided(subject, there, _merged(map, _by_dtype(map, moved)), LONE)
+        glance = _decided(subject, there, merged(map, by_dtype(map, moved)), LONE)
     except OpRaised as raised:
         found.verdict, found.error = RAISED, raised
         return found
@@ -242,61 +242,4 @@ def _map(
     values = [item.value.detach() for item in outputs]
     return Map(
         point, values, evaluate, pull_at, project=project, twin=lambda: float64_twin(problem)
-    )
-
-
-def _by_dtype(function: Map, moved: Sequence[int]) -> list[list[int]]:
-    """The inputs ``moved``, those of one dtype together."""
-    groups: dict[torch.dtype, list[int]] = {}
-    for position in moved:
-        groups.setdefault(function.values[position].dtype, []).append(position)
-    return list(groups.values())
-
-
-def _merged(function: Map, members: Sequence[Sequence[int]]) -> Map:
-    """``function`` of the inputs of each of ``members`` in a row. Others stay as they are."""
-
-    def in_rows(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        return [torch.cat([tensors[k].reshape(-1) for k in group]) for group in members]
-
-    def apart(rows: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        found = list(function.values)
-        for row, group in zip(rows, members, strict=True):
-            sizes = [function.values[k].numel() for k in group]
-            for k, part in zip(group, row.split(sizes), strict=True):
-                found[k] = part.reshape(function.values[k].shape)
-        return found
-
-    rows = in_rows(function.values)
-
-    def pull_at(
-        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
-    ) -> list[torch.Tensor]:
-        here = all(a is b for a, b in zip(values, rows, strict=True))
-        at = function.values if here else apart(values)
-        return in_rows(function.gradients_at(at, cotangents))
-
-    def twin() -> Map | None:
-        wide = function.twin() if function.twin is not None else None
-        return None if wide is None else _merged(wide, members)
-
-    def project(number: int) -> Projection:
-        def inside(row: torch.Tensor) -> torch.Tensor:
-            group = members[number]
-            sizes = [function.values[k].numel() for k in group]
-            parts = []
-            for k, part in zip(group, row.split(sizes), strict=True):
-                shaped = part.reshape(function.values[k].shape)
-                parts.append(function.projected(k, shaped).reshape(-1))
-            return torch.cat(parts)
-
-        return inside
-
-    return Map(
-        rows,
-        function.outputs,
-        lambda values: function.evaluate(apart(values)),
-        pull_at,
-        project=[project(number) for number in range(len(members))],
-        twin=twin if function.twin is not None else None,
     )
