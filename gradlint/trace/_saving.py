@@ -3,6 +3,7 @@ and unpacked by saved-tensor hooks."""
 
 from __future__ import annotations
 
+import random
 from contextlib import suppress
 
 import torch
@@ -12,6 +13,13 @@ from gradlint.trace._problem import OpRaised, Problem
 from gradlint.trace._random import common_random_numbers
 
 Gradients = list["torch.Tensor | None"]
+
+#: Places where a copy may lie, and bytes from one to the next (what GPUs' allocators align to):
+#: so many that an address at which the op has seen a tensor before is met once in thousands.
+PLACES, APART = 4096, 512
+
+#: Draws the places, apart from the generators that ops draw from.
+_places = random.Random(0)
 
 
 def pull_checkpointed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gradients:
@@ -123,7 +131,18 @@ def pull_packed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gradie
 
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone()
+    """A copy where no other tensor has lain: allocators hand out again what an earlier call's
+    tensors let go, and an op that goes by addresses would find there what that call left."""
+    value = tensor.detach()
+    plain = type(value) is torch.Tensor and value.layout == torch.strided and not value.is_nested
+    if not plain or value.is_quantized or value.device.type == "meta":
+        return value.clone()
+    size, start = value.numel() * value.element_size(), APART * _places.randrange(PLACES)
+    room = torch.empty(size + PLACES * APART, dtype=torch.uint8, device=value.device)
+    place = room.untyped_storage()[start : start + size]
+    strides = torch.empty_like(value, device="meta").stride()
+    copy = torch.empty(0, dtype=value.dtype, device=value.device)
+    return copy.set_(place, 0, value.shape, strides).copy_(value)
 
 
 def _differentiable(tensor: torch.Tensor) -> bool:

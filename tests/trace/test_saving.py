@@ -12,7 +12,7 @@ from gradlint.inputs import Sample
 from gradlint.targets._build import from_object
 from gradlint.trace._problem import OpRaised, Problem
 from gradlint.trace._record import draw_cotangents
-from gradlint.trace._saving import pull_checkpointed, pull_packed, pull_recomputed
+from gradlint.trace._saving import _copied, pull_checkpointed, pull_packed, pull_recomputed
 
 PULLS = (pull_checkpointed, pull_recomputed, pull_packed)
 X = torch.tensor([0.5, -1.5, 2.5], dtype=torch.float64, requires_grad=True)
@@ -83,3 +83,30 @@ def test_random_numbers_of_forward_come_back() -> None:
     expected = problem.pull(cotangents)[0]
     torch.testing.assert_close(pull_recomputed(problem, cotangents)[0], expected)
     assert before.shape == torch.get_rng_state().shape
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        torch.arange(24.0).view(2, 3, 4).permute(2, 0, 1),
+        torch.arange(3.0).expand(5, 3),
+        torch.tensor([True, False, True])[::2],
+        torch.randn(4, dtype=torch.complex128).conj(),
+        torch.tensor(2.5),
+        torch.empty(0, 3),
+        torch.eye(3).to_sparse(),
+    ],
+)
+def test_a_copy_lies_elsewhere_and_is_the_same(saved: torch.Tensor) -> None:
+    copy = _copied(saved)
+    assert (copy.shape, copy.dtype, copy.layout) == (saved.shape, saved.dtype, saved.layout)
+    assert torch.equal(copy.to_dense(), saved.to_dense())
+    if saved.layout == torch.strided:
+        assert copy.stride() == torch.empty_like(saved).stride()
+        assert copy.storage_offset() == 0
+        assert copy.untyped_storage().nbytes() == copy.numel() * copy.element_size()
+
+
+def test_copies_hardly_ever_lie_where_earlier_ones_did() -> None:
+    value = torch.arange(8.0)
+    assert len({_copied(value).data_ptr() for _ in range(50)}) > 40

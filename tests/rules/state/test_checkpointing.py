@@ -17,6 +17,7 @@ Probed = Callable[..., Outcome]
 
 X = torch.tensor([0.7, -1.3, 2.1, 0.4, 1.7, -0.3, 0.9, -2.0])
 ADDRESSES: dict[int, torch.Tensor] = {}
+REMEMBERED: dict[int, torch.Tensor] = {}
 
 
 class Right(Function):
@@ -50,6 +51,21 @@ class ByAddress(Function):
         return 2 * ADDRESSES[x.data_ptr()] * grad
 
 
+class Remembered(Function):
+    """Keyed by address, and nothing is held: what comes to lie there later finds what was."""
+
+    @staticmethod
+    def forward(ctx, x):
+        REMEMBERED[x.data_ptr()] = X
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * REMEMBERED[x.data_ptr()] * grad
+
+
 class Writes(Function):
     """Recomputing starts from what forward made of its input."""
 
@@ -77,6 +93,14 @@ def test_unpacking_twice(probed: Probed) -> None:
 
 def test_memory_of_saved_tensors(probed: Probed) -> None:
     (finding,) = probed(RULE, ByAddress, X).findings
+    assert finding.message.startswith("backward raises under saved-tensor hooks: KeyError")
+
+
+def test_memory_of_saved_tensors_where_earlier_calls_used_it(probed: Probed) -> None:
+    earlier = [X.clone() for _ in range(1000)]
+    REMEMBERED.update((x.data_ptr(), X) for x in earlier)
+    del earlier
+    (finding,) = probed(RULE, Remembered, X).findings
     assert finding.message.startswith("backward raises under saved-tensor hooks: KeyError")
 
 
