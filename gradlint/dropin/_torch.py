@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
+from gradlint.numerics._timing import least_seconds
 
 #: Slow mode is asked where its predicted time stays below this many seconds (heuristic: a test
 #: that takes longer is switched off).
@@ -32,10 +32,9 @@ def unaffordable(function: Function, options: Options) -> str:
     m = sum(output.numel() for output in function.outputs)
     if n * m > LARGEST_JACOBIAN:
         return f"torch's slow path would need Jacobians of {n}×{m} elements"
-    started = time.perf_counter()
-    function.call_with({})
-    call_s = time.perf_counter() - started
-    predicted = 2.0 * call_s * (n + 2.0 * m)  # a backward costs about two forwards
+    calls = 2.0 * (n + 2.0 * m)  # a backward costs about two forwards
+    enough = AFFORDABLE_S / max(calls, 1.0)
+    predicted = calls * least_seconds(lambda: function.call_with({}), enough, most=AFFORDABLE_S)
     if predicted > AFFORDABLE_S:
         return f"torch's slow path would take about {predicted:.0f} s"
     return ""

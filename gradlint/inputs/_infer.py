@@ -19,6 +19,9 @@ from gradlint.inputs._values import DOMAINS, build
 if TYPE_CHECKING:
     from gradlint.targets import Op
 
+#: Noted where better inputs, or more of them, may have gone unfound.
+CUT_SHORT = "the search for inputs was cut short after {:.0f} s: give them where these are not apt"
+
 
 def infer(op: Op, seed: int = 0) -> list[Sample]:
     """Samples for ``op``, found by reading its code and trying.
@@ -46,6 +49,8 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
             samples.append(_sample(label, search, other, outcome))
+    if search.cut_short:
+        samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
 
 

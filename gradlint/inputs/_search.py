@@ -27,10 +27,12 @@ from gradlint.inputs._values import DOMAINS
 if TYPE_CHECKING:
     from gradlint.targets import Op
 
-#: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300).
+#: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds
+#: are those of the CPU or of the clock on the wall, whichever are fewer: what is found must depend
+#: neither on what else the machine does nor on how many threads an op has.
 ATTEMPTS = 500
 SECONDS = 2.5
-#: Seconds after which even a handful of slow attempts is enough.
+#: Seconds on the wall after which even a handful of slow attempts is enough.
 PATIENT_SECONDS = 15.0
 #: After so many attempts that all raised the same, the inputs are not what is wrong.
 HOPELESS = 100
@@ -72,7 +74,10 @@ class _Node:
 
 
 class Search:
-    """One search; :meth:`run` gives the best plan, or None with ``failures`` filled."""
+    """One search; :meth:`run` gives the best plan, or None with ``failures`` filled.
+
+    ``cut_short`` says whether anything was left untried for want of time.
+    """
 
     def __init__(
         self, op: Op, evidence: list[Evidence], proposals: dict[str, list[Proposal]], seed: int
@@ -84,7 +89,8 @@ class Search:
         self.seed = seed
         self.failures: list[tuple[Plan, Trial]] = []
         self.attempts = 0
-        self.started = time.monotonic()
+        self.cut_short = False
+        self._started = time.monotonic(), time.process_time()
         self._queue: list[tuple[float, int, _Node]] = []
         self._patterns: set[str] = set()
         self._order = itertools.count()
@@ -99,8 +105,8 @@ class Search:
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
-            spent = time.monotonic() - self.started
-            if spent > PATIENT_SECONDS or (spent > SECONDS and self.attempts >= 12):
+            if self.wall_s > PATIENT_SECONDS or (self.spent_s > SECONDS and self.attempts >= 12):
+                self.cut_short = True
                 break
             if best is None and self.attempts >= HOPELESS and self._hopeless():
                 break
@@ -142,9 +148,21 @@ class Search:
         return len(texts) == 1
 
     @property
+    def wall_s(self) -> float:
+        """Seconds since the search began."""
+        return time.monotonic() - self._started[0]
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds that the search itself took of them."""
+        return min(self.wall_s, time.process_time() - self._started[1])
+
+    @property
     def late(self) -> bool:
         """Whether the op is so slow that nothing more should be tried than must be."""
-        return time.monotonic() - self.started > 2 * SECONDS
+        late = self.spent_s > 2 * SECONDS or self.wall_s > PATIENT_SECONDS
+        self.cut_short = self.cut_short or late
+        return late
 
     def mend(self, plan: Plan, attempts: int = 30) -> Found | None:
         """A plan near ``plan`` under which everything is well, by repairs alone."""

@@ -69,7 +69,7 @@ def decide_within(
 
     Beyond the budget further steps, paths and comparisons are refused; but a disagreement is
     followed up whatever calls it costs: confirmed, told from kinks, and located. Beyond the time
-    nothing is measured any more.
+    nothing is measured any more, and every input is told to have been cut short.
 
     Args:
         reserved: calls of the budget that are left to others.
@@ -86,6 +86,6 @@ def decide_within(
     if allowance.spent or allowance.late:
         limit = f"--timeout {plan.timeout:g}" if allowance.late else f"--max-calls {plan.budget}"
         for place, item in enumerate(decision.judgement.inputs):
-            if decision.verdicts[place] == UNSURE:
+            if allowance.late or decision.verdicts[place] == UNSURE:
                 decision.notes[item.index] = f"measured no further: {limit}"
     return decision

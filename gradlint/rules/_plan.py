@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradlint.numerics._directions import KINDS
+from gradlint.numerics._timing import TIMES
 from gradlint.report import Prediction
 from gradlint.rules._cost import (
     Calls,
@@ -40,6 +41,10 @@ SLOW_S = 5e-3
 #: To see and confirm a disagreement may take this share of ``--timeout``, where fewer pairs can
 #: bring it there (heuristic: then there is time left to locate it).
 SHARE_OF_TIMEOUT = 0.5
+
+#: Before pairs are left out, calls are timed again, as a busy machine stalls them now and then:
+#: those that took no more than this share of ``--timeout`` (heuristic: longer stalls are rare).
+TIMED_AGAIN = 0.02
 
 #: The last of the families whose rules hardly do more than look at the instrumented run.
 LOOKS = "GL3"
@@ -144,11 +149,17 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
                 return kinds[:count]
         return LONE
 
-    both_s = forward_s + backward_s
-    plan.first = affordable(KINDS, shape.inputs, forward_s, both_s)
     values = shape.inputs + shape.outputs
-    plan.second = affordable(SECOND_KINDS, values, both_s, both_s + backward_s)
-    if (plan.first, plan.second) != (KINDS, SECOND_KINDS):
+    for further in reversed(range(TIMES)):
+        both_s = forward_s + backward_s
+        plan.first = affordable(KINDS, shape.inputs, forward_s, both_s)
+        plan.second = affordable(SECOND_KINDS, values, both_s, both_s + backward_s)
+        full = (plan.first, plan.second) == (KINDS, SECOND_KINDS)
+        if full or plan.call_s is None or both_s > TIMED_AGAIN * settings.timeout or not further:
+            break
+        forward_s, backward_s = map(min, (forward_s, backward_s), _timed(subject))
+        plan.call_s = forward_s + backward_s
+    if not full:
         plan.reason = (
             f"a call takes {forward_s + backward_s:.2g} s (--timeout {settings.timeout:g})"
         )

@@ -19,9 +19,10 @@ from gradlint.trace._phase import PHASES
 #: Bytes kept of what a worker prints.
 TAIL_BYTES = 64 * 1024
 
-#: Seconds that a worker is given to print its stack before it is killed.
-_DUMP_SECONDS = 0.5
-_DUMP_PAUSE = 0.05
+#: Seconds that a worker is given to print its stack before it is killed, and between two parts of
+#: it (generous: on a busy machine it has to wait for its turn).
+_DUMP_SECONDS = 3.0
+_DUMP_PAUSE = 0.2
 
 #: Seconds that a killed worker may take to vanish before the parent goes on without it.
 _GRAVE_SECONDS = 5.0
@@ -99,7 +100,7 @@ class Worker:
             os.set_blocking(read.fileno(), False)
         _widen(output.fileno())
         self.timeout = timeout
-        self.deadline = time.monotonic() + timeout
+        self.grant()
 
     def waitables(self) -> list[Any]:
         """What to wait on for news."""
@@ -114,8 +115,12 @@ class Worker:
                 self._read()
         events, self._pending = self._pending, []
         if events:
-            self.deadline = time.monotonic() + self.timeout
+            self.grant()
         return events
+
+    def grant(self) -> None:
+        """Give it its whole time from now on."""
+        self.deadline = time.monotonic() + self.timeout
 
     def overdue(self) -> bool:
         """Whether nothing came for the time it was given."""

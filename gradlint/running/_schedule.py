@@ -10,6 +10,10 @@ from multiprocessing.connection import wait
 from gradlint.running._process import Worker
 from gradlint.running._task import Task
 
+#: Seconds: who comes back from waiting later than this was not running (heuristic: on a machine
+#: with four times as many busy processes as cores it is tenths of a second).
+STOPPED_S = 2.0
+
 
 def schedule(tasks: Iterable[Task], jobs: int) -> None:
     """Run ``tasks``, at most ``jobs`` workers at a time, until none is left.
@@ -24,10 +28,12 @@ def schedule(tasks: Iterable[Task], jobs: int) -> None:
             while waiting and len(active) < max(1, jobs):
                 task = waiting.popleft()
                 active[Worker(task.job(), task.timeout)] = task
-            _wait(active)
+            stopped = _wait(active)
             for worker, task in list(active.items()):
                 # News first: the parent may have been asleep (Ctrl-Z), the worker was not.
                 _deliver(worker, task)
+                if stopped:
+                    worker.grant()
                 if worker.overdue():
                     worker.kill("timeout")
                     _deliver(worker, task)
@@ -39,12 +45,15 @@ def schedule(tasks: Iterable[Task], jobs: int) -> None:
             _abandon(worker, task)
 
 
-def _wait(active: dict[Worker, Task]) -> None:
+def _wait(active: dict[Worker, Task]) -> bool:
+    """Wait for news. Returns whether this process came back much too late: it was stopped, and its
+    workers with it, or the machine stood still."""
     now = time.monotonic()
     soonest = min(worker.deadline for worker in active)
     objects = [thing for worker in active for thing in worker.waitables()]
     patience = None if soonest == float("inf") else max(0.0, soonest - now) + 0.001
     wait(objects, patience)
+    return patience is not None and time.monotonic() - now - patience > STOPPED_S
 
 
 def _deliver(worker: Worker, task: Task) -> None:

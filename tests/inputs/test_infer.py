@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.inputs import NoInputsFound, Sample, infer, map_tensors
+from gradlint.inputs import NoInputsFound, Sample, _search, infer, map_tensors
 from gradlint.targets import from_object
 
 
@@ -461,6 +462,46 @@ def test_same_seed_same_samples():
     first, again, other = (inferred(Linear, seed)[0] for seed in (3, 3, 4))
     assert all(torch.equal(a, b) for a, b in zip(first.args, again.args, strict=True))
     assert not torch.equal(first.args[0], other.args[0])
+
+
+class Clock:
+    """Time that passes while :func:`slow` is called: on the wall, and of the CPU."""
+
+    def __init__(self, monkeypatch, wall, cpu):
+        self.now, self.each = [0.0, 0.0], (wall, cpu)
+        clock = SimpleNamespace(
+            monotonic=lambda: self.now[0],
+            process_time=lambda: self.now[1],
+        )
+        monkeypatch.setattr(_search, "time", clock)
+
+    def tick(self):
+        self.now = [now + each for now, each in zip(self.now, self.each, strict=True)]
+
+
+def inferred_slowly(monkeypatch, wall, cpu):
+    clock = Clock(monkeypatch, wall, cpu)
+
+    class Slow(Linear):
+        @staticmethod
+        def forward(ctx, x, weight, bias=None):
+            clock.tick()
+            return Linear.forward(ctx, x, weight, bias)
+
+    return inferred(Slow)
+
+
+def test_a_busy_machine_does_not_change_what_is_inferred(monkeypatch):
+    usual = inferred(Linear)
+    found = inferred_slowly(monkeypatch, 0.5, 0.001)
+    assert [shapes(sample) for sample in found] == [shapes(sample) for sample in usual]
+    assert [sample.notes for sample in found] == [sample.notes for sample in usual]
+
+
+@pytest.mark.parametrize(("wall", "cpu"), [(4.5, 0.001), (3.0, 3.0)])
+def test_a_search_that_is_cut_short_says_so(monkeypatch, wall, cpu):
+    notes = inferred_slowly(monkeypatch, wall, cpu)[0].notes
+    assert notes[-1].startswith("the search for inputs was cut short after ")
 
 
 def test_random_state_and_defaults_are_left_alone():

@@ -185,6 +185,18 @@ def test_slow_ops_are_judged_by_fewer_pairs():
     assert found.verdict == "pass"
 
 
+@pytest.mark.parametrize("stalled", [1, 2])
+def test_a_call_that_stalls_costs_no_pairs(stalled):
+    left = [0.3] * stalled
+
+    def stalls(x):
+        time.sleep(left.pop() if left else 0.0)
+        return x.exp()
+
+    done = by_code(check(stalls, (randn(3),), timeout=20, order=1, select=["GL401"]))["GL401"]
+    assert (done.pairs, done.note) == (len(KINDS), "")
+
+
 class OneZero(Exp):
     """One element of the gradient is zero."""
 
@@ -227,6 +239,7 @@ def test_beyond_the_time_nothing_is_measured(monkeypatch):
     done = by_code(target)["GL401"]
     assert done.verdict == "inconclusive"
     assert "x: measured no further: --timeout 60" in done.note
+    assert by_code(target)["GL501"].verdict in ("inconclusive", "skipped")
     assert done.help == "raise --timeout, or give the op smaller inputs (--inputs)"
 
 

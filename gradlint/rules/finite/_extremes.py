@@ -6,7 +6,6 @@ What no rule will ask for is let go at once, and values are made again where the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +15,7 @@ import torch
 
 from gradlint.inputs import map_tensors
 from gradlint.numerics._products import all_finite, rms
+from gradlint.numerics._timing import least_seconds
 from gradlint.rules._plan import affords
 from gradlint.rules.finite import _special
 from gradlint.rules.finite._domains import Range, range_of
@@ -123,16 +123,17 @@ def make_extremes(subject: Subject) -> Extremes:
 
 def _call_s(subject: Subject) -> float:
     """Seconds of a forward and a backward call: a slow first one may have loaded something."""
-    if subject.plan.call_s is not None:
-        return subject.plan.call_s
-    if CALLS * subject.run_s <= SHARE_OF_TIMEOUT * subject.settings.timeout:
-        return subject.run_s
-    started = time.perf_counter()
+    known = subject.run_s if subject.plan.call_s is None else subject.plan.call_s
+    longest = SHARE_OF_TIMEOUT * subject.settings.timeout
     try:
-        subject.problem.pull(subject.run.cotangents)
+        return least_seconds(
+            lambda: subject.problem.pull(subject.run.cotangents),
+            longest / CALLS,
+            known=known,
+            most=longest,
+        )
     except OpRaised:
-        return subject.run_s
-    return time.perf_counter() - started
+        return known
 
 
 def ranges_of(subject: Subject) -> list[Range]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradlint.inputs._resized import Axis, tensors_of
+from gradlint.inputs._resized import Axis, resized, tensors_of
+from gradlint.numerics._timing import least_seconds
+from gradlint.trace._problem import OpRaised
 
 if TYPE_CHECKING:
     import torch
 
     from gradlint.rules._subject import Subject
+    from gradlint.trace._problem import Problem
 
 #: Sizes of the last axis, the largest that is affordable: powers of two and one more.
 LAST = (1025, 257, 129, 65, 33, 17, 9, 5)
@@ -28,17 +30,60 @@ MOST_ELEMENTS = 4096
 #: (heuristic: loops over elements in Python).
 MOST_SECONDS, OVERHEAD = 0.5, 2e-3
 
-#: Calls that are timed, at most.
-TIMED = 3
+#: Seconds up to which a call is timed again, as a busy machine stalls one now and then.
+TIMED_AGAIN_S = 2.0
+
+#: Times as many elements as have been timed, at most, for which a guess from them is trusted.
+FURTHER = 4
 
 
-def odd_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> dict[int, int]:
-    """Old size → an odd one: as large as is affordable for the last axis, distinct ones."""
+def affordable_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> tuple[dict[int, int], str]:
+    """The :func:`odd_sizes` that calls are quick enough for, and a note where they are smaller.
+
+    How much longer a call takes at larger sizes is told by calls at two sizes: one alone does not
+    say what part of it is spent whatever the size, as all of it may be on a slow machine.
+    """
+    usual = odd_sizes(subject, groups)
+    if not usual:
+        return {}, ""
+    before = sum(tensor.numel() for tensor in tensors_of(subject.sample)) or 1
+    seconds = _seconds(subject.problem, subject.run_s)
+    sizes = odd_sizes(subject, groups, before * MOST_SECONDS / max(seconds - OVERHEAD, 1e-6))
+    while sizes and sizes != usual:
+        change = {axis: new for old, new in sizes.items() for axis in groups[old]}
+        sample = resized(subject.sample, change, seed=subject.seed)
+        elements = 0 if sample is None else sum(t.numel() for t in tensors_of(sample))
+        if sample is None or elements <= before:
+            break
+        problem = subject.problem.at(sample)
+        try:
+            longer = _seconds(problem)
+        except OpRaised:
+            break
+        finally:
+            subject.problem.forward_calls += problem.forward_calls
+        each = max(longer - seconds, 1e-9) / (elements - before)
+        most = min(elements + (MOST_SECONDS - longer) / each, FURTHER * elements)
+        further = odd_sizes(subject, groups, most)
+        if longer > MOST_SECONDS or further == sizes:
+            break
+        before, seconds, sizes = elements, longer, further
+    small = sizes != usual
+    return sizes, f"odd sizes stay small: a call takes {seconds:.2g} s" if small else ""
+
+
+def odd_sizes(
+    subject: Subject, groups: dict[int, list[Axis]], most: float = MOST_ELEMENTS
+) -> dict[int, int]:
+    """Old size → an odd one: as large as ``most`` elements allow for the last axis, distinct ones.
+
+    Args:
+        most: elements of all tensors; never more than :data:`MOST_ELEMENTS`.
+    """
     tensors = tensors_of(subject.sample)
     if not groups:
         return {}
-    total = sum(tensor.numel() for tensor in tensors) or 1
-    most = min(MOST_ELEMENTS, total * MOST_SECONDS / max(_seconds(subject) - OVERHEAD, 1e-6))
+    most = min(most, MOST_ELEMENTS)
     largest = max(range(len(tensors)), key=lambda k: tensors[k].numel())
     axes = {axis: old for old, found in groups.items() for axis in found}
     ends = (axes.get((largest, axis)) for axis in reversed(range(tensors[largest].dim())))
@@ -56,16 +101,8 @@ def odd_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> dict[int, int]
     return next((one for one in alone if _elements(tensors, axes, one) <= most), {})
 
 
-def _seconds(subject: Subject) -> float:
-    """Of a forward at the sample: the fastest of some, as a busy machine stalls now and then."""
-    fastest = subject.run_s
-    for _ in range(TIMED):
-        if not OVERHEAD < fastest < MOST_SECONDS:
-            break
-        started = time.perf_counter()
-        subject.problem.forward()
-        fastest = min(fastest, time.perf_counter() - started)
-    return fastest
+def _seconds(problem: Problem, known: float = math.inf) -> float:
+    return least_seconds(problem.forward, OVERHEAD, known=known, most=TIMED_AGAIN_S)
 
 
 def twice_a_prime(size: int) -> int:

@@ -29,7 +29,7 @@ from gradlint.rules._elsewhere import (
     judged_inputs,
     look,
 )
-from gradlint.rules.layout._odd import odd_sizes, twice_a_prime
+from gradlint.rules.layout._odd import affordable_sizes, twice_a_prime
 from gradlint.rules.layout._seen import unable
 
 if TYPE_CHECKING:
@@ -84,20 +84,33 @@ class Tried:
 
 
 class Sizes:
-    """The op of ``subject`` at other sizes than the sample's."""
+    """The op of ``subject`` at other sizes than the sample's.
+
+    ``left_out`` says why not all were tried, and ``small`` why odd ones are smaller than usual;
+    empty where that is not so.
+    """
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.groups = tied_axes(subject.sample)
         self.tried: list[Tried] = []
         self.refused: list[str] = []
+        self.left_out = self.small = ""
         self._led = False
         self._until = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
 
     @property
     def late(self) -> bool:
-        """Whether no further sizes are to be tried."""
-        return time.monotonic() >= self._until or not affordable(self.subject)
+        """Whether no further sizes are to be tried; :attr:`left_out` says why, from then on."""
+        settings = self.subject.settings
+        if time.monotonic() >= self._until:
+            share = f"{SHARE_OF_TIMEOUT:.0%} of --timeout {settings.timeout:g} are spent"
+            self.left_out = f"further sizes are left out: {share}"
+        elif not affordable(self.subject):
+            self.left_out = f"further sizes are left out: beyond --max-calls {settings.max_calls}"
+        else:
+            return False
+        return True
 
     def alone(self, size: int) -> list[Tried]:
         """Each size of the sample changed to ``size``, the others kept. Indices and offsets alone
@@ -115,7 +128,7 @@ class Sizes:
     def odd(self) -> Tried | None:
         """All sizes at once changed to odd ones, else each alone; a fault is traced to one. Where
         all is well with an axis in front too, that is not tried again."""
-        sizes = odd_sizes(self.subject, self.groups)
+        sizes, self.small = affordable_sizes(self.subject, self.groups)
         if not sizes:
             return None
         led = self._led_by(resized(self.subject.sample, self._axes(sizes), seed=self.subject.seed))

@@ -131,9 +131,10 @@ def probe(subject: Subject) -> Outcome:
     if any(finding.severity != "info" for finding in findings):
         return Outcome("fail", findings)
     if not tried:
-        note = "forward refuses empty tensors" if sizes.refused else "nothing to resize"
+        less = sizes.left_out or "nothing to resize"
+        note = "forward refuses empty tensors" if sizes.refused else less
         return Outcome("skipped", findings, note=note)
-    return Outcome("pass", findings)
+    return Outcome("pass", findings, note=sizes.left_out)
 
 
 def _not_zero(subject: Subject, item: Tried) -> list[Finding]:

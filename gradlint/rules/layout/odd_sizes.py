@@ -151,12 +151,14 @@ def probe(subject: Subject) -> Outcome:
             findings += told(subject, RULE, item.look, item.words, cause="rank", help=HELP_RANK)
     if _severe(findings):
         return Outcome("fail", findings)
+    less = "; ".join(filter(None, (sizes.small, sizes.left_out)))
     if any(item.look.verdict == RIGHT for item in sizes.tried):
-        return Outcome("pass", findings)
+        return Outcome("pass", findings, note=less)
     if not sizes.tried:
-        note = "forward takes no other sizes" if sizes.refused else "nothing to resize"
+        note = "forward takes no other sizes" if sizes.refused else less or "nothing to resize"
         return Outcome("skipped", findings, note=note)
-    return Outcome("inconclusive", findings, note="could not tell at any other size")
+    note = "; ".join(filter(None, ("could not tell at any other size", less)))
+    return Outcome("inconclusive", findings, note=note)
 
 
 def _severe(findings: list[Finding]) -> bool:

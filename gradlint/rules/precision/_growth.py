@@ -9,7 +9,6 @@ own size and with what one rounding of the inputs changes.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ import torch
 
 from gradlint.inputs._resized import resizable, resized, tensors_of, tied_axes
 from gradlint.numerics._products import all_finite, norm, unit_roundoff, widened
+from gradlint.numerics._timing import least_seconds
 from gradlint.rules._same import jitter
 from gradlint.trace._problem import OpRaised, draws_random_numbers
 
@@ -33,6 +33,9 @@ LONGER, LONGEST = 64, 1024
 
 #: Seconds of a longer forward call beyond which the other calls are not made.
 SLOW_S = 0.1
+
+#: Seconds up to which such a call is timed again, as a busy machine stalls one now and then.
+TIMED_AGAIN_S = 2.0
 
 #: Sizes of the sample that are tried, and elements that a longer sample may have.
 MOST_SIZES, MOST_ELEMENTS = 2, 2**18
@@ -78,8 +81,12 @@ class _Errors:
     terms: int
 
 
-def growing(subject: Subject, positions: Sequence[int]) -> Iterator[Growth]:
-    """The inputs ``positions`` whose error grows with a size, each once."""
+def growing(subject: Subject, positions: Sequence[int], left_out: list[str]) -> Iterator[Growth]:
+    """The inputs ``positions`` whose error grows with a size, each once.
+
+    Args:
+        left_out: gets the sizes at which calls take too long, in words.
+    """
     sample = subject.sample
     if subject.op.module is not None or not resizable(sample):
         return
@@ -93,6 +100,10 @@ def growing(subject: Subject, positions: Sequence[int]) -> Iterator[Growth]:
         if max(_elements(sample, change), _asked_for(sample, size, longer)) > MOST_ELEMENTS:
             continue
         made = resized(sample, change, seed=subject.seed, integers={size: longer})
+        slow = 0.0 if made is None else _too_slow(subject, made)
+        if slow:
+            left_out.append(f"sums of {longer} are left out: a call takes {slow:.2g} s")
+            continue
         after = None if made is None else _errors(subject, made)
         if after is None:
             continue
@@ -132,6 +143,18 @@ def _asked_for(sample: Sample, size: int, longer: int) -> int:
     return max((math.prod(shape) for shape in shapes), default=0)
 
 
+def _too_slow(subject: Subject, sample: Sample) -> float:
+    """Seconds of a forward on ``sample`` where the other calls are not made for them; else 0."""
+    problem = subject.problem.at(sample)
+    try:
+        seconds = least_seconds(problem.forward, SLOW_S, most=TIMED_AGAIN_S)
+    except (OpRaised, RuntimeError):
+        return 0.0
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+    return seconds if seconds > SLOW_S else 0.0
+
+
 def _errors(subject: Subject, sample: Sample) -> _Errors | None:
     """The errors on ``sample``; None where the op does not run there."""
     low = subject.problem.at(sample)
@@ -139,10 +162,7 @@ def _errors(subject: Subject, sample: Sample) -> _Errors | None:
     if wide is None:
         return None
     try:
-        started = time.perf_counter()
         outputs = [o for o in low.linearize()[1] if o.name in subject.run.cotangents]
-        if time.perf_counter() - started > SLOW_S:
-            return None
         generator = torch.Generator().manual_seed(subject.seed)
         cotangents = {o.name: _positive(o.value.detach(), generator) for o in outputs}
         got = low.pull(cotangents)

@@ -120,18 +120,19 @@ def probe(subject: Subject) -> Outcome:
             notes.append(f"could not tell for {names[found.index]}: {found.reason}")
         else:
             resolutions.append(found.resolution)
-    findings += _growing(subject, [item.index for item in compared if item.verdict != "differs"])
+    near = [item.index for item in compared if item.verdict != "differs"]
+    findings += _growing(subject, near, notes)
     verdict = "fail" if findings else "inconclusive" if unsure else "pass"
     return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
 
 
-def _growing(subject: Subject, positions: list[int]) -> list[Finding]:
-    """Gradients whose error grows with the length of a sum."""
+def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[Finding]:
+    """Gradients whose error grows with the length of a sum; ``notes`` gets what is left out."""
     from gradlint.rules._place import gradient_place
     from gradlint.rules.precision._growth import growing
 
     findings = []
-    for found in growing(subject, positions):
+    for found in growing(subject, positions, notes):
         item = subject.problem.inputs[found.position]
         dtype = str(item.value.dtype).removeprefix("torch.")
         findings.append(

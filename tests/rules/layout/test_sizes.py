@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +16,8 @@ from gradlint.inputs._resized import tied_axes
 from gradlint.rules import by_code
 from gradlint.rules._rule import Outcome
 from gradlint.rules._subject import Subject
-from gradlint.rules.layout._odd import odd_sizes, twice_a_prime
+from gradlint.rules.layout import _sizes
+from gradlint.rules.layout._odd import affordable_sizes, odd_sizes, twice_a_prime
 
 
 def products(x: torch.Tensor, grad_output: torch.Tensor) -> torch.Tensor:
@@ -302,6 +306,43 @@ def test_odd_sizes_are_odd_distinct_and_affordable(subject: Callable[..., Subjec
     assert odd_sizes(alone, tied_axes(alone.sample)) == {6: 1025, 4: 3}
     large = subject(torch.sin, torch.ones(300, 200))
     assert odd_sizes(large, tied_axes(large.sample)) == {200: 1025, 300: 3}
+
+
+class Waits:
+    """Waits in every call, or in the first ones only."""
+
+    def __init__(self, seconds: float, calls: float = math.inf, each: float = 0.0) -> None:
+        self.seconds, self.left, self.each = seconds, calls, each
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        time.sleep(self.seconds * (self.left > 0) + self.each * x.numel())
+        self.left -= 1
+        return x.sin()
+
+
+@pytest.mark.parametrize("op", [Waits(0.03), Waits(0.3, calls=1), Waits(0.6, calls=1)])
+def test_what_a_call_takes_anyway_does_not_keep_sizes_small(
+    subject: Callable[..., Subject], op: Waits
+) -> None:
+    bound = subject(op, matrix(4, 6))
+    assert bound.run.error is None
+    assert affordable_sizes(bound, tied_axes(bound.sample)) == ({6: 1025, 4: 3}, "")
+
+
+def test_slow_loops_keep_sizes_small_and_it_is_said(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL706", Waits(0.0, each=4e-4), matrix(4, 6))
+    assert outcome.verdict == "pass"
+    assert re.fullmatch(r"odd sizes stay small: a call takes [\d.]+ s", outcome.note)
+
+
+def test_sizes_that_are_left_out_are_told(
+    probed: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sizes, "SHARE_OF_TIMEOUT", 0.0)
+    for code in ("GL705", "GL706"):
+        outcome = probe(probed, code, torch.sin, matrix(4, 6))
+        assert outcome.verdict == "skipped"
+        assert outcome.note == "further sizes are left out: 0% of --timeout 60 are spent"
 
 
 def test_twice_a_prime() -> None:

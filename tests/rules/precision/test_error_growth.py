@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch.autograd import Function
 
 from gradlint.config import Settings
 from gradlint.inputs import Sample
+from gradlint.numerics import _timing
 from gradlint.rules import Outcome
 from gradlint.rules._subject import Subject
 from gradlint.rules.precision.low_precision_gradient import RULE
@@ -71,6 +73,33 @@ def test_a_sum_that_stands_still() -> None:
 def test_sums_in_float32_pass(op: Any, dtype: torch.dtype) -> None:
     outcome = probed(op, dtype, (6, 4), (4,))
     assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+@pytest.mark.parametrize(("seconds", "stalls"), [(0.15, 1), (0.15, 2), (0.15, 10**6), (3.0, 1)])
+def test_sums_are_left_out_where_calls_are_slow_and_not_where_one_stalls(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, stalls: int
+) -> None:
+    """On a clock of its own, that goes on in forward."""
+    now = 0.0
+
+    class Slow(RowByRow):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
+            nonlocal now
+            if len(x) > 1000:
+                Slow.calls += 1
+                now += seconds * (Slow.calls <= stalls)
+            return x + bias
+
+    monkeypatch.setattr(_timing, "time", SimpleNamespace(perf_counter=lambda: now))
+    outcome = probed(Slow, torch.bfloat16, (6, 4), (4,))
+    if stalls < 3 and seconds < 1:
+        assert (outcome.verdict, outcome.note) == ("fail", "")
+    else:
+        told = f"sums of 1024 are left out: a call takes {seconds:.2g} s"
+        assert (outcome.verdict, outcome.note) == ("pass", told)
 
 
 class OneByOne(InFloat32):
