@@ -97,7 +97,7 @@ def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
 
 
 def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
-    from gradlint.inputs import NoInputsFound, samples_for
+    from gradlint.inputs import NoInputsFound, samples_for, with_shapes
     from gradlint.report import TargetReport
     from gradlint.running._findings import no_inputs
     from gradlint.running._here import run_here
@@ -106,7 +106,9 @@ def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
     loaded = from_object(op)
     given = None if isinstance(inputs, str) else inputs
     try:
-        return run_here(loaded, samples_for(loaded, settings, given), settings)
+        samples = samples_for(loaded, settings, given)
+        with_shapes(loaded, samples, settings.seed)
+        return run_here(loaded, samples, settings)
     except NoInputsFound as error:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
         payload = {"attempts": error.attempts, "line_to_add": error.line_to_add}

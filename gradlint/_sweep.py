@@ -62,7 +62,7 @@ def sweep(
         if inputs is not None and not isinstance(inputs, str):
             raise TypeError("inputs of a target that is given as text must be text too")
         return sweep_target(op, settings, steps=steps, sample=sample)
-    from gradlint.inputs import NoInputsFound, samples_for
+    from gradlint.inputs import NoInputsFound, samples_for, with_shapes
     from gradlint.report._sweep_model import SweepTarget
     from gradlint.targets import from_object
     from gradlint.trace._state import preserved_state
@@ -73,6 +73,7 @@ def sweep(
     with preserved_state():
         try:
             samples = samples_for(loaded, settings, given)
+            with_shapes(loaded, samples, settings.seed)
             swept = sweep_op(loaded, samples, settings, steps, sample)
         except NoInputsFound as error:
             told = f"no usable inputs found; {error.line_to_add}"

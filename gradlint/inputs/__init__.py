@@ -6,10 +6,16 @@ from gradlint.inputs._sample import Sample, map_tensors, positional_names, short
 
 if TYPE_CHECKING:
     from gradlint.inputs._infer import infer
+    from gradlint.inputs._lazy import with_shapes
     from gradlint.inputs._not_found import NoInputsFound
     from gradlint.inputs._samples import samples_for
 
-_LAZY = {"NoInputsFound": "_not_found", "infer": "_infer", "samples_for": "_samples"}
+_LAZY = {
+    "NoInputsFound": "_not_found",
+    "infer": "_infer",
+    "samples_for": "_samples",
+    "with_shapes": "_lazy",
+}
 
 __all__ = [
     "NoInputsFound",
@@ -19,6 +25,7 @@ __all__ = [
     "positional_names",
     "samples_for",
     "short_text",
+    "with_shapes",
 ]
 
 

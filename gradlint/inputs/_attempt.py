@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import re
 import types
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradlint.inputs._lazy import fresh, give_shapes, is_lazy
 from gradlint.inputs._plan import Plan
 from gradlint.inputs._sample import map_tensors
 from gradlint.inputs._values import Built, build
@@ -177,7 +177,10 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
     if op.module is None:
         return op.call(*args, **kwargs)
     dtype = getattr(torch, working)
-    module = _fresh(op.module)
+    # A module may keep state of the shapes of one attempt that spoils the next.
+    module = fresh(op.module)
+    if is_lazy(module):
+        give_shapes(module, built.args, built.kwargs, dtype)
     state = {}
     for name, value in (*module.named_parameters(), *module.named_buffers()):
         held = value.detach().clone()
@@ -188,14 +191,6 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
             leaves.append(held)
         state[name] = held
     return torch.func.functional_call(module, state, args, kwargs)
-
-
-def _fresh(module: torch.nn.Module) -> torch.nn.Module:
-    """A copy: a module may keep state of the shapes of one attempt that spoils the next."""
-    try:
-        return copy.deepcopy(module)
-    except Exception:
-        return module
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -117,6 +117,8 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
 
         with phase("inputs"), preserved_state():
             samples = inputs.samples_for(op, settings)
+    with phase("inputs"):
+        inputs.with_shapes(op, samples, settings.seed)
     return op, samples
 
 
