@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlint.inputs import _schemas
+from gradlint.inputs._equations import rank_wanted
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import literal, plain_function, resolve, syntax
 from gradlint.inputs._statements import Statements
@@ -71,6 +72,9 @@ class Calls(Statements):
             found = [self.parameter(argument) for argument in node.args]
             if name == "save_for_backward":
                 self.saved[:] = found
+                for index, item in enumerate(found):
+                    if item is not None:
+                        item.saved = index
             if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
                 for item in found:
                     if item is not None:
@@ -98,6 +102,10 @@ class Calls(Statements):
         if isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id):
             self._builtin(found, call, key)
             return
+        rank = rank_wanted(call, key)
+        if rank is not None:
+            found.say("any", 3.0)
+            found.rank(rank, 5.0)
         target = resolve(call.func, self.globals)
         module = getattr(target, "__module__", None) or ""
         name = getattr(target, "__name__", "")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gradlint.inputs import _names
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
@@ -78,8 +79,17 @@ def from_kinds(scene: Scene) -> Iterator[Plan]:
     for pattern, kinds, now in _WANTED:
         if re.search(pattern, text):
             yield from _changed(scene, kinds, now)
+    if match := re.search(r"can only save variables, but argument (\d+) is", text):
+        yield from _saved(scene, int(match.group(1)))
     if re.search(r"unary [-+~]: '(?:tuple|list)'|unsupported operand .*'(?:tuple|list)'", text):
         yield from _numbers(scene.plan)
+
+
+def _saved(scene: Scene, index: int) -> Iterator[Plan]:
+    """Argument ``index`` of ``save_for_backward`` becomes a tensor."""
+    for name, evidence in scene.evidence.items():
+        if evidence.saved == index and name in scene.plan.names:
+            yield from _to(scene, name, ("tensor", "index"), 0.1)
 
 
 def _numbers(plan: Plan) -> Iterator[Plan]:
@@ -153,6 +163,10 @@ def _to(scene: Scene, name: str, kinds: tuple[str, ...], cost: float) -> Iterato
                 other = replace(guess, dtype=dtype, domain=domain, grad=grad)
                 yield plan.changed(name, other, cost + 0.1 * step)
                 continue
+        if kind == "tensor" and isinstance(guess, ValueGuess) and type(guess.value) in (int, float):
+            grad = evidence.differentiable is not False
+            scalar = TensorGuess((), domain=_names.domain(name), grad=grad)
+            yield plan.changed(name, scalar, cost + 0.1 * step + 0.05)
         for extra, (proposal, _) in enumerate(of_kind(evidence, kind)[:2]):
             yield plan.changed(name, proposal, cost + 0.1 * step + 0.25 * extra)
 

@@ -10,7 +10,7 @@ from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
 from gradlint.inputs._proposals import tensor_axes
 
 #: Largest size an axis is fixed at because an error text asked for it.
-_LARGEST = 512
+LARGEST = 512
 
 
 def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
@@ -23,10 +23,10 @@ def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[P
             for other in others:
                 yield _tie(plan, one, other, cost)
         constants = {symbol for symbol, _ in plan.fixed}
-        if ones and constants.issuperset(others) and 0 < second <= _LARGEST:
+        if ones and constants.issuperset(others) and 0 < second <= LARGEST:
             for one in ones:
                 yield from _size(plan, one, second, cost)
-        if others and constants.issuperset(ones) and 0 < first <= _LARGEST:
+        if others and constants.issuperset(ones) and 0 < first <= LARGEST:
             for other in others:
                 yield from _size(plan, other, first, cost)
 
@@ -73,6 +73,15 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
         )
         return plan.changed(name, replace(current, items=items), cost)
     return plan
+
+
+def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
+    """The plan with fresh axes in front of those that ``name`` has, up to ``rank`` of them."""
+    guess = plan.guess(name)
+    if not isinstance(guess, TensorGuess):
+        return plan
+    more = tuple(f"{name}^{index}" for index in range(rank - len(guess.axes)))
+    return plan.changed(name, replace(guess, axes=more + guess.axes), cost)
 
 
 def rank_of(plan: Plan, name: str) -> int | None:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gradlint.inputs._equations import operand
 from gradlint.inputs._frames import Frame, Scene, evaluate
-from gradlint.inputs._moves import rank_of, with_rank
+from gradlint.inputs._moves import batched, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 
 #: "number of dimensions must be 3", not "at dimension 1".
@@ -26,6 +27,8 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
     text = scene.failure.text
     if "to unpack" in text:
         yield from _unpacking(scene)
+    if match := re.search(r"(?:subscript|number of dimensions).* operand (\d+)", text):
+        yield from _summed(scene, int(match.group(1)))
     if match := re.search(r"range of \[(-?\d+), (-?\d+)\], but got (-?\d+)", text):
         yield from _axis_range(scene, int(match.group(2)) + 1, int(match.group(3)))
     if match := re.search(r"too many indices for (?:tensor|array).*?(\d+)", text):
@@ -58,7 +61,8 @@ def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
     """An input of more axes than the gradient returned for it takes the gradient's shape.
 
     Only downwards, and not to a scalar: a gradient that was not reduced fits an input of more
-    axes, one that was reduced too far fits a scalar, and both would look right.
+    axes, one that was reduced too far fits a scalar, and both would look right. Sizes may grow
+    where they are a multiple: forward splits its input, and each part was broadcast.
     """
     plan, name = scene.plan, tensor_at(scene.plan, int(match.group(1)))
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
@@ -67,6 +71,13 @@ def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
         return
     # A square gradient of a matrix that is not: recurrent weights. No transposition looks so.
     square = len(set(got)) < len(got)
+    sizes = [scene.sizes[axis] for axis in guess.axes]
+    if len(got) == len(sizes) and all(
+        n > 1 and g % n == 0 for g, n in zip(got, sizes, strict=True)
+    ):
+        grown = zip(guess.axes, sizes, got, strict=True)
+        axes = [axis if size == wanted else f"={wanted}" for axis, size, wanted in grown]
+        yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
     if len(guess.axes) < len(got) or (len(guess.axes) == len(got) and not square):
         return
     axes = []
@@ -83,15 +94,37 @@ def _unpacking(scene: Scene) -> Iterator[Plan]:
     if place is None:
         return
     statement, frame = place
+    counts = re.search(r"expected (\d), got (\d)", scene.failure.text)
     for node in ast.walk(statement):
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
             if isinstance(target, (ast.Tuple, ast.List)):
-                yield from _unbound(scene, node.value, frame, len(target.elts))
-                for name in scene.named(node.value, frame):
+                wanted = len(target.elts)
+                yield from _unbound(scene, node.value, frame, wanted)
+                named = scene.named(node.value, frame)
+                for name in named:
                     if rank_of(scene.plan, name) is not None:
-                        yield with_rank(scene.plan, name, len(target.elts), 0.1)
+                        yield with_rank(scene.plan, name, wanted, 0.1)
+                if counts and not named:
+                    # Something computed, such as grad_output: an input has its rank, it may be.
+                    for name, guess in scene.plan.tensors():
+                        if len(guess.axes) == int(counts.group(2)) < wanted:
+                            yield with_rank(scene.plan, name, wanted, 0.2)
+
+
+def _summed(scene: Scene, position: int) -> Iterator[Plan]:
+    """``einsum("bij,bjk->bik", x, y)``: operand ``position`` wants an axis a letter."""
+    place = scene.innermost()
+    if place is None:
+        return
+    for node in ast.walk(place[0]):
+        found = operand(node, position) if isinstance(node, ast.Call) else None
+        if found is None:
+            continue
+        for name in scene.named(found[0], place[1]):
+            if rank_of(scene.plan, name) not in (None, found[1]):
+                yield with_rank(scene.plan, name, found[1], 0.15)
 
 
 def _unbound(scene: Scene, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:
@@ -209,8 +242,18 @@ def _stated(scene: Scene) -> Iterator[Plan]:
     ]
     for position, name in enumerate(exact or suspects[:3]):
         for step, rank in enumerate(dict.fromkeys(reversed(ranks))):
-            if rank != rank_of(scene.plan, name):
-                yield with_rank(scene.plan, name, rank, 0.25 + 0.1 * step + 0.15 * position)
+            known = rank_of(scene.plan, name)
+            cost = 0.25 + 0.1 * step + 0.15 * position
+            if rank != known:
+                yield with_rank(scene.plan, name, rank, cost)
+            if known and rank > known and _shares_axes(scene.plan, name):
+                yield batched(scene.plan, name, rank, cost + 0.05)
+
+
+def _shares_axes(plan: Plan, name: str) -> bool:
+    """Whether an axis of the tensor called ``name`` belongs to another one too."""
+    own = {axis for other, guess in plan.tensors() if other == name for axis in guess.axes}
+    return any(own & set(guess.axes) for other, guess in plan.tensors() if other != name)
 
 
 def _suspects(scene: Scene) -> list[str]:

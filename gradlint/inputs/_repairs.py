@@ -12,7 +12,7 @@ from gradlint.inputs._attempt import GRADIENT
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._kind_repairs import from_kinds
-from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
+from gradlint.inputs._moves import LARGEST, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks, like_gradient, tensor_at
 
@@ -26,7 +26,7 @@ _LOWER = {
 _LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
 #: Numbers that are positions, not sizes.
 _POSITIONS = re.compile(
-    r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|element|number|groups=|"
+    r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|operand|element|number|groups=|"
     r"stride=|batch|input)\s*[#:]?\s*-?\d+"
 )
 
@@ -76,7 +76,8 @@ def _views(scene: Scene) -> Iterator[Plan]:
     match = re.search(view, scene.failure.text)
     if match is None:
         return
-    wanted = prod(int(number) for number in match.group(1).split(","))
+    shape = [int(number) for number in match.group(1).split(",")]
+    wanted = prod(shape)
     given = int(match.group(2))
     pairs = [
         (one, other)
@@ -85,6 +86,19 @@ def _views(scene: Scene) -> Iterator[Plan]:
         if one != other and one * wanted == other * given
     ]
     yield from pairs_to_plans(scene, pairs)
+    # Or an axis of what is viewed is a product of axes of others, whose sizes must then stay.
+    kept = scene.plan
+    for axis, size in scene.sizes.items():
+        if size in shape and axis[0] != "=":
+            kept = kept.sized(axis, size)
+    for _, guess in scene.plan.tensors():
+        if prod(scene.sizes[axis] for axis in guess.axes) != given:
+            continue
+        for step, axis in enumerate(reversed(guess.axes)):
+            size, left = divmod(scene.sizes[axis] * wanted, given)
+            shared = any(axis in other.axes for _, other in scene.plan.tensors() if other != guess)
+            if not left and 1 < size <= LARGEST and not shared and axis[0] != "=":
+                yield kept.sized(axis, size, 0.3 + 0.1 * step)
 
 
 def size_pairs(text: str) -> list[tuple[int, int]]:

@@ -40,6 +40,9 @@ HOPELESS = 100
 _PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
 #: How much less likely a plan may be that is taken only because backward likes it better.
 _STRETCH = 1.3
+#: What two plans that are about as likely may differ in cost: less than a move costs, so that a
+#: plan which answers an error of forward is never given up for one of equal shapes.
+_AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
 
@@ -278,8 +281,10 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
     if before.score < 3:
         return True
     # Backward alone is no reason to go far from what is likely, nor to inputs on which a wrong
-    # backward can't be told from a right one. Axes are tied for its sake only when it said so.
-    if not node.kin and len(plan.symbols()) < len(known.symbols()):
+    # backward can't be told from a right one.
+    # Axes are tied for its sake only when it said so, or where that is about as likely.
+    fewer = len(plan.symbols()) < len(known.symbols())
+    if fewer and not node.kin and plan.cost > known.cost + _AS_LIKELY:
         return False
     return plan.cost <= known.cost + _STRETCH and not _blunter(plan, known, before)
 

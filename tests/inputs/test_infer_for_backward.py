@@ -1,0 +1,201 @@
+"""Inputs on which backward runs too are looked for before backward is blamed."""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import Function
+
+from gradlint.inputs import infer
+from gradlint.targets import from_object
+
+
+def shapes(function: type[Function]) -> list[tuple[int, ...]]:
+    sample = infer(from_object(function), 0)[0]
+    return [tuple(part.shape) for part in sample.args if isinstance(part, torch.Tensor)]
+
+
+def notes(function: type[Function]) -> str:
+    return "\n".join(infer(from_object(function), 0)[0].notes)
+
+
+def test_what_backward_unpacks_grad_output_into_is_a_rank():
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.repeat_interleave(2, -1).repeat_interleave(2, -2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            n, c, h, w = grad.shape
+            return grad.reshape(n, c, h // 2, 2, w // 2, 2).sum((3, 5))
+
+    assert [len(shape) for shape in shapes(Doubled)] == [4]
+
+
+def test_a_batch_is_put_in_front_where_only_backward_needs_it():
+    class Convolved(Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return torch.nn.functional.conv1d(x, weight, padding=1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, weight = ctx.saved_tensors
+            return (
+                torch.nn.grad.conv1d_input(x.shape, weight, grad, padding=1),
+                torch.nn.grad.conv1d_weight(x, weight.shape, grad, padding=1),
+            )
+
+    x, weight = shapes(Convolved)
+    assert len(x) == len(set(x)) == 3
+    assert x[1] == weight[1]
+
+
+def test_inputs_that_forward_splits_are_as_large_as_their_gradients():
+    class Gated(Function):
+        @staticmethod
+        def forward(ctx, from_x, from_h, hidden):
+            r_x, z_x, n_x = from_x.chunk(3, -1)
+            r_h, z_h, n_h = from_h.chunk(3, -1)
+            r, z = torch.sigmoid(r_x + r_h), torch.sigmoid(z_x + z_h)
+            n = torch.tanh(n_x + r * n_h)
+            ctx.save_for_backward(r, z, n, n_h, hidden)
+            return (1 - z) * n + z * hidden
+
+        @staticmethod
+        def backward(ctx, grad):
+            r, z, n, n_h, hidden = ctx.saved_tensors
+            d_n = grad * (1 - z) * (1 - n * n)
+            d_z = grad * (hidden - n) * z * (1 - z)
+            d_r = d_n * n_h * r * (1 - r)
+            return torch.cat([d_r, d_z, d_n], -1), torch.cat([d_r, d_z, d_n * r], -1), grad * z
+
+    from_x, from_h, hidden = shapes(Gated)
+    assert from_x == from_h == (*hidden[:-1], 3 * hidden[-1])
+    assert hidden[-1] > 1
+
+
+def test_equal_shapes_are_taken_where_they_are_as_likely():
+    class Scanned(Function):
+        @staticmethod
+        def forward(ctx, a, x):
+            steps = [torch.zeros_like(x[0])]
+            for step in range(x.shape[0]):
+                steps.append(a[step] * steps[-1] + x[step])
+            y = torch.stack(steps[1:])
+            ctx.save_for_backward(a, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, y = ctx.saved_tensors
+            grad_a, grad_x, carry = torch.zeros_like(y), torch.zeros_like(y), 0.0
+            for step in reversed(range(len(y))):
+                carry = carry + grad[step]
+                grad_x[step] = carry
+                if step:
+                    grad_a[step] = carry * y[step - 1]
+                carry = carry * a[step]
+            return grad_a, grad_x
+
+    a, x = shapes(Scanned)
+    assert a == x
+
+
+def test_but_not_to_hide_a_gradient_that_is_reduced_along_another_axis():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, weight = ctx.saved_tensors
+            return grad * weight, (grad * x).sum(-1)
+
+    assert "backward raises" in notes(Scaled)
+
+
+def test_a_gradient_that_repeats_what_it_is_for_stays_wrong():
+    class Repeated(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.cat([grad, grad], -1)
+
+    assert "backward raises" in notes(Repeated)
+
+
+def test_what_is_saved_is_a_tensor():
+    class Clipped(Function):
+        @staticmethod
+        def forward(ctx, x, high: float):
+            ctx.save_for_backward(x, high)
+            return torch.where(x > high, high, x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, high = ctx.saved_tensors
+            return grad * (x <= high), (grad * (x > high)).sum_to_size(high.shape)
+
+    assert len(shapes(Clipped)) == 2
+
+
+def test_equations_tell_ranks():
+    class Rebuilt(Function):
+        @staticmethod
+        def forward(ctx, core, left):
+            ctx.save_for_backward(core, left)
+            return torch.einsum("i j k l, i r -> r j k l", core, left)
+
+        @staticmethod
+        def backward(ctx, grad):
+            core, left = ctx.saved_tensors
+            return (
+                torch.einsum("rjkl,ir->ijkl", grad, left),
+                torch.einsum("ijkl,rjkl->ir", core, grad),
+            )
+
+    core, left = shapes(Rebuilt)
+    assert [len(core), len(left)] == [4, 2]
+    assert left[0] == core[0]
+
+
+def test_an_equation_of_backward_alone_tells_a_rank_too():
+    class Weighted(Function):
+        @staticmethod
+        def forward(ctx, table, weight):
+            ctx.save_for_backward(table, weight)
+            return table * weight
+
+        @staticmethod
+        def backward(ctx, grad):
+            table, weight = (part.clone() for part in ctx.saved_tensors)
+            return grad * weight, torch.einsum("kvj,kvj->j", grad, table)
+
+    assert [len(shape) for shape in shapes(Weighted)] == [3, 1]
+
+
+def test_an_axis_may_be_a_product_of_others():
+    class Blocks(Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            _, blocks, size = weight.shape
+            x = x.reshape(*x.shape[:-1], blocks, size)
+            ctx.save_for_backward(x, weight)
+            return torch.einsum("...nb,mnb->...mb", x, weight).flatten(-2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, weight = ctx.saved_tensors
+            grad = grad.unflatten(-1, (len(weight), -1))
+            grad_x = torch.einsum("...mb,mnb->...nb", grad, weight).flatten(-2)
+            return grad_x, torch.einsum("...mb,...nb->mnb", grad, x)
+
+    x, weight = shapes(Blocks)
+    assert x[-1] == weight[1] * weight[2]
