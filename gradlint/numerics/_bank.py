@@ -91,7 +91,7 @@ class Bank:
     def _draw(self, k: int) -> Probe:
         function, kind = self.function, self.kinds[k]
         generator = torch.Generator().manual_seed(_mixed(self.seed, k, 0))
-        vs = [cotangent(output, generator) for output in function.outputs]
+        vs = cotangents(function, generator)
         for position, mask in enumerate(self.masks or ()):
             if mask is not None:
                 vs[position] = vs[position] * mask
@@ -103,6 +103,13 @@ class Bank:
             return function.projected(index, drawn)
 
         return Probe(kind, vs, gradients, _Drawn(move))
+
+
+def cotangents(function: Map, generator: torch.Generator) -> list[torch.Tensor]:
+    """A cotangent for each output of ``function``."""
+    known = function.rounding or [0.0] * len(function.outputs)
+    pairs = zip(function.outputs, known, strict=True)
+    return [cotangent(output, generator, rounding) for output, rounding in pairs]
 
 
 def _mixed(*parts: int) -> int:

@@ -36,6 +36,7 @@ from gradlint.numerics._smooth import (
     without_jumps,
 )
 from gradlint.numerics._twin import TwinJudgement, compare
+from gradlint.numerics._vanishing import as_zero
 from gradlint.numerics._zoom import concentrated
 
 __all__ = ["Decision", "decide", "nudge"]
@@ -47,6 +48,10 @@ FURTHER_SEEDS = (4, 5, 6)
 #: Significand bits up to which the float64 twin, where there is one, is always asked: differences
 #: of 16-bit numbers resolve too little to pass anything by themselves.
 ALWAYS_TWIN = 11
+
+#: What is said of gradients that are below the rounding of the outputs.
+LOST = "its gradient is next to nothing beside the outputs, and lost in their rounding"
+ZERO = "its gradient is zero but for rounding: judged beside the outputs"
 
 
 @dataclass
@@ -162,9 +167,10 @@ def _settle_unsure(decision: Decision, place: int, kinds: Sequence[str], seed: i
     item = decision.judgement.inputs[place]
     bits = working_bits(decision.function, decision.function.values[item.index])
     if item.sharpness <= HONEST[bits] < item.resolution:
-        decision.notes[item.index] = (
-            "its gradient is next to nothing beside the outputs, and lost in their rounding"
-        )
+        zero = as_zero(decision.function, item, decision.judgement, bits)
+        if zero is not None:
+            decision.verdicts[place], decision.judgement.inputs[place] = AGREES, zero
+        decision.notes[item.index] = LOST if zero is None else ZERO
         return
     found = without_jumps(decision.function, item, decision.judgement, kinds, seed)
     if found is not None and found[0].verdict in (AGREES, ROUNDED):

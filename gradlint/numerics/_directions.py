@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from gradlint.numerics._products import norm, rms, widened
+from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 
 #: Elements smaller than this share of the tensor's RMS move as if they were this large
 #: (heuristic: without a floor, exact zeros would never move and their gradient never be judged).
@@ -22,6 +22,9 @@ COTANGENT_SPREAD = 0.5
 
 #: Kinds of direction, see :func:`direction`.
 KINDS = ("aligned", "random", "equalised", "signs")
+
+#: An output of fewer roundings than this is nothing else (heuristic: three digits).
+ROUNDINGS = 1e3
 
 #: Elements of a random direction move at least this share of their scale: none hides (heuristic).
 LEAST_RANDOM = 0.25
@@ -85,15 +88,25 @@ def direction(
     return signs(x, generator).mul_(scale)
 
 
-def cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def cotangent(
+    output: torch.Tensor, generator: torch.Generator, rounding: float = 0.0
+) -> torch.Tensor:
     """A signed cotangent for ``output``, of magnitude about 1/RMS(output), in its dtype.
 
     The scaling lets outputs of very different size weigh alike in one sum.
+
+    Args:
+        output: what is weighed, any shape.
+        generator: source of the random numbers, on the CPU.
+        rounding: standard deviation of the rounding error of an element. What is hardly more than
+            that is weighed by the size of the terms that cancelled in it.
     """
     shape = tuple(output.shape)
     spread = torch.empty(shape, dtype=torch.float64)
     spread.uniform_(1.0 - COTANGENT_SPREAD, 1.0 + COTANGENT_SPREAD, generator=generator)
     typical = rms(output)
+    if typical < ROUNDINGS * rounding:
+        typical = rounding / unit_roundoff(output.dtype)
     if not 1e-3 < typical < 1e3:  # leave ordinary sizes alone: cotangents of order 1 read best
         spread = spread / typical if 0.0 < typical < float("inf") else spread
     return signs(output, generator).mul_(spread.to(output.device)).to(output.dtype)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gradlint.numerics._directions import cotangent, move_scale, signs
+from gradlint.numerics._bank import cotangents
+from gradlint.numerics._directions import move_scale, signs
 from gradlint.numerics._map import Map
 from gradlint.numerics._products import widened
 
@@ -31,7 +32,7 @@ def drawn(function: Map, index: int, seed: int, masks: Sequence[torch.Tensor] | 
     """The pair for input ``index``; elements of v where ``masks`` are False are zero."""
     generator = torch.Generator().manual_seed(seed)
     x = function.values[index]
-    vs = [cotangent(output, generator) for output in function.outputs]
+    vs = cotangents(function, generator)
     if masks is not None:
         vs = [v * mask for v, mask in zip(vs, masks, strict=True)]
     claimed = function.pull(vs)[index]
