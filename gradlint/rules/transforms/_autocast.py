@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlint.numerics._products import all_finite, norm, widened
+from gradlint.numerics._rounded_runs import RoundedRuns
+from gradlint.rules._maps import differentiable_names, first_order
 from gradlint.rules._same import compared, share_of
 from gradlint.trace._problem import OpRaised, Output, Problem
 
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
 #: The dtype that autocast is asked for: the one that both CPUs and GPUs know.
 LOW = torch.bfloat16
 
-#: Times the change of the gradient under rounding of inputs and cotangents to the low dtype that
-#: computing in it may cost (heuristic: a few roundings on the way).
+#: Times the change of the gradient under rounding to the low dtype, of inputs and cotangents or of
+#: every result on the way, that computing in it may cost (heuristic: a few roundings more).
 ROUNDINGS = 8.0
+
+#: Computations that round every result, of which the one that moves a gradient most counts.
+DRAWS = 4
 
 
 @dataclass
@@ -117,11 +122,14 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
     if all(compared(0, "", got, want, None) is None for got, want in pairs):
         return found  # whatever rounding is allowed
     rounded = _rounded(problem, cotangents)
-    for position, (got, want) in enumerate(zip(gradients, expected, strict=True)):
-        nearby = None if rounded is None else rounded[position]
-        error = _error(got, want, nearby)
-        if error is not None:
-            found.wrong[position] = error
+    moves = [
+        _distance(nearby, want) for nearby, want in zip(rounded or expected, expected, strict=True)
+    ]
+    found.wrong = _errors(gradients, expected, moves)
+    if found.wrong:
+        inside = _spread(problem, cotangents, subject.seed)
+        moves = [max(pair) for pair in zip(moves, inside or moves, strict=True)]
+        found.wrong = _errors(gradients, expected, moves)
     return found
 
 
@@ -150,8 +158,44 @@ def _rounded(
         return None
 
 
+def _distance(a: torch.Tensor | None, b: torch.Tensor | None) -> float:
+    """‖a − b‖; inf where it is not finite."""
+    if a is None or b is None:
+        return 0.0
+    found = norm(widened(a) - widened(b))
+    return found if found < float("inf") else float("inf")
+
+
+def _spread(problem: Problem, cotangents: dict[str, torch.Tensor], seed: int) -> list[float] | None:
+    """How far the gradients move where every operation rounds to the low dtype: terms may be large
+    and cancel on the way. None where the op does not run in float64."""
+    wide = problem.in_float64()
+    if wide is None:
+        return None
+    try:
+        function = first_order(wide)
+        vs = [widened(cotangents[name]) for name in differentiable_names(wide)]
+        exact = function.gradients_at(function.values, vs)
+        runs = RoundedRuns(function, LOW, torch.Generator().manual_seed(seed))
+        draws = [runs.gradients(vs) for _ in range(DRAWS)]
+    except (OpRaised, KeyError):
+        return None
+    return [
+        max(_distance(draw[position], exact[position]) for draw in draws)
+        for position in range(len(exact))
+    ]
+
+
+def _errors(
+    gradients: list[torch.Tensor | None], expected: list[torch.Tensor | None], moves: list[float]
+) -> dict[int, tuple[float, float, list[int], float, float]]:
+    triples = enumerate(zip(gradients, expected, moves, strict=True))
+    found = {position: _error(*triple) for position, triple in triples}
+    return {position: error for position, error in found.items() if error is not None}
+
+
 def _error(
-    got: torch.Tensor | None, want: torch.Tensor | None, nearby: torch.Tensor | None
+    got: torch.Tensor | None, want: torch.Tensor | None, moved: float
 ) -> tuple[float, float, list[int], float, float] | None:
     """The relative error of a gradient where it is beyond what the low dtype costs."""
     if want is None or want.is_complex() or not norm(want):
@@ -159,9 +203,6 @@ def _error(
     there = widened(want)
     here = torch.zeros_like(there) if got is None else widened(got)
     if here.shape != there.shape:
-        return None
-    moved = 0.0 if nearby is None else norm(widened(nearby) - there)
-    if nearby is not None and not all_finite(nearby):
         return None
     allowed = share_of(LOW) * norm(there) + ROUNDINGS * moved
     gap = here - there

@@ -124,6 +124,15 @@ def test_kinks_and_conditions_are_allowed_for(probed: Callable[..., Outcome], op
     assert probed(GL904, op, product()[0]).findings == []
 
 
+def test_a_gradient_that_is_zero_but_for_rounding_may_be_rounding(
+    probed: Callable[..., Outcome],
+) -> None:
+    for seed in range(5):
+        torch.manual_seed(seed)
+        op = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8))
+        assert probed(GL904, op, product()[0]).findings == []
+
+
 def test_a_forward_that_refuses_is_information(probed: Callable[..., Outcome]) -> None:
     def op(x: Tensor) -> Tensor:
         if torch.is_autocast_enabled("cpu"):
