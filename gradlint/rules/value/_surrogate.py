@@ -6,11 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
     from gradlint.report import Finding
     from gradlint.rules._subject import Subject
 
+#: Words of the cause of a gradient that must be a surrogate, since the derivative is zero.
+PIECEWISE = "piecewise constant"
 #: Relative disagreement allowed between backward and its declaration, in units of the dtype's
 #: epsilon: the two may order their operations differently (heuristic).
 ROUNDINGS = 1e3
@@ -125,3 +129,17 @@ def _evaluate(
         value = compile_expression(text, set(env)).evaluate(env)
     tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
     return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
+
+
+def warn_beside_surrogates(findings: Sequence[Finding]) -> None:
+    """Warn only of other inputs of an op that rounds: where forward is piecewise constant in one,
+    gradients are surrogates, and that of a step size or a bound is then one too."""
+    rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
+    for item in findings:
+        if rounds and item.severity == "error" and item.input not in rounds:
+            item.severity = "warning"
+            item.help = (
+                f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
+                f"`{item.input}` is part of the same surrogate, declare it as well; else "
+                f"{item.help}"
+            )

@@ -174,10 +174,12 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
             notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
     from gradlint.rules.value._linear import nonlinear
+    from gradlint.rules.value._surrogate import warn_beside_surrogates
 
     more, said = nonlinear(subject, RULE)
     said_of = {finding.input for finding in more}
     findings = [item for item in findings if item.input not in said_of] + more
+    warn_beside_surrogates(findings)
     notes += said
     if any(finding.severity != "info" for finding in findings):
         verdict = "fail"
@@ -205,6 +207,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     from gradlint.rules._maps import differentiable_names
     from gradlint.rules._place import gradient_place, returned_expression
     from gradlint.rules.value._agreement import placed
+    from gradlint.rules.value._surrogate import PIECEWISE
 
     assert isinstance(decision, Decision)
     problem = subject.problem
@@ -232,7 +235,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     if len(outputs) > 1:
         found.numbers["outputs"] = outputs
     severity = "error"
-    if cause is not None and cause.slug == "straight-through" and "piecewise" in cause.text:
+    if cause is not None and cause.slug == "straight-through" and PIECEWISE in cause.text:
         severity = "warning"
     finding = subject.finding(
         RULE,

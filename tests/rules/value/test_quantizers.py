@@ -1,0 +1,74 @@
+"""GL401 on ops that round: what belongs to a surrogate is warned of, what does not is an error."""
+
+from __future__ import annotations
+
+import torch
+
+from gradlint.config import Settings
+from gradlint.inputs import Sample
+from gradlint.rules._rule import Outcome
+from gradlint.rules._subject import Subject
+from gradlint.rules.value import wrong_gradient
+from gradlint.targets import from_object
+
+
+class LearnedStep(torch.autograd.Function):
+    """Rounding to multiples of a step size, whose gradient is that of learned step sizes."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round() * step
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, step = ctx.saved_tensors
+        ratio = x / step
+        return grad, (grad * (ratio.round() - ratio)).sum() * 0.3
+
+
+class RightStep(LearnedStep):
+    @staticmethod
+    def backward(ctx, grad):
+        x, step = ctx.saved_tensors
+        return grad, (grad * (x / step).round()).sum()
+
+
+class NoSurrogate(torch.autograd.Function):
+    """A factor wrong beside a gradient that is passed on, but nothing is rounded."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return x * x * step
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, _ = ctx.saved_tensors
+        return grad, (grad * x * x).sum() * 0.3
+
+
+def outcome(op: type[torch.autograd.Function]) -> Outcome:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_()
+    step = torch.tensor(0.37, dtype=torch.float64, requires_grad=True)
+    arguments = Sample("test", "--inputs", (x, step))
+    return wrong_gradient.probe(Subject(from_object(op), arguments, Settings(seed=3)))
+
+
+def test_the_gradient_of_a_step_size_is_part_of_the_surrogate():
+    found = {item.input: item for item in outcome(LearnedStep).findings}
+    assert {name: item.severity for name, item in found.items()} == {
+        "x": "warning",
+        "step": "warning",
+    }
+    assert found["x"].cause == "straight-through"
+    assert "part of the same surrogate" in found["step"].help
+
+
+def test_one_that_is_right_is_not_mentioned():
+    assert [item.input for item in outcome(RightStep).findings] == ["x"]
+
+
+def test_nothing_is_a_surrogate_where_nothing_is_rounded():
+    assert [item.severity for item in outcome(NoSurrogate).findings] == ["error", "error"]
