@@ -5,12 +5,11 @@ After a change of rules or wording, ``.ci/readme`` writes both anew.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,18 +45,11 @@ def test_links_lead_somewhere(link: str) -> None:
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=COMMANDS)
-def test_tour_prints_what_the_readme_shows(session: str) -> None:
+def test_tour_prints_what_the_readme_shows(gradlint: Callable[..., Any], session: str) -> None:
     command, *shown = session.splitlines()
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "gradlint"
-    done = subprocess.run(
-        [sys.executable, "-m", "gradlint", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = gradlint(ROOT, *arguments, NO_COLOR="1")
     assert done.returncode in (0, 1), done.stderr
     assert normal("\n".join(shown)) in normal(done.stdout)
 

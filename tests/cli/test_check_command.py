@@ -7,9 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+Command = Callable[..., Any]
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -48,7 +52,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def gradlint(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def program(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """``python -m gradlint``, where the process itself matters."""
     environment = {**os.environ, "PYTHONPATH": ROOT, "COLUMNS": "80", **variables}
     return subprocess.run(
         [sys.executable, "-m", "gradlint", *words],
@@ -60,7 +65,7 @@ def gradlint(folder: Path, *words: str, **variables: str) -> subprocess.Complete
 
 
 def test_right_and_wrong(folder: Path) -> None:
-    done = gradlint(
+    done = program(
         folder, "check", "ops.py", "--seed", "7",
         "--report", "json=all.json", "--report", "concise=all.txt",
     )  # fmt: skip
@@ -77,7 +82,7 @@ def test_right_and_wrong(folder: Path) -> None:
     assert any(line.startswith("ops.py:") and "GL401" in line for line in lines)
 
 
-def test_quiet(folder: Path) -> None:
+def test_quiet(folder: Path, gradlint: Command) -> None:
     done = gradlint(folder, "check", "ops.py:Right", "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     done = gradlint(folder, "check", "ops.py:Wrong", "-q")
@@ -85,13 +90,13 @@ def test_quiet(folder: Path) -> None:
     assert done.stdout.startswith("ops.py:")
 
 
-def test_json_to_a_file(folder: Path) -> None:
+def test_json_to_a_file(folder: Path, gradlint: Command) -> None:
     done = gradlint(folder, "check", "ops.py:Right", "--output-format", "json", "-o", "r.json")
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((folder / "r.json").read_text())["summary"]["pass"] == 1
 
 
-def test_one_wrong_target_among_others(folder: Path) -> None:
+def test_one_wrong_target_among_others(folder: Path, gradlint: Command) -> None:
     done = gradlint(folder, "check", "ops.py:Right", "ops.py:Writh")
     assert done.returncode == 2
     assert "ops.py:Right" in done.stdout
@@ -99,7 +104,7 @@ def test_one_wrong_target_among_others(folder: Path) -> None:
     assert "Writh" in done.stderr
 
 
-def test_nothing_to_check(folder: Path) -> None:
+def test_nothing_to_check(folder: Path, gradlint: Command) -> None:
     done = gradlint(folder, "check", "empty")
     assert done.returncode == 5, done.stdout + done.stderr
     assert done.stdout.startswith("Nothing was checked.\nSkipped: empty: holds no operator")
@@ -109,7 +114,7 @@ def test_nothing_to_check(folder: Path) -> None:
     assert "Skipped: empty, plain.py: holds no operator" in done.stdout
 
 
-def test_a_mistake_is_told_once(folder: Path) -> None:
+def test_a_mistake_is_told_once(folder: Path, gradlint: Command) -> None:
     (folder / "five.py").write_text("def five():\n    return 5\n")
     done = gradlint(folder, "check", "ops.py", "--inputs", "five.py:five")
     assert (done.returncode, done.stdout) == (2, "")
@@ -126,13 +131,13 @@ def test_a_mistake_is_told_once(folder: Path) -> None:
 
 def test_a_torch_that_does_not_load_is_no_fault_of_the_op(folder: Path) -> None:
     (folder / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')\n")
-    done = gradlint(folder, "check", "ops.py")
+    done = program(folder, "check", "ops.py")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: torch can't be imported: OSError: libgomp.so.1")
     assert done.stderr.count("error:") == 1
 
 
-def test_an_absent_device(folder: Path) -> None:
+def test_an_absent_device(folder: Path, gradlint: Command) -> None:
     import torch
 
     if torch.cuda.is_available():
@@ -148,14 +153,14 @@ def test_an_absent_device(folder: Path) -> None:
 
 
 def test_ascii_and_a_narrow_terminal(folder: Path) -> None:
-    done = gradlint(
+    done = program(
         folder, "check", "ops.py", PYTHONIOENCODING="ascii", COLUMNS="40", PYTHONUTF8="0"
     )
     assert done.returncode == 1, done.stderr
     assert done.stdout.isascii()
 
 
-def test_color(folder: Path) -> None:
+def test_color(folder: Path, gradlint: Command) -> None:
     assert "\x1b" not in gradlint(folder, "check", "ops.py:Wrong").stdout
     assert "\x1b[" in gradlint(folder, "check", "ops.py:Wrong", FORCE_COLOR="1").stdout
     assert "\x1b[" in gradlint(folder, "check", "ops.py:Wrong", "--color", "always").stdout
@@ -168,7 +173,7 @@ def test_a_reader_that_goes_away(folder: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "gradlint", "check", "ops.py", "-v"],
+        [sys.executable, "-m", "gradlint", "check", "ops.py", "-v", "--select", "GL4"],
         cwd=folder,
         env=environment,
         stdout=write,
@@ -181,7 +186,7 @@ def test_a_reader_that_goes_away(folder: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_and_a_closed_output(folder: Path) -> None:
-    words = f"{sys.executable} -m gradlint check ops.py:Right"
+    words = f"{sys.executable} -m gradlint check ops.py:Right --select GL4"
     environment = {**os.environ, "PYTHONPATH": ROOT}
     for tail, code, told in (
         ("> /dev/full", 2, "error: standard output: can't be written: No space left on device\n"),
@@ -197,7 +202,7 @@ def test_a_full_disk_and_a_closed_output(folder: Path) -> None:
         assert (done.returncode, done.stderr) == (code, told)
 
 
-def test_a_budget_of_calls_lowers_the_pairs_and_says_so(folder: Path) -> None:
+def test_a_budget_of_calls_lowers_the_pairs_and_says_so(folder: Path, gradlint: Command) -> None:
     done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", "--max-calls", "60")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
@@ -212,7 +217,9 @@ def test_a_budget_of_calls_lowers_the_pairs_and_says_so(folder: Path) -> None:
     assert "scaled" in done.stdout
 
 
-def test_inconclusive_is_shown_everywhere_and_fails_only_if_told_to(folder: Path) -> None:
+def test_inconclusive_is_shown_everywhere_and_fails_only_if_told_to(
+    folder: Path, gradlint: Command
+) -> None:
     words = ("check", "ops.py:Right", "--seed", "7", "--max-calls", "1")
     done = gradlint(folder, *words, "--report", "json=all.json", "--report", "concise=all.txt")
     assert done.returncode == 0, done.stderr
@@ -238,11 +245,13 @@ def test_inconclusive_is_shown_everywhere_and_fails_only_if_told_to(folder: Path
     assert "GL401" in quiet.stdout
 
 
-def test_verbose_shows_the_predicted_cost_and_the_power_by_input(folder: Path) -> None:
+def test_verbose_shows_the_predicted_cost_and_the_power_by_input(
+    folder: Path, gradlint: Command
+) -> None:
     for width in ("40", "80", "120"):
         done = gradlint(
             folder, "check", "ops.py:Right", "-v", "--seed", "7",
-            COLUMNS=width, PYTHONIOENCODING="ascii", NO_COLOR="1",
+            COLUMNS=width, encoding="ascii", NO_COLOR="1",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "predicted before the checks ran" in done.stdout
@@ -254,7 +263,9 @@ def test_verbose_shows_the_predicted_cost_and_the_power_by_input(folder: Path) -
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "many"])
-def test_a_budget_is_a_whole_number_from_one_on(folder: Path, value: str) -> None:
+def test_a_budget_is_a_whole_number_from_one_on(
+    folder: Path, gradlint: Command, value: str
+) -> None:
     done = gradlint(folder, "check", "ops.py:Right", f"--max-calls={value}")
     assert done.returncode == 2
     assert "--max-calls" in done.stderr

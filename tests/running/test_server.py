@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gradlint.running import WorkerFailed, _server, call_in_worker
+from gradlint.running import WorkerFailed, call_in_worker
 from gradlint.running._job import Job
 from gradlint.running._process import Worker
 
@@ -104,10 +105,13 @@ def test_a_file_that_shadows_the_standard_library_does_not_hurt_the_server(
     assert done.stdout == "3\n"
 
 
-def test_the_server_can_be_stopped_and_started_again() -> None:
-    assert call_in_worker("operator:add", 1, 2) == 3
-    _server.stop()
-    assert call_in_worker("operator:add", 1, 2) == 3
+def test_the_server_can_be_stopped_and_started_again(
+    ending_the_server: Callable[[], None],
+) -> None:
+    first = call_in_worker("os:getppid")
+    assert call_in_worker("os:getppid") == first
+    ending_the_server()
+    assert call_in_worker("os:getppid") != first
 
 
 def test_workers_are_spawned_where_there_is_no_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,73 @@
+"""Commands are called in the process of the tests, and their workers come from one server.
+
+A command by itself starts a server and ends it: torch, and what tracing needs, is imported each
+time, which takes longer than most of what is tested.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gradlint.cli import main
+from gradlint.running import _server
+
+#: Variables of whoever runs the tests that change what is printed.
+OF_THE_TERMINAL = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ending_the_server() -> Iterator[Callable[[], None]]:
+    """One server for all commands, with everything loaded that any of them needs; it ends with this
+    process. Where ending it is what is tested, this is how."""
+    start, stop = _server.start, _server.stop
+
+    def started(*, tracing: bool = False) -> None:
+        start(tracing=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_server, "start", started)
+        patch.setattr(_server, "stop", lambda: None)
+        yield stop
+
+
+@dataclass
+class Done:
+    """What came of a command: its exit code, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def gradlint(monkeypatch: pytest.MonkeyPatch) -> Command:
+    """``gradlint(folder, *words, encoding="utf-8", **variables)`` runs the command in ``folder``,
+    as in a terminal of 80 columns."""
+
+    def run(folder: Path, *words: str, encoding: str = "utf-8", **variables: str) -> Done:
+        streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            for name in OF_THE_TERMINAL:
+                patch.delenv(name, raising=False)
+            for name, value in {"COLUMNS": "80", **variables}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdout", streams[0])
+            patch.setattr(sys, "stderr", streams[1])
+            code = main(words)
+        printed = []
+        for stream in streams:
+            stream.flush()
+            printed.append(stream.buffer.getvalue().decode(encoding))  # type: ignore[attr-defined]
+        return Done(code, *printed)
+
+    return run
