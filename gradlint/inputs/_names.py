@@ -195,6 +195,7 @@ _INTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("dim0 axis0 dim_0", (0, 1)),
     ("dim1 axis1 dim_1", (1, 0)),
     ("dim2 axis2 dim_2", (2, 0)),
+    ("*start* begin", (0,)),
     ("idx index ind *_idx *_index rank *_id offset i j", (1, 0, 2)),
     ("stride dilation groups deform_groups *_groups world?size repeats group?size", (1, 2)),
     ("padding pad *_pad padding_*", (1, 0)),
@@ -206,7 +207,6 @@ _INTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("ignore_*", (-100,)),
     ("seed", (0,)),
     ("levels nlevels n_levels num?levels", (4, 2)),
-    ("*start* begin", (0,)),
     ("*end* stop", (3, 100)),
 )
 _STRINGS = ("mean", "sum", "none", "max", "add", "relu", "linear", "")

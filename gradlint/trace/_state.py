@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -69,6 +70,29 @@ def _restore_default_device(value: torch.device) -> None:
         torch.set_default_device(value)
 
 
+def _autocast() -> tuple[bool, ...]:
+    return tuple(torch.is_autocast_enabled(device) for device in _CAST)
+
+
+def _restore_autocast(value: tuple[bool, ...]) -> None:
+    for device, enabled in zip(_CAST, value, strict=True):
+        torch.set_autocast_enabled(device, enabled)
+
+
+def _cudnn() -> tuple[bool, ...]:
+    return tuple(getattr(torch.backends.cudnn, name) for name in _CUDNN)
+
+
+def _restore_cudnn(value: tuple[bool, ...]) -> None:
+    for name, enabled in zip(_CUDNN, value, strict=True):
+        setattr(torch.backends.cudnn, name, enabled)
+
+
+#: Devices that autocast is switched on for one by one.
+_CAST = ("cpu", "cuda")
+#: Flags of cuDNN that change what convolutions compute.
+_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
+
 _SETTINGS = (
     _Setting("default dtype", torch.get_default_dtype, torch.set_default_dtype),
     _Setting("default device", torch.get_default_device, _restore_default_device),
@@ -92,6 +116,9 @@ _SETTINGS = (
         torch.get_float32_matmul_precision,
         torch.set_float32_matmul_precision,
     ),
+    _Setting("autocast", _autocast, _restore_autocast),
+    _Setting("cuDNN flags", _cudnn, _restore_cudnn),
+    _Setting("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
     _Setting("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     _Setting("working directory", os.getcwd, os.chdir),
     _Setting("environment variables", _environment, _restore_environment),

@@ -199,3 +199,17 @@ def test_an_axis_may_be_a_product_of_others():
 
     x, weight = shapes(Blocks)
     assert x[-1] == weight[1] * weight[2]
+
+
+def test_a_start_index_begins_at_zero():
+    class Sharded(Function):
+        @staticmethod
+        def forward(ctx, table, vocab_start_index: int):
+            ctx.start = vocab_start_index
+            return table.roll(vocab_start_index, 0)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.roll(-ctx.start, 0), None
+
+    assert infer(from_object(Sharded), 0)[0].args[1] == 0

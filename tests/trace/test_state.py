@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -45,6 +46,22 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     assert "default dtype: torch.float32 → torch.float64" in changes.texts
     assert "environment variables: GRADLINT_TEST" in changes.texts
     assert any(text.startswith("working directory") for text in changes.texts)
+
+
+def test_what_changes_how_others_compute_is_told() -> None:
+    benchmark = torch.backends.cudnn.benchmark
+    with preserved_state() as changes:
+        torch.set_autocast_enabled("cpu", True)
+        torch.backends.cudnn.benchmark = not benchmark
+        gc.disable()
+    assert not torch.is_autocast_enabled("cpu")
+    assert torch.backends.cudnn.benchmark is benchmark
+    assert gc.isenabled()
+    assert [text.split(":")[0] for text in changes.texts] == [
+        "autocast",
+        "cuDNN flags",
+        "garbage collection",
+    ]
 
 
 def test_it_comes_back_after_an_exception() -> None:

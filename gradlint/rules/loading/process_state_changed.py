@@ -2,9 +2,9 @@
 
 What it finds
 -------------
-Forward or backward changes the process it runs in: the default dtype or device, the grad mode, the
-seed of the random generators, the number of threads, the working directory, the environment, the
-standard streams; or it forks, leaves threads or processes running, or floods the terminal.
+Forward or backward changes the process it runs in: the default dtype or device, the grad mode,
+autocast, cuDNN's flags, the seed of the random generators, the number of threads, the working
+directory, the environment, the standard streams; or it forks, leaves threads or processes running, or floods the terminal.
 
 Why it matters
 --------------
