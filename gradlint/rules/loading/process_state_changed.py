@@ -4,7 +4,8 @@ What it finds
 -------------
 Forward or backward changes the process it runs in: the default dtype or device, the grad mode,
 autocast, cuDNN's flags, the seed of the random generators, the number of threads, the working
-directory, the environment, the standard streams; or it forks, leaves threads or processes running, or floods the terminal.
+directory, the environment, the standard streams; or it forks, leaves threads or processes running,
+or floods the terminal.
 
 Why it matters
 --------------
