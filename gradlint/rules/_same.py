@@ -147,19 +147,21 @@ class Baseline:
             gap = None if found[position] is expected else _gap(found[position], expected)
             if gap is not None:
                 allowed += 2.0 * gap
-        usual = self._usual(position)
-        if math.isfinite(usual):
-            allowed += FEW * unit_roundoff(expected.dtype) * usual
-        return allowed
+        return allowed + self.left_over(position)
 
-    def _usual(self, position: int) -> float:
-        """max|v|·max|f| / rms(x), of the order of an ordinary gradient."""
+    def left_over(self, position: int) -> float:
+        """What rounding may leave of the gradient of input ``position`` where it cancels to
+        nothing: a few roundings of max|v|·max|f| / rms(x), the order of an ordinary gradient."""
+        expected = self.gradients[position]
         weights = [
             _top(v) * _top(self.outputs[name])
             for name, v in self.cotangents.items()
             if name in self.outputs
         ]
-        return max(weights, default=0.0) / (self.sizes[position] or 1.0)
+        usual = max(weights, default=0.0) / (self.sizes[position] or 1.0)
+        if expected is None or not math.isfinite(usual):
+            return 0.0
+        return FEW * unit_roundoff(expected.dtype) * usual
 
 
 def make_baseline(subject: Subject) -> Baseline | None:

@@ -91,8 +91,10 @@ def gradient_difference(
     subject: Subject, position: int, got: torch.Tensor | None, expected: torch.Tensor | None
 ) -> Difference | None:
     """Where the gradient of input ``position`` is not that of a plain call, beyond rounding."""
-    item = subject.problem.inputs[position]
+    item, baseline = subject.problem.inputs[position], subject.baseline
     allowed = None if expected is None else _allowed(expected, _sensitivity(subject, position))
+    if allowed is not None and baseline is not None:
+        allowed += baseline.left_over(position)
     return compared(position, item.name, got, expected, allowed)
 
 

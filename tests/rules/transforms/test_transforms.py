@@ -250,3 +250,54 @@ def test_refused_tensor_likes_are_no_fault(probed: Probed) -> None:
     outcome = probed(LIKES, strict, point(3))
     assert (outcome.verdict, outcome.findings) == ("pass", [])
     assert "refused: TypeError: plain tensors only" in outcome.note
+
+
+class CubeByLevel(Cube):
+    """x³, with half the gradient inside of a functorch transform."""
+
+    @staticmethod
+    def forward(x: Tensor, share: float) -> Tensor:
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        x, ctx.share = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
+        (x,) = ctx.saved_tensors
+        return ctx.share * grad_output * 3 * x**2, None
+
+
+def test_random_numbers_may_be_others_under_torch_func(probed: Probed) -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
+    x = torch.randn(2, 3, 8, dtype=torch.float64)
+    outcome = probed(FUNC, layer, x)
+    assert (outcome.verdict, outcome.findings) == ("skipped", [])
+    assert outcome.note == "forward draws random numbers: torch.func draws others"
+
+
+def test_gradients_of_random_ops_are_held_to_plain_ones(probed: Probed) -> None:
+    def right(x: Tensor) -> Tensor:
+        return CubeByLevel.apply(x * torch.rand_like(x), 1.0)
+
+    def wrong(x: Tensor) -> Tensor:
+        inside = torch._C._functorch.peek_interpreter_stack() is not None
+        return CubeByLevel.apply(x * torch.rand_like(x), 0.5 if inside else 1.0)
+
+    x = torch.randn(5, 4, dtype=torch.float64)
+    assert probed(FUNC, right, x).verdict == "pass"
+    outcome = probed(FUNC, wrong, x)
+    assert outcome.verdict == "fail"
+    assert [finding.input for finding in outcome.findings] == ["x"]
+
+
+def test_what_rounding_leaves_of_zero_is_no_difference(probed: Probed) -> None:
+    for seed in range(3):
+        torch.manual_seed(seed)
+        op = torch.nn.Sequential(torch.nn.Conv1d(3, 4, 3), torch.nn.InstanceNorm1d(4, affine=True))
+        x = torch.randn(2, 3, 8, dtype=torch.float64)
+        for transform in (VMAP, FUNC):
+            assert probed(transform, op, x).findings == []
