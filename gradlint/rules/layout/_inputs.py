@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 #: Tensors of which each is laid out alone to find the one that matters; of more, the first ones.
 MOST_ALONE = 6
 
+#: Layouts that the parameters of a module do not take: no caller hands them over, and what makes
+#: them (a transposition, channels_last, a slice of a fused weight) leaves no gaps between elements.
+NOT_OF_MODULES = ("strided",)
+
 
 def tensors(subject: Subject) -> list[tuple[str, torch.Tensor]]:
     """Everything that can be laid out: inputs, and the tensors of the sample that are none."""
@@ -38,8 +42,13 @@ def tensors(subject: Subject) -> list[tuple[str, torch.Tensor]]:
 
 
 def that_change(subject: Subject, layout: str) -> list[str]:
-    """Names of the tensors that ``layout`` lays out otherwise."""
-    return [name for name, value in tensors(subject) if relaid(value, layout) is not None]
+    """Names of the tensors that ``layout`` lays out otherwise, and that may lie so."""
+    own = {item.name for item in subject.problem.parameters} if layout in NOT_OF_MODULES else set()
+    return [
+        name
+        for name, value in tensors(subject)
+        if name not in own and relaid(value, layout) is not None
+    ]
 
 
 def with_inputs(subject: Subject, layout: str, names: list[str] | None = None) -> Seen:

@@ -4,8 +4,9 @@ What it finds
 -------------
 An operator that takes the memory of its inputs for contiguous. Inputs, parameters, masks and
 indices are built with the same values transposed in memory (all of them, the first alone, and the
-others), as slices of wider buffers, as every second element of one, and in channels_last form where
-they have four or five dimensions; the gaps hold NaN. Outputs and gradients must be the same, and
+others), as slices of wider buffers, as every second element of one (not the parameters of a module,
+which no caller hands over), and in channels_last form where they have four or five dimensions; the
+gaps hold NaN. Outputs and gradients must be the same, and
 backward may not raise. A forward that refuses openly is noted only.
 
 Cost: 3 to 6 forward and as many backward calls.

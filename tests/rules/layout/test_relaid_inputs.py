@@ -199,6 +199,24 @@ def test_parameters_of_modules(probed: Callable[..., Outcome]) -> None:
     )
 
 
+def test_parameters_have_no_gaps_between_their_elements(probed: Callable[..., Outcome]) -> None:
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor([0.5, -1.5, 2.5, 1.0]))
+
+        def forward(self, x):
+            return scaled(x, self.scale)
+
+    def scaled(x, scale):
+        return x * in_a_row(scale)
+
+    x, scale = arguments()[0], Scaled().scale.detach()
+    assert probe(probed, "GL703", Scaled(), x).findings == []
+    (finding,) = probe(probed, "GL703", scaled, x, scale).findings
+    assert finding.message.endswith("where `scale` is every second element of a buffer")
+
+
 def test_vectors_can_be_strided_only(probed: Callable[..., Outcome]) -> None:
     class Vector(Dropout):
         @staticmethod
