@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradlint.inputs._not_found import NoInputsFound
 from gradlint.inputs._sample import Sample, map_tensors
+from gradlint.numerics._seeds import PARAMETERS, mixed
 
 if TYPE_CHECKING:
     import torch
@@ -88,7 +89,7 @@ def with_shapes(op: Op, samples: Sequence[Sample], seed: int) -> None:
     dtype = floating[0].dtype if floating else torch.get_default_dtype()
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(mixed(seed, PARAMETERS))
             give_shapes(module, sample.args, sample.kwargs, dtype)
     except Exception as error:
         shown = f"{sample.label}, from which lazy parameters take their shapes"

@@ -12,6 +12,7 @@ import torch
 
 from gradlint.numerics._directions import cotangent, direction
 from gradlint.numerics._map import Map
+from gradlint.numerics._seeds import mixed
 
 #: Draws are kept where inputs and outputs have at most this many elements together (heuristic:
 #: 16 MiB of float64 for four draws); beyond, they are made again at the price of one VJP each.
@@ -90,7 +91,7 @@ class Bank:
 
     def _draw(self, k: int) -> Probe:
         function, kind = self.function, self.kinds[k]
-        generator = torch.Generator().manual_seed(_mixed(self.seed, k, 0))
+        generator = torch.Generator().manual_seed(mixed(self.seed, k, 0))
         vs = cotangents(function, generator)
         for position, mask in enumerate(self.masks or ()):
             if mask is not None:
@@ -98,7 +99,7 @@ class Bank:
         gradients = function.gradients_at(function.values, vs)
 
         def move(index: int) -> torch.Tensor:
-            fresh = torch.Generator().manual_seed(_mixed(self.seed, k, index + 1))
+            fresh = torch.Generator().manual_seed(mixed(self.seed, k, index + 1))
             drawn = direction(kind, function.values[index], gradients[index], fresh)
             return function.projected(index, drawn)
 
@@ -110,11 +111,3 @@ def cotangents(function: Map, generator: torch.Generator) -> list[torch.Tensor]:
     known = function.rounding or [0.0] * len(function.outputs)
     pairs = zip(function.outputs, known, strict=True)
     return [cotangent(output, generator, rounding) for output, rounding in pairs]
-
-
-def _mixed(*parts: int) -> int:
-    """One seed from several numbers (the multiplier of Knuth's MMIX generator spreads them)."""
-    mixed = 0
-    for part in parts:
-        mixed = (mixed * 6364136223846793005 + part + 1442695040888963407) % 2**63
-    return mixed

@@ -101,11 +101,12 @@ def locate(path: str) -> Callable[..., Any]:
 def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     """The op behind ``ref`` and its samples; phases are marked, errors come out as they are."""
     from gradlint import inputs, targets
+    from gradlint.numerics._seeds import ON_IMPORT, mixed
     from gradlint.trace._random import start_from
 
     samples: list[Sample] = []
     # What is drawn on import (parameters of a module made there) is the same again under --seed.
-    start_from(settings.seed)
+    start_from(mixed(settings.seed, ON_IMPORT))
     with phase("import"):
         _importable_here()
         if ref.source == "spec":

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from gradlint.numerics._seeds import PARAMETERS, mixed
 from gradlint.targets._calls import call_hints
 from gradlint.targets._load_error import LoadError, described, load_error, short_repr
 from gradlint.targets._signature import signature_of
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 #: Sizes handed to size-like arguments, in order of trial: distinct ones first, so that a
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
 _SIZES: tuple[tuple[int, ...], ...] = ((4, 3, 6, 5, 7), (4,), (8,), (6, 2, 3), (16,), (2,), (1,))
+
+#: Of the initial values of every module that is constructed here.
+_SEED = mixed(0, PARAMETERS)
 
 #: Sizes above this, from calls elsewhere, are tried last: gradients are judged on small tensors.
 _LARGEST = 32
@@ -66,7 +70,7 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
     state = torch.get_rng_state()
     try:
         if not required:
-            torch.manual_seed(0)
+            torch.manual_seed(_SEED)
             try:
                 return cls(), {}
             except TypeError as error:
@@ -82,7 +86,7 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
             if any(_alike(values, other) for other in tried):
                 continue
             tried.append(values)
-            torch.manual_seed(0)
+            torch.manual_seed(_SEED)
             try:
                 module = cls(**values)
             except BaseException as error:

@@ -48,3 +48,25 @@ def elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_what_is_drawn_on_import_comes_from_the_seed(elements: Any) -> None:
     assert elements(3) == elements(3)
     assert elements(3) != elements(4)
+
+
+def test_parameters_made_on_import_are_not_the_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """\
+import torch
+
+start = torch.randn(3, 2)
+
+
+def op(x):
+    assert not torch.equal(x.detach().float(), start)
+    return x * x
+"""
+    (tmp_path / "started.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(
+        select=("GL003",), inputs="randn(3, 2)", jobs=1, seed=0, dtypes=("float32",)
+    )
+    (target,) = run(["started.py:op"], settings).targets
+    assert target.verdict == "pass"
