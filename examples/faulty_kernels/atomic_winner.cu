@@ -13,7 +13,7 @@ using namespace twins::GRADLINT_SPACE;
 // Writes that are whole: elements are as wide as what the hardware exchanges at once, or narrower.
 template <class T>
 GRADLINT_BOTH void exchange(T* address, T value) {
-#ifdef __CUDA_ARCH__
+#ifdef GRADLINT_DEVICE_CODE
   if constexpr (sizeof(T) == 8) {
     atomicExch(reinterpret_cast<unsigned long long*>(address), __double_as_longlong(value));
     return;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,8 @@ EMULATION = Path(__file__).parent / "emulation"
 
 #: What is linked with every kernel.
 DEVICE = tuple(
-    EMULATION / f"{name}.cpp" for name in ("block_run", "fiber", "launch", "order", "shared_memory")
+    EMULATION / f"{name}.cpp"
+    for name in ("block_run", "fiber", "launch", "order", "races", "shared_memory")
 )
 
 #: Orders of the threads of a block: kind and seed (see emulation/launch.h).
@@ -35,6 +36,9 @@ FLAGS = (
     *("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-U_FORTIFY_SOURCE"),
     *(f'-DGRADLINT_DEVICE="{EMULATION / "device.h"}"', "-DGRADLINT_DEVICE_CODE"),
 )
+
+#: Each access to memory is told of, so that races are found (see emulation/races.h).
+WATCHED = ("-fsanitize=thread",)
 
 
 def emulated_library(folder: Path) -> Path:
@@ -51,12 +55,25 @@ def device_objects(folder: Path) -> list[Path]:
     return compiled(DEVICE, [*FLAGS, f"-I{kernels_root()}"], folder)
 
 
-def program(source: str, kernels: Path, device: list[Path], folder: Path) -> Path:
-    """A program of ``emulation/``, made in ``folder`` with the headers in ``kernels``."""
-    made = compiled([EMULATION / source], [*FLAGS, f"-I{kernels}", f"-I{EMULATION}"], folder)
-    path = folder / Path(source).stem
-    subprocess.run([_tools.compiler().path, "-o", path, *made, *device], check=True)
+def program(
+    sources: Sequence[Path], flags: Sequence[str], device: list[Path], folder: Path
+) -> Path:
+    """A program of ``sources``, named and made in ``folder``."""
+    made = compiled(sources, [*FLAGS, *flags, f"-I{EMULATION}"], folder)
+    path = folder / sources[0].stem
+    # What device and sources both have is taken from the former, which is never watched.
+    subprocess.run([_tools.compiler().path, "-o", path, *device, *made], check=True)
     return path
+
+
+def outcomes(path: Path, trial: str) -> list[str]:
+    """What becomes of a program's trial in each order of the threads."""
+    found = []
+    for kind, seed in ORDERS:
+        command = [path, trial, str(kind), str(seed)]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        found.append(done.stdout.strip() or f"status {done.returncode}")
+    return found
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:

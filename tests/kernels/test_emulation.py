@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from _emulated_library import ORDERS, device_objects, made_once, program
+from _emulated_library import (
+    EMULATION,
+    ORDERS,
+    WATCHED,
+    device_objects,
+    made_once,
+    outcomes,
+    program,
+)
 
 from gradlint.native import kernels_root
-
-
-def outcomes(path: Path, trial: str) -> list[str]:
-    """What becomes of a trial in each order of the threads."""
-    found = []
-    for kind, seed in ORDERS:
-        command = [path, trial, str(kind), str(seed)]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-        found.append(done.stdout.strip() or f"status {done.returncode}")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +30,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def misuse(device: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("misuse")
-    return program("misuse.cpp", kernels_root(), device, folder)
+    return program([EMULATION / "misuse.cpp"], [f"-I{kernels_root()}"], device, folder)
 
 
 #: What is wrong, and what is said of it.
@@ -77,6 +75,46 @@ def test_a_race_has_another_end_in_another_order(misuse: Path) -> None:
     ascending, descending, shuffled = map(float, outcomes(misuse, "race"))
     assert (ascending, descending) == (63.0, 0.0)
     assert 0.0 < shuffled < 63.0
+
+
+#: Accesses (emulation/accesses.cpp), and what is said of them in each order of the threads.
+RIGHT = ("right",) * 3
+SINCE_THE_BARRIER = ("a race: it *s what thread * since the last barrier",) * 3
+ACCESSES = {
+    "elements of their own": RIGHT,
+    "neighbouring bytes": RIGHT,
+    "read after a barrier": RIGHT,
+    "written after a barrier": RIGHT,
+    "read by all": RIGHT,
+    "shared memory of two blocks": RIGHT,
+    "exchanged": RIGHT,
+    "read before a barrier": SINCE_THE_BARRIER,
+    "written before a barrier": SINCE_THE_BARRIER,
+    "added to by all": (
+        "thread 1: a race: it reads what thread 0 wrote since the last barrier",
+        "thread 62: a race: it reads what thread 63 wrote since the last barrier",
+        SINCE_THE_BARRIER[2],
+    ),
+    "written by two blocks": ("thread 0: a race: it writes what another block wrote",) * 3,
+    "written once others have read": ("a race: it reads what another block wrote",) * 3,
+    "part of another's": (
+        "thread 1: a race: it writes what thread 0 wrote since the last barrier",
+        "thread 0: a race: it writes what thread 1 wrote since the last barrier",
+        SINCE_THE_BARRIER[2],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def accesses(device: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    flags = [*WATCHED, f"-I{kernels_root()}"]
+    return program([EMULATION / "accesses.cpp"], flags, device, tmp_path_factory.mktemp("accesses"))
+
+
+@pytest.mark.parametrize("trial", ACCESSES)
+def test_races_are_said(trial: str, accesses: Path) -> None:
+    for outcome, end in zip(outcomes(accesses, trial), ACCESSES[trial], strict=True):
+        assert fnmatch(outcome, end if end == "right" else f"emulated CUDA: *: {end}")
 
 
 #: Parts of the kernels that threads of a block share work in (emulation/parts.cpp).
@@ -143,7 +181,7 @@ FAULTS = {
 
 
 def test_parts_are_right(device: list[Path], tmp_path: Path) -> None:
-    parts = program("parts.cpp", kernels_root(), device, tmp_path)
+    parts = program([EMULATION / "parts.cpp"], [f"-I{kernels_root()}"], device, tmp_path)
     assert {part: outcomes(parts, part) for part in PARTS} == {
         part: ["right"] * len(ORDERS) for part in PARTS
     }
@@ -158,5 +196,5 @@ def test_a_planted_fault_is_found(name: str, device: list[Path], tmp_path: Path)
     text = header.read_text(encoding="utf-8")
     assert text.count(fault.right) == 1, f"{fault.header}: {fault.right!r}"
     header.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
-    parts = program("parts.cpp", tree, device, tmp_path)
+    parts = program([EMULATION / "parts.cpp"], [f"-I{tree}"], device, tmp_path)
     assert outcomes(parts, fault.part) != ["right"] * len(ORDERS)

@@ -5,8 +5,14 @@
 
 namespace gradlint::emulation {
 
-void BlockRun::run(int threads, size_t memory, Order& order,
+void BlockRun::begin_launch() {
+  waits = {};
+  races_.begin();
+}
+
+void BlockRun::run(int64_t block, int threads, size_t memory, Order& order,
                    const std::function<void(int)>& thread) {
+  block_ = block;
   count_ = threads;
   ended_ = 0;
   failure_.clear();
@@ -31,7 +37,9 @@ void BlockRun::run(int threads, size_t memory, Order& order,
 
 void BlockRun::go_on(int thread) {
   current_ = thread;
+  inside_ = true;
   fibers_[thread]->run();
+  inside_ = false;
   if (fibers_[thread]->ended()) {
     set(thread, State::ended);
     ++ended_;
@@ -98,6 +106,14 @@ void* BlockRun::shared_array(const void* key, size_t size, size_t alignment) {
   void* const array = memory_.array(key, size, alignment);
   if (array == nullptr) fail("more shared memory than a block has");
   return array;
+}
+
+// Told of by code that is watched (races.h).
+void BlockRun::access(const void* address, size_t size, bool write) {
+  if (!inside_ || fibers_[current_]->holds(address)) return;  // its stack is a thread's own
+  const Access now{static_cast<int>(block_), static_cast<int>(waits.barriers), current_};
+  const std::string wrong = races_.noted(now, write, memory_.holds(address), address, size);
+  if (!wrong.empty()) fail(wrong);
 }
 
 // The running thread's return addresses in one number: two threads wait at the same place if they

@@ -9,6 +9,7 @@
 
 #include "fiber.h"
 #include "order.h"
+#include "races.h"
 #include "shared_memory.h"
 
 namespace gradlint::emulation {
@@ -23,14 +24,19 @@ struct Waits {
 
 class BlockRun {
  public:
-  // Runs thread(t) for each of `threads` threads, which share `memory` bytes.
-  // Raises std::runtime_error where they wait for one another in vain.
-  void run(int threads, size_t memory, Order& order, const std::function<void(int)>& thread);
+  // Called before the blocks of a launch.
+  void begin_launch();
+
+  // Runs thread(t) for each of `threads` threads of the block, which share `memory` bytes.
+  // Raises std::runtime_error where they wait for one another in vain, and for races.
+  void run(int64_t block, int threads, size_t memory, Order& order,
+           const std::function<void(int)>& thread);
 
   // For the threads, while they run.
   void barrier();
   void exchange(unsigned mask, int source, const void* value, void* result, size_t size);
   void* shared_array(const void* key, size_t size, size_t alignment);
+  void access(const void* address, size_t size, bool write);
   int thread() const { return current_; }
   void* memory() { return memory_.launched(); }
 
@@ -59,11 +65,14 @@ class BlockRun {
   std::string doing(int thread) const;
   void set(int thread, State state);
 
+  int64_t block_ = 0;
   int count_ = 0, current_ = 0, ended_ = 0;
+  bool inside_ = false;  // whether a thread goes on now
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Thread> threads_;
   ThreadSet ready_;
   SharedMemory memory_;
+  Races races_;
   std::string failure_;
 };
 

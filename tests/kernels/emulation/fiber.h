@@ -26,6 +26,9 @@ class Fiber {
 
   bool ended() const { return ended_; }
 
+  // Whether `address` is in its stack.
+  bool holds(const void* address) const;
+
   // What a walk up its stack ends at.
   const void* bottom() const { return bottom_; }
 

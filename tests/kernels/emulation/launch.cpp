@@ -2,8 +2,10 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -15,6 +17,7 @@ std::mutex mutex;
 std::atomic<int> order_kind{static_cast<int>(Order::Kind::ascending)};
 std::atomic<uint64_t> order_seed{0};
 std::atomic<int> processor_count{132};  // of an H200
+std::atomic<int64_t> last_blocks{std::numeric_limits<int64_t>::max()};
 
 std::map<std::string, Kernel>& kernels() {
   static std::map<std::string, Kernel> all;
@@ -53,14 +56,15 @@ BlockRun& running() {
 void run(Kernel& kernel, int64_t blocks, int threads, size_t memory,
          const std::function<void(int64_t, int)>& thread) {
   BlockRun& block_run = running();
-  block_run.waits = {};
+  block_run.begin_launch();
   Order order(static_cast<Order::Kind>(order_kind.load()), order_seed);
   int64_t block = 0;
   try {
     check(blocks, threads, memory);
-    for (int64_t i = 0; i < blocks; ++i) {
-      block = order.block(i, blocks);
-      block_run.run(threads, memory, order, [&](int t) { thread(block, t); });
+    const int64_t count = std::min(blocks, last_blocks.load());
+    for (int64_t i = 0; i < count; ++i) {
+      block = blocks - count + order.block(i, count);
+      block_run.run(block, threads, memory, order, [&](int t) { thread(block, t); });
     }
   } catch (const std::runtime_error& error) {
     throw std::runtime_error("emulated CUDA: " + kernel.name + ": block " +
@@ -82,6 +86,8 @@ void emulation_order(int kind, uint64_t seed) {
 }
 
 void emulation_processors(int count) { gradlint::emulation::processor_count = count; }
+
+void emulation_last_blocks(int64_t count) { gradlint::emulation::last_blocks = count; }
 
 const char* emulation_kernels() {
   static std::string text;

@@ -28,7 +28,7 @@ struct Known {
 };
 
 // Runs thread(block, t) for all threads of all blocks. Raises std::runtime_error where CUDA would
-// refuse the launch, and where threads wait for one another in vain.
+// refuse the launch, where threads wait for one another in vain, and for races.
 void run(Kernel& kernel, int64_t blocks, int threads, size_t memory,
          const std::function<void(int64_t, int)>& thread);
 
@@ -48,6 +48,10 @@ void emulation_order(int kind, uint64_t seed);
 
 // How many multiprocessors the device has from now on.
 void emulation_processors(int count);
+
+// Of each launch only so many of its last blocks run from now on: what is too large to be walked
+// goes wrong at its end.
+void emulation_last_blocks(int64_t count);
 
 // All kernels, a line each: launches, most blocks, most threads, barriers, exchanges, name.
 const char* emulation_kernels();

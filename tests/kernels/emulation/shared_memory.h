@@ -20,6 +20,11 @@ class SharedMemory {
   // The array that a block has for `key`; null where there is no room left.
   void* array(const void* key, size_t size, size_t alignment);
 
+  // Whether `address` is in it.
+  bool holds(const void* address) const {
+    return address >= bytes_.data() && address < bytes_.data() + bytes_.size();
+  }
+
   // Whether nothing was written beside.
   bool whole() const;
 
