@@ -1,12 +1,14 @@
-"""Commands are called in the process of the tests, and their workers come from one server.
+"""How the tests share a machine: between processes, and between commands that need workers.
 
 A command by itself starts a server and ends it: torch, and what tracing needs, is imported each
-time, which takes longer than most of what is tested.
+time, which takes longer than most of what is tested. Here commands are called in the process of
+the tests, and their workers come from one server.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +18,19 @@ import pytest
 
 from gradlint.cli import main
 from gradlint.running import _server
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Read when torch is imported. Threads of several processes that wait for one another on the
+    # same cores cost many times what they save; gradlint's own workers have one each too.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With ``-n``, each process gets one run of modules: what a module sets up is made once, and
+    none waits for what another builds."""
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "worksteal"
+
 
 #: Variables of whoever runs the tests that change what is printed.
 OF_THE_TERMINAL = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")

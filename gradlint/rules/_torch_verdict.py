@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 #: torch's verdict a fraction of the whole check).
 AFFORDABLE_S = 0.15
 
+#: Up to this many input and output elements it usually takes a fraction of that, and it is run
+#: within the second number of seconds: which mode it is must not change with what else the machine
+#: does.
+FEW, AFFORDABLE_FEW_S = 64, 5.0
+
 #: Slow mode holds 7 to 9 float64 Jacobians of N×M; beyond this many elements fast mode is used.
 LARGEST_JACOBIAN = 2**20
 
@@ -84,7 +89,8 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     calls_s = 2 * n * forward_s + 2 * m * call_s
     if name == "gradgradcheck":
         calls_s = (2 * (n + m) + 2 * n) * 2 * call_s
-    slow = calls_s <= AFFORDABLE_S and n * m <= LARGEST_JACOBIAN
+    affordable_s = AFFORDABLE_FEW_S if n + m <= FEW else AFFORDABLE_S
+    slow = calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN
     mode = "slow" if slow else "fast"
     names = [item.name for item in chosen]
 

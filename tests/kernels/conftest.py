@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+import torch
 
 from gradlint import native
 
@@ -11,3 +14,12 @@ from gradlint import native
 def kernels() -> None:
     """Registers ``torch.ops.gradlint``."""
     native.load_reference()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads() -> Iterator[None]:
+    """Two threads, however many other tests have: kernels share their work between them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)

@@ -150,8 +150,8 @@ class OneByOne(Function):
     def backward(ctx, g):
         x, weight = ctx.saved_tensors
         total = torch.zeros_like(weight)
-        for row in (g * x).abs():
-            total = total + row
+        for row in (g * x).abs().unbind():
+            total.add_(row)
         return g * weight, total
 
 

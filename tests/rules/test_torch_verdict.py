@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from gradlint.config import Settings
 from gradlint.inputs import Sample
+from gradlint.rules import _torch_verdict
 from gradlint.rules._subject import Subject
 from gradlint.rules._torch_verdict import WRITES, torch_verdict
 from gradlint.targets import from_object
@@ -55,3 +59,17 @@ def test_why_torch_says_otherwise(op, ours, verdict, agreement):
     found = torch_verdict(subject, "gradcheck", ours)
     assert (found.verdict, found.agreement.startswith(agreement)) == (verdict, True)
     assert x.tolist() == [0.3, -1.1, 0.9, 0.2]
+
+
+@pytest.mark.parametrize(("elements", "step_s", "mode"), [(4, 0.02, "slow"), (40, 0.02, "fast")])
+def test_the_mode_for_few_elements_does_not_change_with_the_load(
+    monkeypatch: pytest.MonkeyPatch, elements: int, step_s: float, mode: str
+) -> None:
+    """On a clock that goes on by as much as a busy machine may take for a call."""
+    clock = itertools.count()
+    ticks = SimpleNamespace(perf_counter=lambda: step_s * next(clock))
+    monkeypatch.setattr(_torch_verdict, "time", ticks)
+    x = torch.linspace(-1.0, 1.0, elements, dtype=torch.float64).requires_grad_()
+    subject = Subject(from_object(Untouched), Sample("test", "given", (x,)), Settings(seed=1))
+    found = torch_verdict(subject, "gradcheck", "pass")
+    assert (found.mode, found.verdict) == (mode, "pass")
