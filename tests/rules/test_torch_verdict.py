@@ -73,3 +73,26 @@ def test_the_mode_for_few_elements_does_not_change_with_the_load(
     subject = Subject(from_object(Untouched), Sample("test", "given", (x,)), Settings(seed=1))
     found = torch_verdict(subject, "gradcheck", "pass")
     assert (found.mode, found.verdict) == (mode, "pass")
+
+
+class Wrong(Untouched):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        Wrong.calls += 1
+        return Doubled.forward(ctx, x.clone())
+
+    @staticmethod
+    def backward(ctx, g):
+        return Doubled.backward(ctx, g) * 3
+
+
+def test_fast_mode_is_not_followed_into_slow_mode():
+    sample = Sample("test", "--inputs", (torch.rand(3000, dtype=torch.float64).requires_grad_(),))
+    subject = Subject(from_object(Wrong), sample, Settings(seed=1))
+    Wrong.calls = 0
+    said = torch_verdict(subject, "gradcheck", "fail")
+    assert (said.mode, said.verdict, said.agreement) == ("fast", "fail", "agrees")
+    assert "Jacobian mismatch" in said.message
+    assert Wrong.calls < 300  # slow mode calls twice an element
