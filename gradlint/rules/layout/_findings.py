@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gradlint.rules._whose import IN_TORCH, is_torchs_backward
 from gradlint.rules.layout._seen import Seen
 from gradlint.trace._layouts import LAYOUT_WORDS
 
@@ -55,7 +56,6 @@ def of_inputs(
     subject: Subject, rule: Rule, seen: Seen, names: Sequence[str], help: str
 ) -> list[Finding]:
     """Findings on ``seen``, a call with the tensors ``names`` laid out otherwise."""
-    from gradlint.rules._place import gradient_place
     from gradlint.targets import source
 
     who = ", ".join(f"`{name}`" for name in names)
@@ -79,18 +79,8 @@ def of_inputs(
     ]
     if findings:
         return findings  # a gradient of another function is another one
-    inputs = subject.problem.inputs
     return [
-        subject.finding(
-            rule,
-            f"{_what(item)} {where}",
-            cause="layout-ignored",
-            input=item.name,
-            index=item.index,
-            place=gradient_place(subject, inputs[item.position]),
-            evidence=item.evidence(),
-            help=help,
-        )
+        _gradient(subject, rule, item.position, item, where, help, None)
         for item in seen.differences
     ]
 
@@ -112,11 +102,13 @@ def _gradient(
 ) -> Finding:
     from gradlint.rules._place import gradient_place
 
+    torchs = item.kind in ("value", "NaN") and is_torchs_backward(subject)
     return subject.finding(
         rule,
         f"{_what(item)} {where}",
+        severity="info" if torchs else None,
         cause="layout-ignored",
-        cause_text=cause or "",
+        cause_text=IN_TORCH if torchs else cause or "",
         input=item.name,
         index=item.index,
         place=gradient_place(subject, subject.problem.inputs[position]),
@@ -142,17 +134,19 @@ def _raised(
     prefer = defining_file(subject)
     nodes = subject.run.nodes
     refused = phase == "forward" and refuses_layout(error, prefer)
+    place = raised_place(error, prefer)
+    torchs = phase == "backward" and place is None and is_torchs_backward(subject)
     behind = backward_place(nodes[-1]) if nodes and phase == "backward" else None
     verb = "refuses" if refused else "raises"
     what = ", ".join(f"`{name}`" for name in names) + f" {LAYOUT_WORDS[seen.layout]}"
     return subject.finding(
         rule,
         f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",
-        severity="info" if refused else None,
+        severity="info" if refused or torchs else None,
         cause="layout-refused",
-        cause_text=error_line(error),
+        cause_text=f"{error_line(error)} ({IN_TORCH})" if torchs else error_line(error),
         input=names[0] if len(names) == 1 else None,
-        place=raised_place(error, prefer) or behind,
+        place=place or behind,
         evidence=raised_evidence(error, prefer),
         help=help,
     )

@@ -6,7 +6,8 @@ A backward that fails where a dimension has size 0 and forward takes that. It ma
 nothing depends on an input, its gradient must be zeros, neither NaN nor memory that was never
 written (it is filled with NaN here); where outputs still depend on it, its gradient is measured as
 ever. A forward that refuses empty tensors is left alone; a backward that raises where another axis
-than that of a batch is empty is noted only.
+than that of a batch is empty is noted only, and so is what PyTorch's own operators make of empty
+tensors where no backward written by anybody else takes part.
 
 Cost: 1 forward call and 1 backward call for each of up to 3 dimensions; 2 further forward calls
 where outputs have elements.
@@ -143,10 +144,13 @@ def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
 
     from gradlint.rules._place import gradient_place
     from gradlint.rules._same import compared
+    from gradlint.rules._whose import IN_TORCH, is_torchs_backward
 
     if any(output.value.numel() for output in item.look.outputs):
         return []
     findings = []
+    # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
+    torchs = is_torchs_backward(subject)
     for position, gradient in enumerate(item.look.gradients):
         given = subject.problem.inputs[position]
         if gradient is None or position not in subject.judged:
@@ -158,8 +162,10 @@ def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
                 subject.finding(
                     RULE,
                     f"gradient for `{given.name}` is not zero where {item.words}",
+                    severity="info" if torchs else None,
                     cause="empty",
-                    cause_text="all outputs are empty: nothing depends on it",
+                    cause_text="all outputs are empty: nothing depends on it"
+                    + (f"; {IN_TORCH}" if torchs else ""),
                     input=given.name,
                     index=found.index,
                     place=gradient_place(subject, given),

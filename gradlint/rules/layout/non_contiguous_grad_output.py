@@ -5,7 +5,8 @@ What it finds
 A backward that takes the memory of its incoming gradient for contiguous. The same cotangents are
 handed over transposed in memory, as a slice of a wider buffer, as every second element of one, and
 in channels_last form where they have four or five dimensions; the gaps hold NaN. The gradients must
-be the same, and nothing may raise.
+be the same, and nothing may raise. A fault of PyTorch's own kernels, where no backward written by
+anybody else takes part, is noted only.
 
 Cost: 1 forward and up to 4 backward calls.
 

@@ -7,7 +7,8 @@ indices are built with the same values transposed in memory (all of them, the fi
 others), as slices of wider buffers, as every second element of one (not the parameters of a module,
 which no caller hands over), and in channels_last form where they have four or five dimensions; the
 gaps hold NaN. Outputs and gradients must be the same, and
-backward may not raise. A forward that refuses openly is noted only.
+backward may not raise. A forward that refuses openly is noted only, and so is a fault of PyTorch's
+own kernels, where no backward written by anybody else takes part.
 
 Cost: 3 to 6 forward and as many backward calls.
 

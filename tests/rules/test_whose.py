@@ -1,0 +1,89 @@
+"""Faults of PyTorch's own kernels are told as information: nothing here can be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.rules import Outcome, by_code
+from gradlint.rules._subject import Subject
+from gradlint.rules._whose import IN_TORCH, is_torchs_backward
+
+
+class Copied(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone()
+
+
+def excited(x, weight):
+    """Squeeze and excite; with nothing to squeeze, the mean is NaN."""
+    return x * (x.mean((2, 3)) @ weight).sigmoid()[:, :, None, None]
+
+
+def excited_by_hand(x, weight):
+    return excited(Copied.apply(x), weight)
+
+
+def arguments() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    shapes = (2, 3, 4, 4), (3, 3)
+    x, weight = (torch.randn(*shape, generator=generator) for shape in shapes)
+    return x, weight
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (excited, True),
+        (torch.nn.Conv2d(3, 2, 3), True),
+        (torch.ops.aten.sin, True),
+        (Copied, False),
+        (excited_by_hand, False),
+    ],
+)
+def test_whose_backward_it_is(subject: Callable[..., Subject], op: object, expected: bool) -> None:
+    given = arguments() if op in (excited, excited_by_hand) else arguments()[:1]
+    assert is_torchs_backward(subject(op, *given)) is expected
+
+
+def test_an_operator_of_another_library_is_not_torchs(subject: Callable[..., Subject]) -> None:
+    @torch.library.custom_op("whose::sine", mutates_args=())
+    def sine(x: torch.Tensor) -> torch.Tensor:
+        return x.sin()
+
+    sine.register_autograd(
+        lambda ctx, g: g * ctx.saved_tensors[0].cos(),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    assert not is_torchs_backward(subject(torch.ops.whose.sine, arguments()[0]))
+
+
+def test_gradients_of_empty_tensors(probed: Callable[..., Outcome]) -> None:
+    rule = by_code("GL705")
+    assert rule is not None
+    outcome = probed(rule, excited, *arguments())
+    assert outcome.verdict == "pass"
+    assert {finding.severity for finding in outcome.findings} == {"info"}
+    assert IN_TORCH in outcome.findings[0].cause_text
+    assert probed(rule, excited_by_hand, *arguments()).verdict == "fail"
+
+
+def test_layouts_that_pytorchs_kernels_misread(probed: Callable[..., Outcome]) -> None:
+    def normalized(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.batch_norm(x, None, None, scale, training=True)
+
+    generator = torch.Generator().manual_seed(0)
+    x, scale = torch.randn(4, 5, generator=generator), torch.randn(5, generator=generator)
+    rule = by_code("GL703")
+    assert rule is not None
+    outcome = probed(rule, normalized, x, scale)
+    assert outcome.verdict == "pass"  # torch 2.13 reads `scale` in a row: to be told, not to fail
+    assert {finding.severity for finding in outcome.findings} <= {"info"}
