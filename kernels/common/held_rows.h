@@ -2,6 +2,7 @@
 #pragma once
 
 #include "row_plan.h"
+#include "row_reductions.h"
 
 namespace gradlint::GRADLINT_SPACE {
 
@@ -54,10 +55,8 @@ class HeldRow {
         for (int k = 0; k < K; ++k) parts[k][j] = terms[k];
       }
       GRADLINT_UNROLLED for (int k = 0; k < K; ++k) {
-        GRADLINT_UNROLLED for (int half = size / 2; half > 0; half /= 2) {
-          for (int j = 0; j < half; ++j) parts[k][j] += parts[k][j + half];
-        }
-        totals[k] += inside(pack) ? parts[k][0] : 0;
+        const W sum = sum_of_pack(parts[k]);
+        totals[k] += inside(pack) ? sum : 0;
       }
     }
     team_.sum(totals);
@@ -66,11 +65,7 @@ class HeldRow {
   // The maximum over the row of body(position, in); −∞ of an empty one.
   template <class Body>
   GRADLINT_BOTH W max(const Body& body) const {
-    W largest = -static_cast<W>(INFINITY);
-    each([&](int64_t position, const W(&in)[In]) {
-      largest = math::larger(body(position, in), largest);
-    });
-    return team_.max(largest);
+    return max_of_row<In>(*this, team_, body);
   }
 
   // Calls body(position, in) at each position of the row.

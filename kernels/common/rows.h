@@ -6,6 +6,7 @@
 #pragma once
 
 #include "row_plan.h"
+#include "row_reductions.h"
 #include "total.h"
 
 namespace gradlint::GRADLINT_SPACE {
@@ -47,12 +48,7 @@ class RowWalk {
           }
           for (int k = 0; k < K; ++k) parts[k][j] = terms[k];
         }
-        for (int k = 0; k < K; ++k) {
-          for (int half = size / 2; half > 0; half /= 2) {
-            for (int j = 0; j < half; ++j) parts[k][j] += parts[k][j + half];
-          }
-          chunk_sums[k] += parts[k][0];
-        }
+        for (int k = 0; k < K; ++k) chunk_sums[k] += sum_of_pack(parts[k]);
       });
       for (int k = 0; k < K; ++k) of_chunks[k].add(chunk_sums[k]);
     });
@@ -63,11 +59,7 @@ class RowWalk {
   // The maximum over the row of body(position, in); −∞ of an empty one.
   template <class Body>
   GRADLINT_BOTH W max(const Body& body) const {
-    W largest = -static_cast<W>(INFINITY);
-    each([&](int64_t position, const W(&in)[In]) {
-      largest = math::larger(body(position, in), largest);
-    });
-    return team_.max(largest);
+    return max_of_row<In>(*this, team_, body);
   }
 
   // Calls body(position, in) at each position of the row.
