@@ -63,8 +63,8 @@ def compile_kernels(
 ) -> list[Compiled]:
     """Compile ``sources`` for each of ``architectures``, as many at once as there are cores.
 
-    For the first architecture the whole file is compiled, for the others what runs on the device:
-    the host's half is the same.
+    What runs on the device is compiled for each. The host's half, which is the same for all, is
+    checked with the first, and no code is made of it.
 
     Args:
         architectures: such as "sm_80".
@@ -153,7 +153,7 @@ def _command(tool: _tools.Tool, file: Path, architecture: str, *, whole: bool) -
         *_BUILDER_FLAGS,
         *(flag for flag in CUDA_CFLAGS if flag not in _BUILDER_FLAGS),
         f"-gencode=arch={virtual},code={architecture}",
-        "--compiler-options=-fPIC",
+        "--compiler-options=-fPIC,-fsyntax-only",
         "-c" if whole else "-cubin",
         str(file),
     ]

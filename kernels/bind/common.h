@@ -1,11 +1,19 @@
 // From torch tensors to what the kernels take.
 #pragma once
 
-#include <ATen/ATen.h>
+// Operators by their own headers: ATen.h, which has them all, would be most of a build's time.
+#define AT_PER_OPERATOR_HEADERS
+// Each function of ATen by its own header: all of them take as long to compile as an operator.
+#define AT_PER_OPERATOR_HEADERS
 #include <ATen/Parallel.h>
 #include <ATen/TensorIterator.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/DeviceGuard.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 

@@ -1,12 +1,34 @@
-// Element by element, beyond y = f(x): scale and scale_, add_relu, weighted_sum.
+// Element by element: y = f(x), scale and scale_, add_relu, weighted_sum.
+#include "pointwise.h"
+
 #include <ATen/FunctionalTensorWrapper.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
-
-#include "common.h"
 
 namespace gradlint::bind {
 namespace {
+
+constexpr auto any_number = [](auto...) {};
+
+GRADLINT_SMOOTH_OP(Square, square, "", any_number);
+GRADLINT_SMOOTH_OP(Exp, exp, "", any_number);
+GRADLINT_SMOOTH_OP(ScaledSigmoid, scaled_sigmoid, ", float scale", any_number);
+GRADLINT_SMOOTH_OP(Gelu, gelu, "", any_number);
+GRADLINT_SMOOTH_OP(Silu, silu, "", any_number);
+GRADLINT_PIECEWISE_OP(Relu, relu, "", any_number);
+GRADLINT_PIECEWISE_OP(SignSte, sign_ste, "", any_number);
+GRADLINT_PIECEWISE_OP(ClippedRelu, clipped_relu, ", float ceiling", [](double ceiling) {
+  TORCH_CHECK_VALUE(ceiling >= 0, "gradlint::clipped_relu: `ceiling` must be 0 or more, got ",
+                    ceiling);
+});
+GRADLINT_PIECEWISE_OP(SoftThreshold, soft_threshold, ", float threshold", [](double threshold) {
+  TORCH_CHECK_VALUE(threshold >= 0, "gradlint::soft_threshold: `threshold` must be 0 or more, got ",
+                    threshold);
+});
+
+using Pointwise =
+    Each<Smooth<Square>, Smooth<Exp>, Smooth<ScaledSigmoid, double>, Smooth<Gelu>, Smooth<Silu>,
+         Piecewise<Relu>, Piecewise<SignSte>, Piecewise<ClippedRelu, double>,
+         Piecewise<SoftThreshold, double>>;
 
 using Unary = Tensor(const Tensor&, double);
 using InPlace = Tensor&(Tensor&, double);
@@ -55,6 +77,7 @@ Tensor weighted_sum_backward(const Tensor& grad_output, const Tensor& factor) {
 }
 
 void compute(torch::Library& m) {
+  Pointwise::compute(m);
   m.impl("scale", &scale);
   m.impl("scale_", &scale_);
   m.impl("add_relu", &add_relu);
@@ -218,6 +241,7 @@ Tensor& functional_scale_(Tensor& x, double factor) {
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(gradlint, m) {
+  Pointwise::define(m);
   m.def("scale(Tensor x, float factor) -> Tensor");
   m.def("scale_(Tensor(a!) x, float factor) -> Tensor(a!)");
   m.def("add_relu(Tensor x, Tensor y) -> Tensor");
@@ -228,6 +252,7 @@ TORCH_LIBRARY_FRAGMENT(gradlint, m) {
 GRADLINT_EVERYWHERE(compute)
 
 TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
+  Pointwise::differentiate(m);
   m.impl("scale", [](const Tensor& x, double factor) { return Scale::apply(x, factor); });
   m.impl("scale_", &differentiable_scale_);
   m.impl("add_relu", [](const Tensor& x, const Tensor& y) { return AddRelu::apply(x, y); });

@@ -1,8 +1,6 @@
 // What the bindings of the normalizations share.
 #pragma once
 
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
-
 #include <array>
 #include <cmath>
 #include <optional>

@@ -5,8 +5,6 @@
 // derivative.
 #pragma once
 
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
-
 #include <string>
 #include <tuple>
 #include <utility>

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "arrays.h"
 #include "numbers.h"
 
 #ifdef GRADLINT_DEVICE
 #include GRADLINT_DEVICE
+#else
+#include <vector>
 #endif
 
 namespace gradlint::GRADLINT_SPACE {

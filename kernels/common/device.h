@@ -2,12 +2,30 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
-#include <string>
+#include <cstdio>
+#include <exception>
 
 #include "arrays.h"
 
 namespace gradlint::device {
+
+// An error of CUDA's. No std::runtime_error: <string> would take longer to compile than many a
+// kernel.
+class Error : public std::exception {
+ public:
+  explicit Error(const char* what) {
+    std::snprintf(text_, sizeof(text_), "gradlint: CUDA: %s", what);
+  }
+
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[256];
+};
+
+inline void check(cudaError_t status) {
+  if (status != cudaSuccess) throw Error(cudaGetErrorString(status));
+}
 
 inline int processors(const Context& context) { return context.processors; }
 
@@ -29,11 +47,8 @@ __global__ void run_body(Body body) {
 template <class Block, class Body>
 int64_t resident(const Context& context, int threads, size_t memory) {
   int blocks = 0;  // of a multiprocessor
-  const cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, run_body<Block, Body>, threads, memory);
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string("gradlint: CUDA: ") + cudaGetErrorString(status));
-  }
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, run_body<Block, Body>, threads,
+                                                      memory));
   return int64_t{blocks > 0 ? blocks : 1} * context.processors;
 }
 
@@ -42,13 +57,10 @@ int64_t resident(const Context& context, int threads, size_t memory) {
 template <class Block, class Body>
 void start(const Context& context, int64_t blocks, int threads, size_t memory, const Body& body) {
   constexpr int64_t most = 0x7fffffff;  // blocks along x
-  if (blocks > most) throw std::runtime_error("gradlint: too many blocks for one launch");
+  if (blocks > most) throw Error("too many blocks for one launch");
   run_body<Block><<<static_cast<unsigned>(blocks), threads, memory,
                     static_cast<cudaStream_t>(context.stream)>>>(body);
-  const cudaError_t status = cudaGetLastError();
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string("gradlint: CUDA: ") + cudaGetErrorString(status));
-  }
+  check(cudaGetLastError());
 }
 
 }  // namespace gradlint::device

@@ -8,14 +8,11 @@
 
 #include "target.h"
 
-#ifdef __CUDACC__
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#endif
-
 namespace gradlint {
 
-// Storage of IEEE 754 binary16 and of bfloat16; all arithmetic is done in float.
+// Storage of IEEE 754 binary16 and of bfloat16; all arithmetic is done in float. CUDA converts by
+// the instructions that cuda_fp16.h and cuda_bf16.h have (PTX ISA, "cvt"): those headers would be a
+// tenth of the time that a kernel takes to compile.
 struct Half {
   uint16_t bits;
 };
@@ -49,7 +46,9 @@ GRADLINT_BOTH float widened(Bfloat16 value) {
 
 GRADLINT_BOTH float widened(Half value) {
 #ifdef __CUDA_ARCH__
-  return __half2float(__ushort_as_half(value.bits));
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
 #else
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
   const uint32_t rest = static_cast<uint32_t>(value.bits & 0x7fffu) << 13;
@@ -78,8 +77,10 @@ GRADLINT_BOTH float narrowed<float, float>(float value) {
 
 template <>
 GRADLINT_BOTH Bfloat16 narrowed<Bfloat16, float>(float value) {
-#ifdef __CUDA_ARCH__
-  return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  Bfloat16 result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
 #else
   const uint32_t bits = numbers::bits_of(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) {
@@ -92,7 +93,9 @@ GRADLINT_BOTH Bfloat16 narrowed<Bfloat16, float>(float value) {
 template <>
 GRADLINT_BOTH Half narrowed<Half, float>(float value) {
 #ifdef __CUDA_ARCH__
-  return {__half_as_ushort(__float2half_rn(value))};
+  Half result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
 #else
   const uint32_t bits = numbers::bits_of(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;

@@ -1,6 +1,7 @@
-// layer_norm and batch_norm.
+// The operators along rows or channels: layer_norm, batch_norm, gumbel_softmax and soft_rank.
 #include "batch_norm.h"
 #include "layer_norm.h"
+#include "softmax.h"
 
 namespace gradlint::bind {
 namespace {
@@ -8,6 +9,7 @@ namespace {
 void compute(torch::Library& m) {
   batch_norm::compute(m);
   layer_norm::compute(m);
+  softmax::compute(m);
 }
 
 }  // namespace
@@ -15,6 +17,7 @@ void compute(torch::Library& m) {
 TORCH_LIBRARY_FRAGMENT(gradlint, m) {
   batch_norm::define(m);
   layer_norm::define(m);
+  softmax::define(m);
 }
 
 GRADLINT_EVERYWHERE(compute)
@@ -27,6 +30,7 @@ TORCH_LIBRARY_IMPL(gradlint, CompositeExplicitAutograd, m) {
 TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
   batch_norm::differentiate(m);
   layer_norm::differentiate(m);
+  softmax::differentiate(m);
 }
 
 }  // namespace gradlint::bind

@@ -1,14 +1,13 @@
 // attention, composed of steps that are operators with derivatives of their own: the product of
-// linear.cpp, and a masked softmax.
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+// linear.h, and a masked softmax.
+#pragma once
 
 #include <cmath>
 #include <tuple>
 
 #include "common.h"
 
-namespace gradlint::bind {
-namespace {
+namespace gradlint::bind::attention {
 
 using Matmul = Tensor(const Tensor&, const Tensor&);
 using Softmax = Tensor(const Tensor&, const std::optional<Tensor>&, double);
@@ -17,7 +16,7 @@ using SoftmaxBackwardBackward = std::tuple<Tensor, Tensor>(const Tensor&, const 
                                                            const Tensor&, double);
 
 // Raises unless `tensor` is a batch of matrices of float32 or float64.
-void check_scores(const char* op, const char* name, const Tensor& tensor) {
+inline void check_scores(const char* op, const char* name, const Tensor& tensor) {
   const auto type = tensor.scalar_type();
   TORCH_CHECK_TYPE(type == at::kDouble || type == at::kFloat, "gradlint::", op, ": `", name,
                    "` must be float64 or float32, got ", type);
@@ -25,7 +24,7 @@ void check_scores(const char* op, const char* name, const Tensor& tensor) {
               "` must have the shape (B, L, S), got ", tensor.sym_sizes());
 }
 
-Scores scores_of(const Tensor& tensor, double scale) {
+inline Scores scores_of(const Tensor& tensor, double scale) {
   Scores scores{};
   scores.dtype = dtype_of(tensor);
   scores.batch = tensor.size(0);
@@ -35,7 +34,8 @@ Scores scores_of(const Tensor& tensor, double scale) {
   return scores;
 }
 
-Tensor masked_softmax(const Tensor& scores, const std::optional<Tensor>& mask, double scale) {
+inline Tensor masked_softmax(const Tensor& scores, const std::optional<Tensor>& mask,
+                             double scale) {
   check_scores("masked_softmax", "scores", scores);
   TORCH_CHECK_VALUE(scale > 0, "gradlint::masked_softmax: `scale` must be positive, got ", scale);
   if (mask) {
@@ -60,7 +60,7 @@ Tensor masked_softmax(const Tensor& scores, const std::optional<Tensor>& mask, d
   return p;
 }
 
-Tensor masked_softmax_backward(const Tensor& grad_output, const Tensor& p, double scale) {
+inline Tensor masked_softmax_backward(const Tensor& grad_output, const Tensor& p, double scale) {
   check_scores("masked_softmax_backward", "p", p);
   check_alike("masked_softmax_backward", "grad_output", grad_output, "p", p);
   const Tensor g = grad_output.contiguous(), dense_p = p.contiguous();
@@ -71,9 +71,9 @@ Tensor masked_softmax_backward(const Tensor& grad_output, const Tensor& p, doubl
   return grad_scores;
 }
 
-std::tuple<Tensor, Tensor> masked_softmax_backward_backward(const Tensor& grad,
-                                                            const Tensor& grad_output,
-                                                            const Tensor& p, double scale) {
+inline std::tuple<Tensor, Tensor> masked_softmax_backward_backward(const Tensor& grad,
+                                                                   const Tensor& grad_output,
+                                                                   const Tensor& p, double scale) {
   check_scores("masked_softmax_backward_backward", "p", p);
   check_alike("masked_softmax_backward_backward", "grad_output", grad_output, "p", p);
   check_alike("masked_softmax_backward_backward", "grad", grad, "p", p);
@@ -137,16 +137,17 @@ struct SoftmaxFunction : torch::autograd::Function<SoftmaxFunction> {
   }
 };
 
-Tensor differentiable_softmax(const Tensor& scores, const std::optional<Tensor>& mask,
-                              double scale) {
+inline Tensor differentiable_softmax(const Tensor& scores, const std::optional<Tensor>& mask,
+                                     double scale) {
   return SoftmaxFunction::apply(scores, mask, scale);
 }
 
-Tensor differentiable_softmax_backward(const Tensor& grad_output, const Tensor& p, double scale) {
+inline Tensor differentiable_softmax_backward(const Tensor& grad_output, const Tensor& p,
+                                              double scale) {
   return SoftmaxBackwardFunction::apply(grad_output, p, scale);
 }
 
-void check_attention(const Tensor& query, const Tensor& key, const Tensor& value) {
+inline void check_attention(const Tensor& query, const Tensor& key, const Tensor& value) {
   check_floating("attention", "query", query);
   const std::tuple<const char*, const Tensor&, const char*> arguments[] = {
       {"query", query, "(*, L, E)"}, {"key", key, "(*, S, E)"}, {"value", value, "(*, S, V)"}};
@@ -167,7 +168,8 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
 }
 
 // `mask` for scores (*, L, S) as (B, L, S), without a copy where its strides allow.
-Tensor batched_mask(const Tensor& mask, c10::SymIntArrayRef full, c10::SymIntArrayRef batched) {
+inline Tensor batched_mask(const Tensor& mask, c10::SymIntArrayRef full,
+                           c10::SymIntArrayRef batched) {
   TORCH_CHECK_TYPE(mask.scalar_type() == at::kBool,
                    "gradlint::attention: `mask` must be bool (True where a query may look), got ",
                    mask.scalar_type());
@@ -183,8 +185,8 @@ Tensor batched_mask(const Tensor& mask, c10::SymIntArrayRef full, c10::SymIntArr
 }
 
 // One operator for whoever calls it, its steps for what differentiates or traces it.
-Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                 const std::optional<Tensor>& mask) {
+inline Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                        const std::optional<Tensor>& mask) {
   static const auto matmul = operation<Matmul>("matmul");
   static const auto softmax = operation<Softmax>("masked_softmax");
   check_attention(query, key, value);
@@ -215,15 +217,13 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   return output.reshape_symint(shaped(queries, value.sym_size(-1))).to(query.scalar_type());
 }
 
-void compute(torch::Library& m) {
+inline void compute(torch::Library& m) {
   m.impl("masked_softmax", &masked_softmax);
   m.impl("masked_softmax_backward", &masked_softmax_backward);
   m.impl("masked_softmax_backward_backward", &masked_softmax_backward_backward);
 }
 
-}  // namespace
-
-TORCH_LIBRARY_FRAGMENT(gradlint, m) {
+inline void define(torch::Library& m) {
   m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? mask=None) -> Tensor",
         &attention);
   m.def("masked_softmax(Tensor scores, Tensor? mask, float scale) -> Tensor");
@@ -233,12 +233,10 @@ TORCH_LIBRARY_FRAGMENT(gradlint, m) {
       " -> (Tensor, Tensor)");
 }
 
-GRADLINT_EVERYWHERE(compute)
-
-TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
+inline void differentiate(torch::Library& m) {
   m.impl("masked_softmax", &differentiable_softmax);
   m.impl("masked_softmax_backward", &differentiable_softmax_backward);
   m.impl("masked_softmax_backward_backward", torch::autograd::autogradNotImplementedFallback());
 }
 
-}  // namespace gradlint::bind
+}  // namespace gradlint::bind::attention

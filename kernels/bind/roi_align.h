@@ -1,19 +1,18 @@
 // roi_align: differentiable once, in the image; boxes have no gradient.
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#pragma once
 
 #include <cmath>
 #include <vector>
 
 #include "common.h"
 
-namespace gradlint::bind {
-namespace {
+namespace gradlint::bind::roi_align {
 
 using Forward = Tensor(const Tensor&, const Tensor&, double, int64_t, int64_t, int64_t, bool);
 using Backward = Tensor(const Tensor&, const Tensor&, double, int64_t, bool, c10::SymIntArrayRef);
 
-void check_boxes(const char* op, const Tensor& boxes, double spatial_scale,
-                 int64_t sampling_ratio) {
+inline void check_boxes(const char* op, const Tensor& boxes, double spatial_scale,
+                        int64_t sampling_ratio) {
   TORCH_CHECK(boxes.dim() == 2 && boxes.sym_size(1) == 5, "gradlint::", op, ": `boxes` must have "
               "the shape (K, 5), each the number of an image, x1, y1, x2, y2, got ",
               boxes.sym_sizes());
@@ -26,7 +25,7 @@ void check_boxes(const char* op, const Tensor& boxes, double spatial_scale,
 
 // On the CPU, where looking costs nothing, a box of no image is an error. On CUDA it would make
 // the host wait for the device: there such a box gives NaN.
-void check_images(const Tensor& boxes, int64_t images) {
+inline void check_images(const Tensor& boxes, int64_t images) {
   if (!boxes.is_cpu()) return;
   const Tensor numbers = boxes.select(1, 0).to(at::kDouble).contiguous();
   const double* number = numbers.const_data_ptr<double>();
@@ -38,8 +37,8 @@ void check_images(const Tensor& boxes, int64_t images) {
   }
 }
 
-RoiAlign roi_of(const Tensor& boxes, at::IntArrayRef input, at::IntArrayRef output,
-                double spatial_scale, int64_t sampling_ratio, bool aligned) {
+inline RoiAlign roi_of(const Tensor& boxes, at::IntArrayRef input, at::IntArrayRef output,
+                       double spatial_scale, int64_t sampling_ratio, bool aligned) {
   RoiAlign roi{};
   roi.dtype = dtype_of(boxes);
   roi.images = input[0];
@@ -55,9 +54,9 @@ RoiAlign roi_of(const Tensor& boxes, at::IntArrayRef input, at::IntArrayRef outp
   return roi;
 }
 
-Tensor roi_align(const Tensor& input, const Tensor& boxes, double spatial_scale,
-                 int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio,
-                 bool aligned) {
+inline Tensor roi_align(const Tensor& input, const Tensor& boxes, double spatial_scale,
+                        int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio,
+                        bool aligned) {
   check_floating("roi_align", "input", input);
   check_kind("roi_align", "boxes", boxes, "input", input);
   TORCH_CHECK(input.dim() == 4,
@@ -80,8 +79,9 @@ Tensor roi_align(const Tensor& input, const Tensor& boxes, double spatial_scale,
   return output;
 }
 
-Tensor roi_align_backward(const Tensor& grad_output, const Tensor& boxes, double spatial_scale,
-                          int64_t sampling_ratio, bool aligned, c10::SymIntArrayRef input_size) {
+inline Tensor roi_align_backward(const Tensor& grad_output, const Tensor& boxes,
+                                 double spatial_scale, int64_t sampling_ratio, bool aligned,
+                                 c10::SymIntArrayRef input_size) {
   check_floating("roi_align_backward", "grad_output", grad_output);
   check_kind("roi_align_backward", "boxes", boxes, "grad_output", grad_output);
   check_boxes("roi_align_backward", boxes, spatial_scale, sampling_ratio);
@@ -135,21 +135,19 @@ struct RoiAlignFunction : torch::autograd::Function<RoiAlignFunction> {
   }
 };
 
-Tensor differentiable_roi_align(const Tensor& input, const Tensor& boxes, double spatial_scale,
-                                int64_t pooled_height, int64_t pooled_width,
-                                int64_t sampling_ratio, bool aligned) {
+inline Tensor differentiable_roi_align(const Tensor& input, const Tensor& boxes,
+                                       double spatial_scale, int64_t pooled_height,
+                                       int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
   return RoiAlignFunction::apply(input, boxes, spatial_scale, pooled_height, pooled_width,
                                  sampling_ratio, aligned);
 }
 
-void compute(torch::Library& m) {
+inline void compute(torch::Library& m) {
   m.impl("roi_align", &roi_align);
   m.impl("roi_align_backward", &roi_align_backward);
 }
 
-}  // namespace
-
-TORCH_LIBRARY_FRAGMENT(gradlint, m) {
+inline void define(torch::Library& m) {
   m.def(
       "roi_align(Tensor input, Tensor boxes, float spatial_scale, int pooled_height, "
       "int pooled_width, int sampling_ratio=0, bool aligned=False) -> Tensor");
@@ -158,11 +156,9 @@ TORCH_LIBRARY_FRAGMENT(gradlint, m) {
       "int sampling_ratio, bool aligned, SymInt[] input_size) -> Tensor");
 }
 
-GRADLINT_EVERYWHERE(compute)
-
-TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
+inline void differentiate(torch::Library& m) {
   m.impl("roi_align", &differentiable_roi_align);
   m.impl("roi_align_backward", torch::autograd::autogradNotImplementedFallback());
 }
 
-}  // namespace gradlint::bind
+}  // namespace gradlint::bind::roi_align

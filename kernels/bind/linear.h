@@ -1,45 +1,46 @@
 // linear, and the operators that its derivatives are made of: matmul and column_sum. Each of
 // those has derivatives that are made of the two again, so every order of derivative exists.
+#pragma once
+
 #include <string>
 
 #include "common.h"
 
-namespace gradlint::bind {
-namespace {
+namespace gradlint::bind::linear {
 
 // Raises unless `tensor` has as many axes.
-void check_axes(const char* op, const char* name, const Tensor& tensor, int64_t least,
-                int64_t most, const char* expected) {
+inline void check_axes(const char* op, const char* name, const Tensor& tensor, int64_t least,
+                       int64_t most, const char* expected) {
   TORCH_CHECK(least <= tensor.dim() && tensor.dim() <= most, "gradlint::", op, ": `", name,
               "` must have the shape ", expected, ", got ", tensor.sym_sizes());
 }
 
-c10::SymInt product_of(c10::SymIntArrayRef sizes) {
+inline c10::SymInt product_of(c10::SymIntArrayRef sizes) {
   c10::SymInt product = 1;
   for (const auto& size : sizes) product = product * size;
   return product;
 }
 
 // `tensor` (*, C) as one matrix.
-Tensor as_matrix(const Tensor& tensor) {
+inline Tensor as_matrix(const Tensor& tensor) {
   const auto sizes = tensor.sym_sizes();
   return tensor.reshape_symint({product_of(sizes.slice(0, sizes.size() - 1)), sizes.back()});
 }
 
-Matrices matrices_of(const Tensor& tensor) {
+inline Matrices matrices_of(const Tensor& tensor) {
   const bool batched = tensor.dim() == 3;
   return {tensor.const_data_ptr(), batched ? tensor.stride(0) : 0, tensor.stride(-2),
           tensor.stride(-1)};
 }
 
 // Room for `count` numbers of the type in which `like` is computed.
-Tensor workspace(const Tensor& like, int64_t count) {
+inline Tensor workspace(const Tensor& like, int64_t count) {
   const auto wide = like.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return at::empty({count}, like.options().dtype(wide));
 }
 
 // Writes a·b + bias to `out`, which is dense; each is a matrix or a batch of them.
-void multiply(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out) {
+inline void multiply(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out) {
   if (out.is_meta()) return;
   Product product{};
   product.dtype = dtype_of(out);
@@ -65,17 +66,17 @@ using Matmul = Tensor(const Tensor&, const Tensor&);
 using Sum = Tensor(const Tensor&);
 using Linear = Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&);
 
-Tensor call_matmul(const Tensor& a, const Tensor& b) {
+inline Tensor call_matmul(const Tensor& a, const Tensor& b) {
   static const auto op = operation<Matmul>("matmul");
   return op.call(a, b);
 }
 
-Tensor call_column_sum(const Tensor& x) {
+inline Tensor call_column_sum(const Tensor& x) {
   static const auto op = operation<Sum>("column_sum");
   return op.call(x);
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b) {
+inline Tensor matmul(const Tensor& a, const Tensor& b) {
   check_floating("matmul", "a", a);
   check_kind("matmul", "b", b, "a", a);
   check_axes("matmul", "a", a, 2, 3, "(M, K) or (B, M, K)");
@@ -94,7 +95,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return c;
 }
 
-Tensor column_sum(const Tensor& x) {
+inline Tensor column_sum(const Tensor& x) {
   check_floating("column_sum", "x", x);
   check_axes("column_sum", "x", x, 2, 2, "(N, K)");
   Tensor out = at::empty_symint({x.sym_size(1)}, x.options());
@@ -112,7 +113,7 @@ Tensor column_sum(const Tensor& x) {
   return out;
 }
 
-Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+inline Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   check_floating("linear", "input", input);
   check_kind("linear", "weight", weight, "input", input);
   TORCH_CHECK(input.dim() > 0,
@@ -199,37 +200,33 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   }
 };
 
-Tensor differentiable_matmul(const Tensor& a, const Tensor& b) {
+inline Tensor differentiable_matmul(const Tensor& a, const Tensor& b) {
   return MatmulFunction::apply(a, b);
 }
 
-Tensor differentiable_column_sum(const Tensor& x) { return ColumnSumFunction::apply(x); }
+inline Tensor differentiable_column_sum(const Tensor& x) { return ColumnSumFunction::apply(x); }
 
-Tensor differentiable_linear(const Tensor& input, const Tensor& weight,
-                             const std::optional<Tensor>& bias) {
+inline Tensor differentiable_linear(const Tensor& input, const Tensor& weight,
+                                    const std::optional<Tensor>& bias) {
   return LinearFunction::apply(input, weight, bias);
 }
 
-void compute(torch::Library& m) {
+inline void compute(torch::Library& m) {
   m.impl("matmul", &matmul);
   m.impl("column_sum", &column_sum);
   m.impl("linear", &linear);
 }
 
-}  // namespace
-
-TORCH_LIBRARY_FRAGMENT(gradlint, m) {
+inline void define(torch::Library& m) {
   m.def("matmul(Tensor a, Tensor b) -> Tensor");
   m.def("column_sum(Tensor x) -> Tensor");
   m.def("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor");
 }
 
-GRADLINT_EVERYWHERE(compute)
-
-TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
+inline void differentiate(torch::Library& m) {
   m.impl("matmul", &differentiable_matmul);
   m.impl("column_sum", &differentiable_column_sum);
   m.impl("linear", &differentiable_linear);
 }
 
-}  // namespace gradlint::bind
+}  // namespace gradlint::bind::linear

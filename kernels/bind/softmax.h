@@ -2,17 +2,16 @@
 //
 // The noise of gumbel_softmax is an input like the logits and has their gradient. Whoever draws it
 // outside asks for no gradient of it, and pays for none.
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#pragma once
 
 #include <cmath>
 #include <tuple>
 
 #include "common.h"
 
-namespace gradlint::bind {
-namespace {
+namespace gradlint::bind::softmax {
 
-void check_temperature(const char* op, double temperature) {
+inline void check_temperature(const char* op, double temperature) {
   TORCH_CHECK_VALUE(temperature > 0 && std::isfinite(temperature), "gradlint::", op,
                     ": `temperature` must be a positive finite number, got ", temperature);
 }
@@ -44,9 +43,10 @@ class Operands {
   std::vector<Tensor> dense_;
 };
 
-Tensor dense_like(const Tensor& x) { return at::empty_symint(x.sym_sizes(), x.options()); }
+inline Tensor dense_like(const Tensor& x) { return at::empty_symint(x.sym_sizes(), x.options()); }
 
-Tensor gumbel_softmax(const Tensor& logits, const Tensor& noise, double temperature, bool hard) {
+inline Tensor gumbel_softmax(const Tensor& logits, const Tensor& noise, double temperature,
+                             bool hard) {
   constexpr auto op = "gumbel_softmax";
   check_floating(op, "logits", logits);
   check_alike(op, "noise", noise, "logits", logits);
@@ -57,8 +57,8 @@ Tensor gumbel_softmax(const Tensor& logits, const Tensor& noise, double temperat
   return y;
 }
 
-Tensor gumbel_softmax_backward(const Tensor& grad_output, const Tensor& output,
-                               double temperature) {
+inline Tensor gumbel_softmax_backward(const Tensor& grad_output, const Tensor& output,
+                                      double temperature) {
   constexpr auto op = "gumbel_softmax_backward";
   check_floating(op, "output", output);
   check_alike(op, "grad_output", grad_output, "output", output);
@@ -69,10 +69,10 @@ Tensor gumbel_softmax_backward(const Tensor& grad_output, const Tensor& output,
   return grad;
 }
 
-std::tuple<Tensor, Tensor> gumbel_softmax_backward_backward(const Tensor& grad,
-                                                            const Tensor& grad_output,
-                                                            const Tensor& output,
-                                                            double temperature) {
+inline std::tuple<Tensor, Tensor> gumbel_softmax_backward_backward(const Tensor& grad,
+                                                                   const Tensor& grad_output,
+                                                                   const Tensor& output,
+                                                                   double temperature) {
   constexpr auto op = "gumbel_softmax_backward_backward";
   check_floating(op, "output", output);
   check_alike(op, "grad_output", grad_output, "output", output);
@@ -84,7 +84,7 @@ std::tuple<Tensor, Tensor> gumbel_softmax_backward_backward(const Tensor& grad,
   return {grad_grad_output, grad_y};
 }
 
-Tensor soft_rank(const Tensor& x, double temperature) {
+inline Tensor soft_rank(const Tensor& x, double temperature) {
   constexpr auto op = "soft_rank";
   check_floating(op, "x", x);
   check_temperature(op, temperature);
@@ -94,7 +94,7 @@ Tensor soft_rank(const Tensor& x, double temperature) {
   return y;
 }
 
-Tensor soft_rank_backward(const Tensor& grad_output, const Tensor& x, double temperature) {
+inline Tensor soft_rank_backward(const Tensor& grad_output, const Tensor& x, double temperature) {
   constexpr auto op = "soft_rank_backward";
   check_floating(op, "x", x);
   check_alike(op, "grad_output", grad_output, "x", x);
@@ -193,21 +193,21 @@ struct SoftRankFunction : torch::autograd::Function<SoftRankFunction> {
   }
 };
 
-Tensor differentiable_softmax(const Tensor& logits, const Tensor& noise, double temperature,
-                              bool hard) {
+inline Tensor differentiable_softmax(const Tensor& logits, const Tensor& noise, double temperature,
+                                     bool hard) {
   return SoftmaxFunction::apply(logits, noise, temperature, hard);
 }
 
-Tensor differentiable_softmax_backward(const Tensor& grad_output, const Tensor& output,
-                                       double temperature) {
+inline Tensor differentiable_softmax_backward(const Tensor& grad_output, const Tensor& output,
+                                              double temperature) {
   return SoftmaxBackwardFunction::apply(grad_output, output, temperature);
 }
 
-Tensor differentiable_soft_rank(const Tensor& x, double temperature) {
+inline Tensor differentiable_soft_rank(const Tensor& x, double temperature) {
   return SoftRankFunction::apply(x, temperature);
 }
 
-void compute(torch::Library& m) {
+inline void compute(torch::Library& m) {
   m.impl("gumbel_softmax", &gumbel_softmax);
   m.impl("gumbel_softmax_backward", &gumbel_softmax_backward);
   m.impl("gumbel_softmax_backward_backward", &gumbel_softmax_backward_backward);
@@ -215,9 +215,7 @@ void compute(torch::Library& m) {
   m.impl("soft_rank_backward", &soft_rank_backward);
 }
 
-}  // namespace
-
-TORCH_LIBRARY_FRAGMENT(gradlint, m) {
+inline void define(torch::Library& m) {
   m.def(
       "gumbel_softmax(Tensor logits, Tensor noise, float temperature, bool hard=False) -> Tensor");
   m.def(
@@ -229,9 +227,7 @@ TORCH_LIBRARY_FRAGMENT(gradlint, m) {
   m.def("soft_rank_backward(Tensor grad_output, Tensor x, float temperature) -> Tensor");
 }
 
-GRADLINT_EVERYWHERE(compute)
-
-TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
+inline void differentiate(torch::Library& m) {
   using torch::autograd::autogradNotImplementedFallback;
   m.impl("gumbel_softmax", &differentiable_softmax);
   m.impl("gumbel_softmax_backward", &differentiable_softmax_backward);
@@ -240,4 +236,4 @@ TORCH_LIBRARY_IMPL(gradlint, Autograd, m) {
   m.impl("soft_rank_backward", autogradNotImplementedFallback());
 }
 
-}  // namespace gradlint::bind
+}  // namespace gradlint::bind::softmax
