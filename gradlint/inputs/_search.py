@@ -290,13 +290,18 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
 
 
 def _blunter(plan: Plan, known: Plan, before: Trial) -> bool:
-    """Whether ``plan`` has more equal sizes, or scalars where ``known`` has none."""
+    """Whether ``plan`` has more equal sizes, scalars where ``known`` has none, or more axes where
+    a gradient had a wrong shape."""
     asked = before.failure is not None and _wants_square(before.failure.text)
     if plan.squares() > known.squares() and not asked:
         return True
     if len(set(plan.pool)) == 1 < len(set(known.pool)):
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
+    # A gradient reduced along a wrong axis fits where broadcasting gives others more axes.
+    misfit = before.failure is not None and GRADIENT.search(before.failure.text) is not None
+    if misfit and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
+        return True
     return any(not guess.axes and ranks.get(name) for name, guess in plan.tensors())
 
 

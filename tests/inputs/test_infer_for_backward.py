@@ -213,3 +213,20 @@ def test_a_start_index_begins_at_zero():
             return grad.roll(-ctx.start, 0), None
 
     assert infer(from_object(Sharded), 0)[0].args[1] == 0
+
+
+def test_nor_one_that_fits_where_others_have_more_axes():
+    class Distances(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            apart = x[:, None] - y[None]
+            ctx.save_for_backward(apart)
+            return apart.pow(2).sum(-1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (apart,) = ctx.saved_tensors
+            each = 2 * grad[..., None] * apart
+            return each.sum(2), -each.sum(0)
+
+    assert "backward raises" in notes(Distances)
