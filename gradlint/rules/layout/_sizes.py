@@ -142,11 +142,20 @@ class Sizes:
         for old in list(sizes)[:MOST_ALONE]:
             one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
             if one is not None and one.faulty:
-                even = None if one.batch else self.changed({old: twice_a_prime(sizes[old])})
-                if even is not None and even.look.verdict == RIGHT:
-                    one.hint = EVEN.format(even=even.words)
+                one.hint = "" if one.batch else self._right_where_even(old, sizes[old])
                 return one
         return found
+
+    def _right_where_even(self, old: int, odd: int) -> str:
+        """What is said where even sizes are right in place of ``odd``: several of them, since one
+        may be right for its values alone."""
+        even = self.changed({old: twice_a_prime(odd)})
+        if even is None or even.look.verdict != RIGHT:
+            return ""
+        others = (self.changed({old: odd + more}) for more in (1, 3, 5))
+        if any(other is not None and other.faulty for other in others):
+            return ""
+        return EVEN.format(even=even.words)
 
     def changed(self, sizes: dict[int, int]) -> Tried | None:
         """All axes of old sizes changed to new ones. Integer arguments of these sizes change with

@@ -230,6 +230,28 @@ def test_halves_are_a_demand_not_an_error(probed: Callable[..., Outcome]) -> Non
     assert "takes an odd size where it needs two halves" in outcome.findings[0].cause_text
 
 
+class SomeEvenSizes(Function):
+    """x², without the last column's gradient at odd sizes and at multiples of four."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad_x = 2 * grad_output * x
+        if x.shape[-1] > 6 and x.shape[-1] % 4 != 2:
+            grad_x[..., -1] = 0
+        return grad_x
+
+
+def test_one_even_size_that_is_right_excuses_nothing(probed: Callable[..., Outcome]) -> None:
+    outcome = probe(probed, "GL706", SomeEvenSizes, matrix())
+    assert [severity for severity, _ in told(outcome)] == ["error"]
+
+
 def test_other_number_of_axes(probed: Callable[..., Outcome]) -> None:
     outcome = probe(probed, "GL706", FirstAxis, matrix())
     assert told(outcome) == [("error", "wrong gradient for `x` where `x` has shape [3, 4, 6]")]
