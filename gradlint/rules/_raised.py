@@ -34,7 +34,11 @@ def raised_place(error: BaseException, prefer: str | None = None) -> Place | Non
     if not frames:
         return None
     own = [frame for frame in frames if prefer and os.path.abspath(frame.filename) == prefer]
-    frame = (own or frames)[-1]
+    return line_place((own or frames)[-1], "raised here")
+
+
+def line_place(frame: traceback.FrameSummary, label: str) -> Place:
+    """The place of the instruction that ``frame`` is at, marked with ``label``."""
     line = frame.lineno or 1
     # Columns come as UTF-8 bytes (Python 3.11 and later).
     text = _line(frame.filename, line)
@@ -48,7 +52,7 @@ def raised_place(error: BaseException, prefer: str | None = None) -> Place | Non
     location = Location(shown, line, column, line, max(end_column, column + 1))
     numbers = range(max(1, line - CONTEXT), line + 1)
     lines = tuple((number, _line(frame.filename, number)) for number in numbers)
-    excerpt = Excerpt(lines, "raised here") if text else None
+    excerpt = Excerpt(lines, label) if text else None
     return location, excerpt, []
 
 

@@ -174,12 +174,14 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
             notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
     from gradlint.rules.value._linear import nonlinear
+    from gradlint.rules.value._stopped import name_stops
     from gradlint.rules.value._surrogate import warn_beside_surrogates
 
     more, said = nonlinear(subject, RULE)
     said_of = {finding.input for finding in more}
     findings = [item for item in findings if item.input not in said_of] + more
     warn_beside_surrogates(findings)
+    name_stops(subject, findings)
     notes += said
     if any(finding.severity != "info" for finding in findings):
         verdict = "fail"
