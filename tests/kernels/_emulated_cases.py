@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+#: One of each width: what threads do, and where, does not depend on more of a dtype.
+WIDTHS = DTYPES[:3]
 
 #: Where the elements of a tensor are in memory: one after the other; from the second element of a
 #: buffer on, so that nothing is aligned to 16 bytes; every second one; the first axis innermost.
@@ -209,10 +212,11 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
 }
 
 
-def results(family: str) -> Results:
-    """Of all calls of a family."""
+def results(family: str, dtypes: Collection[torch.dtype] = DTYPES) -> Results:
+    """Of all calls of a family in those of ``dtypes`` that each has."""
     return {
         f"{case} {dtype}": case.results(dtype)
         for case in FAMILIES[family]()
         for dtype in case.dtypes
+        if dtype in dtypes
     }

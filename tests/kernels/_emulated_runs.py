@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
-from _emulated_cases import FAMILIES, Results, results
+from _emulated_cases import DTYPES, FAMILIES, WIDTHS, Results, results
 from _emulated_library import ORDERS, emulated_library
 from torch import Tensor
 
@@ -48,10 +48,11 @@ def run(library: str, family: str, out: str) -> None:
         found = []
         for kind, seed in orders:
             device.emulation_order(kind, ctypes.c_uint64(seed))
-            found.append(results(family))
+            first = not by_processors and not found
+            found.append(results(family, DTYPES if first else WIDTHS))
         by_processors[processors] = found[0]
         for other in found[1:]:
-            unlike += [name for name in found[0] if not _same(found[0][name], other[name])]
+            unlike += [name for name in other if not _same(found[0][name], other[name])]
     torch.save((by_processors, sorted(set(unlike)), _launches(device)), out)
 
 

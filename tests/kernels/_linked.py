@@ -18,16 +18,6 @@ from gradlint.native._build import build
 from gradlint.native._files import digest_of_file, read_json
 from gradlint.native._recipe import Recipe, tree_files
 
-#: Loads a library in place of the right one: the text of a module.
-STAND_IN = """
-from pathlib import Path
-import torch
-from gradlint.native import _reference
-
-_reference._loaded[0] = Path({library!r})
-torch.ops.load_library({library!r})
-"""
-
 
 def compiled(sources: Sequence[Path], flags: Sequence[str], folder: Path) -> list[Path]:
     """An object in ``folder`` for each source, .cu files as C++; two sources share no name."""

@@ -22,11 +22,13 @@ def test_many_threads_agree_with_one(family: str, runs: Path) -> None:
     by_processors, _, _ = torch.load(runs / f"{family}.pt")
     expected = results(family)
     assert list(by_processors) == list(RUNS)
-    for found in by_processors.values():
-        assert list(found) == list(expected)
+    every, few = by_processors.values()
+    assert list(every) == list(expected)
+    assert list(few) == [name for name in every if not name.endswith("bfloat16")]
+    for found in (every, few):
         shares = {
             f"{name}, result {k}": share(here, there)
-            for name in expected
+            for name in found
             for k, (here, there) in enumerate(zip(expected[name], found[name], strict=True))
         }
         assert {name: value for name, value in shares.items() if value > 1} == {}

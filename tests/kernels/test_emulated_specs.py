@@ -7,31 +7,14 @@ from pathlib import Path
 import pytest
 from _emulated_library import made_once
 from _emulated_runs import run_all
-from _linked import STAND_IN
-
-from gradlint.config import Settings
-from gradlint.native import specs_root
-from gradlint.running import execute
+from _stand_in import checked, codes
 
 
 def test_specifications_hold(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = made_once(tmp_path_factory, "emulated_kernels", run_all) / "emulated.so"
-    (tmp_path / "emulated_reference.py").write_text(STAND_IN.format(library=str(library)))
-    monkeypatch.syspath_prepend(tmp_path)
-    specs = sorted(specs_root().glob("*.yaml"))
-    settings = Settings(
-        seed=1,
-        jobs=2,
-        timeout=300.0,
-        dtypes=("float64",),
-        imports=("emulated_reference",),
-    )
-    result = execute([str(path) for path in specs], settings)
-    assert (result.usage, result.internal) == ([], [])
-    found = {
-        path.stem: [finding.code for finding in report.findings if finding.severity != "info"]
-        for path, report in zip(specs, result.report.targets, strict=True)
+    reports = checked(library, tmp_path, monkeypatch)
+    assert {name: codes(report) for name, report in reports.items()} == {
+        name: [] for name in reports
     }
-    assert found == {path.stem: [] for path in specs}

@@ -117,8 +117,16 @@ def test_races_are_said(trial: str, accesses: Path) -> None:
         assert fnmatch(outcome, end if end == "right" else f"emulated CUDA: *: {end}")
 
 
-#: Parts of the kernels that threads of a block share work in (emulation/parts.cpp).
-PARTS = ("matmul", "matmul in parts", "team", "block", "map", "map of what is not aligned")
+#: Parts of the kernels that threads of a block share work in, and the programs of ``emulation/``
+#: that have trials of them.
+PARTS = {
+    "matmul": "products.cpp",
+    "matmul in parts": "products.cpp",
+    "team": "reductions.cpp",
+    "block": "reductions.cpp",
+    "map": "maps.cpp",
+    "map of what is not aligned": "maps.cpp",
+}
 
 
 @dataclass(frozen=True)
@@ -180,10 +188,12 @@ FAULTS = {
 }
 
 
-def test_parts_are_right(device: list[Path], tmp_path: Path) -> None:
-    parts = program([EMULATION / "parts.cpp"], [f"-I{kernels_root()}"], device, tmp_path)
-    assert {part: outcomes(parts, part) for part in PARTS} == {
-        part: ["right"] * len(ORDERS) for part in PARTS
+@pytest.mark.parametrize("source", sorted(set(PARTS.values())))
+def test_parts_are_right(source: str, device: list[Path], tmp_path: Path) -> None:
+    made = program([EMULATION / source], [f"-I{kernels_root()}"], device, tmp_path)
+    parts = [part for part in PARTS if PARTS[part] == source]
+    assert {part: outcomes(made, part) for part in parts} == {
+        part: ["right"] * len(ORDERS) for part in parts
     }
 
 
@@ -196,5 +206,5 @@ def test_a_planted_fault_is_found(name: str, device: list[Path], tmp_path: Path)
     text = header.read_text(encoding="utf-8")
     assert text.count(fault.right) == 1, f"{fault.header}: {fault.right!r}"
     header.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
-    parts = program([EMULATION / "parts.cpp"], [f"-I{tree}"], device, tmp_path)
-    assert outcomes(parts, fault.part) != ["right"] * len(ORDERS)
+    made = program([EMULATION / PARTS[fault.part]], [f"-I{tree}"], device, tmp_path)
+    assert outcomes(made, fault.part) != ["right"] * len(ORDERS)

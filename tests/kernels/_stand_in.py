@@ -1,0 +1,47 @@
+"""The specs of the reference operators, checked on another library of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradlint.config import Settings
+from gradlint.native import specs_root
+from gradlint.report import TargetReport
+from gradlint.running import execute
+
+#: Loads a library in place of the right one.
+MODULE = """
+from pathlib import Path
+import torch
+from gradlint.native import _reference
+
+_reference._loaded[0] = Path({library!r})
+torch.ops.load_library({library!r})
+"""
+
+
+def checked(
+    library: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: object
+) -> dict[str, TargetReport]:
+    """Spec → its report in float64; ``settings`` are further fields of :class:`Settings`."""
+    (folder / "stand_in.py").write_text(MODULE.format(library=str(library)))
+    monkeypatch.syspath_prepend(folder)
+    chosen = Settings(
+        seed=1,
+        jobs=2,
+        timeout=300.0,
+        dtypes=("float64",),
+        imports=("stand_in",),
+        **settings,  # type: ignore[arg-type]
+    )
+    specs = sorted(specs_root().glob("*.yaml"))
+    result = execute([str(path) for path in specs], chosen)
+    assert (result.usage, result.internal) == ([], [])
+    return {path.stem: report for path, report in zip(specs, result.report.targets, strict=True)}
+
+
+def codes(report: TargetReport) -> list[str]:
+    """Of the findings that are more than information."""
+    return [finding.code for finding in report.findings if finding.severity != "info"]
