@@ -11,8 +11,8 @@ zero, ignores grad_output, not linear in it, and others.
 Backward must also be linear in grad_output: it is called with a sum, with 65536 times and with a
 1024th of its cotangents, where clipping, rounding, thresholds and added constants show.
 
-Where forward itself stops gradients (`detach`, `.data`, `torch.no_grad`) and the gradient agrees once
-they are let through, the line that stops them is named, as a warning: it may be meant.
+Where forward itself stops gradients (`detach`, `.data`, `torch.no_grad`) and the gradient agrees
+once they are let through, the line that stops them is named, as a warning: it may be meant.
 
 Where the gradient is right, float arguments are moved off the values of the sample, and it is
 measured again: a factor of 1 that backward leaves out shows elsewhere only. So are inputs whose
