@@ -195,6 +195,8 @@ class TargetTask:
             self.report.verdict = "error"
         if interrupted:
             self.report.notes.append("interrupted")
+            if self.report.verdict == "pass":  # of the rules that ran, and not of all
+                self.report.verdict = "inconclusive"
         self.report.duration_s = time.monotonic() - self._started
         if self._finished is not None:
             self._finished(self.report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -47,6 +48,13 @@ class Stuck(Quick):
         Path("starting").write_text(str(os.getpid()))
         os.replace("starting", "running")  # never seen half written
         return 3 ** (3 ** 20)
+
+class StuckLater(Quick):
+    calls = 0
+    @staticmethod
+    def forward(ctx, x):
+        StuckLater.calls += 1
+        return Stuck.forward(ctx, x) if StuckLater.calls > 40 else x * 2
 """
 
 
@@ -86,20 +94,13 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return False
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start(
+    folder: Path, *words: str, targets: tuple[str, ...] = ("Quick", "Stuck")
+) -> subprocess.Popen[str]:
     (folder / "ops.py").write_text(OP)
+    named = [f"ops.py:{name}" for name in targets]
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "gradlint",
-            "check",
-            "ops.py:Quick",
-            "ops.py:Stuck",
-            "-j",
-            "1",
-            *words,
-        ],
+        [sys.executable, "-m", "gradlint", "check", *named, "-j", "1", *words],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -123,6 +124,18 @@ def test_a_signal_ends_everything_and_prints_what_is_known(
     assert "Traceback" not in out + err
     assert "ops.py" in out
     assert eventually(lambda: not marked(mark))
+
+
+def test_what_was_checked_in_part_is_no_pass(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, "--output-format", "json", targets=("StuckLater",))
+    assert eventually((tmp_path / "running").exists)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, (out, err)
+    (target,) = json.loads(out)["targets"]
+    assert {check["verdict"] for check in target["checks"]} <= {"pass", "skipped"}
+    assert "pass" in {check["verdict"] for check in target["checks"]}
+    assert target["verdict"] == "inconclusive"
 
 
 def test_nothing_is_left_after_gradlint_was_killed(tmp_path: Path, mark: str) -> None:
