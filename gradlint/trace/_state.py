@@ -79,13 +79,22 @@ def _restore_autocast(value: tuple[bool, ...]) -> None:
         torch.set_autocast_enabled(device, enabled)
 
 
-def _cudnn() -> tuple[bool, ...]:
-    return tuple(getattr(torch.backends.cudnn, name) for name in _CUDNN)
+def _cudnn() -> tuple[bool | None, ...]:
+    # Below torch.backends: that refuses once torch.testing has frozen its flags.
+    return tuple(_flag(name) for name in _CUDNN)
 
 
-def _restore_cudnn(value: tuple[bool, ...]) -> None:
+def _flag(name: str) -> bool | None:
+    try:
+        return bool(getattr(torch._C, f"_get_cudnn_{name}")())
+    except RuntimeError:  # of TF32, where it was set by its newer interface
+        return None
+
+
+def _restore_cudnn(value: tuple[bool | None, ...]) -> None:
     for name, enabled in zip(_CUDNN, value, strict=True):
-        setattr(torch.backends.cudnn, name, enabled)
+        if enabled is not None:
+            getattr(torch._C, f"_set_cudnn_{name}")(enabled)
 
 
 #: Devices that autocast is switched on for one by one.

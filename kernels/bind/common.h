@@ -1,8 +1,6 @@
 // From torch tensors to what the kernels take.
 #pragma once
 
-// Operators by their own headers: ATen.h, which has them all, would be most of a build's time.
-#define AT_PER_OPERATOR_HEADERS
 // Each function of ATen by its own header: all of them take as long to compile as an operator.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/Parallel.h>

@@ -52,7 +52,7 @@ def test_what_changes_how_others_compute_is_told() -> None:
     benchmark = torch.backends.cudnn.benchmark
     with preserved_state() as changes:
         torch.set_autocast_enabled("cpu", True)
-        torch.backends.cudnn.benchmark = not benchmark
+        torch._C._set_cudnn_benchmark(not benchmark)  # torch.testing may have frozen the flag
         gc.disable()
     assert not torch.is_autocast_enabled("cpu")
     assert torch.backends.cudnn.benchmark is benchmark
@@ -62,6 +62,20 @@ def test_what_changes_how_others_compute_is_told() -> None:
         "cuDNN flags",
         "garbage collection",
     ]
+
+
+def test_frozen_flags_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends, "__allow_nonbracketed_mutation_flag", False)
+    benchmark = torch.backends.cudnn.benchmark
+    with preserved_state() as changes, torch.backends.cudnn.flags(benchmark=benchmark):
+        torch._C._set_cudnn_deterministic(True)
+        torch._C._set_cudnn_benchmark(not benchmark)
+    assert torch.backends.cudnn.benchmark is benchmark
+    assert changes.texts == []
+    with preserved_state() as changes:
+        torch._C._set_cudnn_benchmark(not benchmark)
+    assert torch.backends.cudnn.benchmark is benchmark
+    assert [text.split(":")[0] for text in changes.texts] == ["cuDNN flags"]
 
 
 def test_it_comes_back_after_an_exception() -> None:
