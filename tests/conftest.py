@@ -42,8 +42,8 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     process. Where ending it is what is tested, this is how."""
     start, stop = _server.start, _server.stop
 
-    def started(*, tracing: bool = False) -> None:
-        start(tracing=True)
+    def started(load: str = "tracing") -> None:
+        start("tracing")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)

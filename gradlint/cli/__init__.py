@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradlint.running._server import Load
 
 __all__ = ["main"]
 
@@ -30,7 +34,7 @@ def main(args: Sequence[str] | None = None) -> int:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     try:
         # torch loads while the command line is imported and read
-        _server.start(tracing=words[0] == "check" and _traces(words))
+        _server.start(_load(words))
         from gradlint.cli._app import main as run
 
         code = run(words)
@@ -47,6 +51,12 @@ def _works(words: Sequence[str]) -> bool:
     """Whether the command will need a worker."""
     named = len(words) > 1 and (words[0] in _WORKING or tuple(words[:2]) in _WORKING_IN_GROUP)
     return named and not {"-h", "--help"} & set(words)
+
+
+def _load(words: Sequence[str]) -> Load:
+    if tuple(words[:2]) == ("kernels", "build"):
+        return "torch"
+    return "tracing" if words[0] == "check" and _traces(words) else "rules"
 
 
 def _traces(words: Sequence[str]) -> bool:

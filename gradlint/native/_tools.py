@@ -118,6 +118,14 @@ def cuda_home(tool: Tool) -> str:
     return os.path.dirname(os.path.dirname(os.path.realpath(tool.path)))
 
 
+def has_option(tool: Tool, option: str) -> bool:
+    """Whether the help of ``tool`` names ``option``."""
+    return (
+        re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _said(tool.path, "--help") or "")
+        is not None
+    )
+
+
 def search_path(*tools: Tool) -> str:
     """PATH with the folders of ``tools`` added where it lacks them."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)

@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 
-from gradlint.running._server import TRACES
+from gradlint.running._server import LOADS
 
 #: Imported for their weight; one that is missing or broken is left to the worker, which can
 #: report it.
@@ -59,8 +59,12 @@ PACKAGES = (
 
 
 def _names() -> Iterator[str]:
+    load = os.environ.get(LOADS)
+    if load == "torch":
+        yield from ("torch", "gradlint.running._jobs", "gradlint.running._worker")
+        return
     yield from MODULES
-    if os.environ.get(TRACES):
+    if load == "tracing":
         yield from TRACING
     for package in PACKAGES:
         name = f"gradlint.{package}"

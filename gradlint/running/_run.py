@@ -216,7 +216,7 @@ def execute(
         fail_on=settings.fail_on,
     )
     chosen = {rule.code for rule in select_rules(settings)}
-    _server.start(tracing=not chosen.isdisjoint(TRACING))
+    _server.start("rules" if chosen.isdisjoint(TRACING) else "tracing")
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
         plan.settings = on_present_devices(settings, report)

@@ -16,12 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, Literal
 
 PRELOAD = "gradlint.running._preload"
 
-#: Set in the environment of a server that is to load what rules that trace need.
-TRACES = "GRADLINT_PRELOAD_TRACING"
+#: In the environment of a server: what it is to load, a :data:`Load`.
+LOADS = "GRADLINT_PRELOAD"
+
+#: torch alone; gradlint's rules too; what ``torch.compile`` needs too, for the rules that trace.
+Load = Literal["torch", "rules", "tracing"]
 
 #: multiprocessing re-runs the main program in a worker unless its name ends in ``.__main__``
 #: (``multiprocessing.spawn._fixup_main_from_name``). A user's script must not run again.
@@ -38,13 +41,13 @@ def context(interpreter: str | None = None) -> Any:
     return multiprocessing.get_context("forkserver" if forked else "spawn")
 
 
-def start(*, tracing: bool = False) -> None:
+def start(load: Load = "rules") -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
     Does nothing where the server runs already or does not exist on this platform.
 
     Args:
-        tracing: load what ``torch.compile`` needs too, for the rules that trace.
+        load: what the server imports; a worker imports by itself whatever else it needs.
     """
     if context().get_start_method() != "forkserver":
         return
@@ -52,7 +55,7 @@ def start(*, tracing: bool = False) -> None:
 
     # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
     resource_tracker.ensure_running()
-    with _lock, _main_left_alone(), _environment_of_server(tracing), _without_interrupts():
+    with _lock, _main_left_alone(), _environment_of_server(load), _without_interrupts():
         context().set_forkserver_preload([PRELOAD])
         forkserver.ensure_running()
 
@@ -116,14 +119,12 @@ def _spawned_by(interpreter: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _environment_of_server(tracing: bool) -> Iterator[None]:
+def _environment_of_server(load: Load) -> Iterator[None]:
     # Before Python 3.13 the server ignores the ``sys.path`` it is sent, and fails to preload
     # silently; the environment is the one way that works in all of them. Workers get the
     # caller's own environment again.
     paths = [path for path in sys.path if path and os.path.isabs(path)]
-    changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
-    if tracing:
-        changed[TRACES] = "1"
+    changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1", LOADS: load}
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:

@@ -137,6 +137,29 @@ def test_an_architecture_that_nvcc_does_not_know(run: Run) -> None:
     assert "does not compile for sm_20\n  it knows sm_" in error
 
 
+@pytest.mark.parametrize("option", ["--Ofast-compile", "--Ofast-compile-more"])
+@pytest.mark.usefixtures("checkout")
+def test_optimisations_are_left_out_where_nvcc_can(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    from gradlint.native import _tools
+
+    nvcc = tmp_path / "nvcc"
+    calls = tmp_path / "calls"
+    nvcc.write_text(
+        f"#!/bin/sh\ncase $1 in\n--help) echo '{option} <level>';;\n"
+        f"--list-gpu-code) echo sm_90;;\n*) echo $* >> {calls};;\nesac\n",
+        encoding="utf-8",
+    )
+    nvcc.chmod(0o755)
+    monkeypatch.setattr(_tools, "nvcc", lambda: _tools.Tool(str(nvcc), "13.0.88"))
+    code, out, _ = run("compile", "--arch", "sm_90")
+    assert code == 0
+    assert out.endswith("\n2 of 2 compile (sm_90).\n")
+    quick = [" --Ofast-compile=max " in line for line in calls.read_text().splitlines()]
+    assert quick == [option == "--Ofast-compile"] * 2
+
+
 def test_without_nvcc(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from gradlint.native import _tools
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.running import WorkerFailed, call_in_worker
+from gradlint.running import WorkerFailed, _server, call_in_worker
 from gradlint.running._job import Job
 from gradlint.running._process import Worker
 
@@ -112,6 +112,29 @@ def test_the_server_can_be_stopped_and_started_again(
     assert call_in_worker("os:getppid") == first
     ending_the_server()
     assert call_in_worker("os:getppid") != first
+
+
+@pytest.mark.parametrize(
+    ("load", "loaded"),
+    [
+        ("torch", {"torch"}),
+        ("rules", {"torch", "gradlint.rules"}),
+        ("tracing", {"torch", "gradlint.rules", "torch._dynamo"}),
+    ],
+)
+def test_the_server_loads_what_it_is_told_to(load: str, loaded: set[str]) -> None:
+    names = ("torch", "gradlint.rules", "torch._dynamo")
+    code = (
+        f"import gradlint.running._preload, sys; print(*[n for n in {names} if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, _server.LOADS: load},
+        check=True,
+    )
+    assert set(done.stdout.split()) == loaded
 
 
 def test_workers_are_spawned_where_there_is_no_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
