@@ -8,6 +8,10 @@ from functools import lru_cache
 
 from gradlint.diagnosis._engine_texts import KNOWN
 
+#: Characters kept of an exception's text (heuristic: the compiler's are a tenth of it; one of 50 MB
+#: takes longer to search than a check may).
+MOST_TEXT = 20_000
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -54,9 +58,11 @@ def explain_text(text: str) -> Explanation | None:
 
 
 def error_text(error: BaseException) -> str:
-    """``str(error)``, or a text that says why there is none; never raises."""
+    """``str(error)`` as far as a reader gets, or a text that says why there is none; never
+    raises."""
     try:
-        return str(error)
+        text = str(error)
+        return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"
     except BaseException as inner:
         return f"<{type(error).__name__}, whose __str__ raises {type(inner).__name__}>"
 

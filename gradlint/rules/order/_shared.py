@@ -50,6 +50,7 @@ class Twice:
 
 def differentiate_twice(subject: Subject) -> Twice:
     """Build and judge the second-order map of ``subject``, once for all three rules."""
+    from gradlint.diagnosis._engine_errors import error_text
     from gradlint.numerics._decide import decide
     from gradlint.numerics._products import all_finite
     from gradlint.rules._allowance import decide_within
@@ -72,7 +73,7 @@ def differentiate_twice(subject: Subject) -> Twice:
     try:
         found = second_order(subject.problem, seed=subject.seed)
     except OpRaised as raised:
-        text = safe_text(raised.error).lower()
+        text = error_text(raised.error).lower()
         once = subject.op.intent.once_differentiable
         return Twice(
             "differentiating twice raises",
@@ -94,14 +95,6 @@ def differentiate_twice(subject: Subject) -> Twice:
     except OpRaised as raised:
         return Twice("differentiating twice raises", error=raised)
     return Twice(map=found, decision=decision)
-
-
-def safe_text(error: BaseException) -> str:
-    """The message of ``error``; a placeholder where its ``__str__`` raises."""
-    try:
-        return str(error)
-    except BaseException:
-        return f"<{type(error).__name__}, whose text can't be read>"
 
 
 def is_lost(twice: Twice, place: int) -> bool:

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 def probe(subject: Subject) -> Outcome:
     """See whether the op refuses openly to be differentiated twice."""
-    from gradlint.rules.order._shared import safe_text
+    from gradlint.diagnosis._engine_errors import error_text
     from gradlint.targets import source
 
     twice = subject.twice
@@ -89,7 +89,7 @@ def probe(subject: Subject) -> Outcome:
         RULE,
         "second derivatives are refused",
         place=source.method(function, "backward") if function else None,
-        evidence={"original": safe_text(twice.error.error)},
+        evidence={"original": error_text(twice.error.error)},
         help="nothing to do if first-order gradients are all that is promised; say so in the "
         "documentation",
     )

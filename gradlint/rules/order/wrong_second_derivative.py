@@ -205,8 +205,7 @@ def _asymmetric(subject: Subject) -> list[Finding]:
 
 
 def _raised(subject: Subject) -> Finding:
-    from gradlint.diagnosis._engine_errors import explain
-    from gradlint.rules.order._shared import safe_text
+    from gradlint.diagnosis._engine_errors import error_text, explain
     from gradlint.targets import source
 
     error = subject.twice.error
@@ -219,7 +218,7 @@ def _raised(subject: Subject) -> Finding:
         severity="warning",
         cause_text=explanation.meaning if explanation else "",
         place=source.method(function, "backward") if function else None,
-        evidence={"original": f"{type(error.error).__name__}: {safe_text(error.error)}"},
+        evidence={"original": f"{type(error.error).__name__}: {error_text(error.error)}"},
         help=explanation.fix
         if explanation
         else "make backward differentiable, or mark it with @once_differentiable so that it "

@@ -42,11 +42,11 @@ _REFUSALS = (
 
 def refuses(error: BaseException) -> bool:
     """Whether ``error`` says that what was asked is not supported."""
-    from gradlint.rules.order._shared import safe_text
+    from gradlint.diagnosis._engine_errors import error_text
 
     if isinstance(error, NotImplementedError):
         return True
-    text = safe_text(error).lower()
+    text = error_text(error).lower()
     return any(phrase in text for phrase in _REFUSALS)
 
 
