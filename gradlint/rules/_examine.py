@@ -213,7 +213,8 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
     with phase("rule"), preserved_state():
         try:
             if subject.planned is None:
-                subject.planned = make_plan(subject, rules)
+                with preserved_state():  # whose changes the rule may be there to see
+                    subject.planned = make_plan(subject, rules)
                 emit("predicted", subject.plan.predictions)
             left_out = beyond_budget(subject, rule.code)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)

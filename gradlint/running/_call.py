@@ -13,7 +13,7 @@ from gradlint.running._findings import Scene, final_finding
 from gradlint.running._job import Job
 from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
-from gradlint.running._task import Task, error_line, usage_error
+from gradlint.running._task import LAST_WORDS, Task, error_line, usage_error
 from gradlint.targets import OpRef
 
 
@@ -71,7 +71,7 @@ class CallTask:
             self.finding = _findings.no_inputs(self._ref, self._settings, payload)
         elif kind in ("internal", "op_raised"):
             self.internal = payload
-        elif kind in ("exiting", "raised", "memory", "rubbish"):
+        elif kind in LAST_WORDS:
             self._last = (kind, payload)
 
     def ended(self, ending: Ending) -> list[Task]:

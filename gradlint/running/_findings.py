@@ -12,6 +12,7 @@ from gradlint.rules.loading import (
     no_usable_inputs,
     out_of_memory,
     process_crashed,
+    process_state_changed,
     target_not_loadable,
     timed_out,
 )
@@ -111,6 +112,10 @@ def final_finding(scene: Scene, last: tuple[str, Any] | None, ending: Ending) ->
         finding = memory(scene, payload["text"])
     elif kind == "exiting":
         finding = exited(scene, f"called os._exit({payload['status']})", payload["status"])
+    elif kind == "replaced":
+        finding = process_state_changed.found(
+            scene.ref.target, scene.method, scene.settings, payload, **scene.common()
+        )
     elif kind == "raised":
         finding = raised(scene, payload)
     elif kind == "rubbish" or ending.exit_code == PIPE_GONE:

@@ -102,6 +102,7 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     """The op behind ``ref`` and its samples; phases are marked, errors come out as they are."""
     from gradlint import inputs, targets
     from gradlint.numerics._seeds import ON_IMPORT, mixed
+    from gradlint.trace._originals import of_torch
     from gradlint.trace._random import start_from
 
     samples: list[Sample] = []
@@ -116,12 +117,13 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
             _runs_on(op, settings)
         else:
             op = targets.load(ref, settings)
-    if settings.inputs is not None or not samples:
-        from gradlint.trace._state import preserved_state
+    of_torch()  # as the module's import left it
+    from gradlint.trace._state import preserved_state
 
+    if settings.inputs is not None or not samples:
         with phase("inputs"), preserved_state():
             samples = inputs.samples_for(op, settings)
-    with phase("inputs"):
+    with phase("inputs"), preserved_state():
         inputs.with_shapes(op, samples, settings.seed)
     return op, samples
 

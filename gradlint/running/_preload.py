@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 
 from gradlint.running._server import LOADS
+from gradlint.trace._originals import at_the_start
 
 #: Imported for their weight; one that is missing or broken is left to the worker, which can
 #: report it.
@@ -84,6 +85,7 @@ def _preload() -> None:
                 importlib.import_module(name)
             except BaseException:
                 continue
+    at_the_start()
     gc.collect()
     gc.freeze()  # keeps the pages of these objects shared between the forks
 

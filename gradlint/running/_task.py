@@ -23,6 +23,9 @@ from gradlint.targets import OpRef
 #: two, since every further one costs the whole time again.
 MOST_CRASHES = 3
 
+#: Events by which a worker tells of its own end.
+LAST_WORDS = ("exiting", "raised", "memory", "internal", "op_raised", "replaced", "rubbish")
+
 #: The function that runs the rules.
 EXAMINE = "gradlint.rules._examine:examine"
 
@@ -96,7 +99,7 @@ class TargetTask:
 
     def event(self, kind: str, payload: Any) -> None:
         """Collect it, or remember it as the reason for the end that follows."""
-        if kind in ("exiting", "raised", "memory", "internal", "op_raised", "rubbish"):
+        if kind in LAST_WORDS:
             self._last = (kind, payload)
         elif kind == "building":
             pass_on(payload)
@@ -219,7 +222,8 @@ def usage_error(payload: dict[str, Any]) -> GradlintError:
 
 def _signature(finding: Finding) -> tuple[Any, ...]:
     evidence = finding.evidence
-    ending = [evidence.get(key) for key in ("phase", "signal", "exit_code", "traceback")]
+    keys = ("changes",) if "changes" in evidence else ("phase", "signal", "exit_code", "traceback")
+    ending = [evidence.get(key) for key in keys]
     return (finding.code, finding.location, *map(str, ending))
 
 

@@ -8,6 +8,7 @@ Events it sends on its own, beside those of its job:
 ``raised``     an exception that is no ``Exception`` came out: its text, phase and stack
 ``memory``     memory ran out: its text and stack
 ``op_raised``  the op raised where nobody expected it: its phase and text
+``replaced``   gradlint failed because the user's code replaced functions that it calls: their names
 ``internal``   gradlint itself failed: a traceback
 ``done``       the job is finished
 """
@@ -27,6 +28,7 @@ from typing import Any
 
 from gradlint.running import _confine, _wire
 from gradlint.running._job import Job
+from gradlint.trace._originals import at_the_start
 from gradlint.trace._phase import PHASES, install
 
 Send = Callable[[str, Any], None]
@@ -96,6 +98,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         channel.send("usage", _no_torch(error))
         channel.send("done", None)
         return
+    originals = at_the_start()
     try:
         _confine.limit_memory(job.memory_mb)
         module, _, name = job.function.partition(":")
@@ -103,10 +106,14 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     except MemoryError as error:
         channel.send_last("memory", _account(error, watch))
     except Exception as error:
+        # First of all: what tells of the error needs those functions too.
+        replaced = originals.blamed(error)
         from gradlint.trace._problem import OpRaised
 
         if isinstance(error, OpRaised):
             channel.send_last("op_raised", {**_account(error.error, watch), "phase": error.phase})
+        elif replaced:
+            channel.send_last("replaced", {**_account(error, watch), "replaced": replaced})
         else:
             channel.send_last("internal", _account(error, watch))
     except BaseException as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from gradlint.trace._originals import watched_functions
 from gradlint.trace._state import preserved_state
 
 #: More than this printed by one call is a flood: a progress line is fine, a dump is not.
@@ -36,10 +37,12 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass
 class Effects:
-    """Side effects seen: ``texts`` in words, ``flooded`` whether a standard stream was flooded."""
+    """Side effects seen: ``texts`` in words, ``flooded`` whether a standard stream was flooded,
+    ``opened`` file descriptors more than before."""
 
     texts: list[str] = field(default_factory=list)
     flooded: bool = False
+    opened: int = 0
 
 
 @contextmanager
@@ -51,13 +54,19 @@ def observed_effects(seed: int) -> Iterator[Effects]:
             op seeds it itself.
     """
     effects = Effects()
-    threads, forks, processes = _threads(), _forks, children()
-    with _counted_output() as printed, preserved_state() as changes:
+    threads, forks, processes, descriptors = _threads(), _forks, children(), open_descriptors()
+    with (
+        _counted_output() as printed,
+        watched_functions() as replaced,
+        preserved_state() as changes,
+    ):
         try:
             yield effects
         finally:
             reseeded = torch.default_generator.initial_seed() != seed
+    effects.opened = open_descriptors() - descriptors
     effects.texts += changes.texts
+    effects.texts += [f"{name} is replaced" for name in replaced]
     if reseeded:
         effects.texts.append("torch's random generator is seeded")
     started = _threads() - threads
@@ -70,6 +79,14 @@ def observed_effects(seed: int) -> Iterator[Effects]:
     if printed.count > FLOOD_BYTES:
         effects.flooded = True
         effects.texts.append(f"{printed.count / 1e6:,.0f} MB printed in one call")
+
+
+def open_descriptors() -> int:
+    """How many file descriptors this process has open (0 where the system does not list them)."""
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with suppress(OSError):
+            return len(os.listdir(folder))
+    return 0
 
 
 def _threads() -> int:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from gradlint.trace._originals import put_back
+from gradlint.trace._settings import SETTINGS, Setting, decoded
 
 
 @dataclass
@@ -25,119 +27,6 @@ class Changes:
     texts: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """A piece of global state. ``restore`` is called with the value read before; a change that
-    is not ``told`` is put back in silence (importing a library filters warnings)."""
-
-    name: str
-    read: Callable[[], Any]
-    restore: Callable[[Any], Any]
-    told: bool = True
-
-
-def _set_deterministic(value: tuple[bool, bool]) -> None:
-    torch.use_deterministic_algorithms(value[0], warn_only=value[1])
-
-
-def _environment() -> dict[Any, Any]:
-    # The encoded form costs a hundredth of ``dict(os.environ)``, and this runs often.
-    encoded = getattr(os.environ, "_data", None)
-    return dict(encoded) if isinstance(encoded, dict) else dict(os.environ)
-
-
-def _restore_environment(value: dict[Any, Any]) -> None:
-    texts = {_decoded(name): _decoded(text) for name, text in value.items()}
-    for name in os.environ.keys() - texts.keys():
-        del os.environ[name]
-    for name, text in texts.items():
-        if os.environ.get(name) != text:
-            os.environ[name] = text
-
-
-def _decoded(text: Any) -> str:
-    return os.fsdecode(text)
-
-
-def _restore_filters(value: list[Any]) -> None:
-    warnings.filters[:] = value  # type: ignore[index]
-
-
-def _restore_default_device(value: torch.device) -> None:
-    # A default device is a mode on a stack; None takes it off where there was none before.
-    torch.set_default_device(None)
-    if value.type != "cpu":
-        torch.set_default_device(value)
-
-
-def _autocast() -> tuple[bool, ...]:
-    return tuple(torch.is_autocast_enabled(device) for device in _CAST)
-
-
-def _restore_autocast(value: tuple[bool, ...]) -> None:
-    for device, enabled in zip(_CAST, value, strict=True):
-        torch.set_autocast_enabled(device, enabled)
-
-
-def _cudnn() -> tuple[bool | None, ...]:
-    # Below torch.backends: that refuses once torch.testing has frozen its flags.
-    return tuple(_flag(name) for name in _CUDNN)
-
-
-def _flag(name: str) -> bool | None:
-    try:
-        return bool(getattr(torch._C, f"_get_cudnn_{name}")())
-    except RuntimeError:  # of TF32, where it was set by its newer interface
-        return None
-
-
-def _restore_cudnn(value: tuple[bool | None, ...]) -> None:
-    for name, enabled in zip(_CUDNN, value, strict=True):
-        if enabled is not None:
-            getattr(torch._C, f"_set_cudnn_{name}")(enabled)
-
-
-#: Devices that autocast is switched on for one by one.
-_CAST = ("cpu", "cuda")
-#: Flags of cuDNN that change what convolutions compute.
-_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
-
-_SETTINGS = (
-    _Setting("default dtype", torch.get_default_dtype, torch.set_default_dtype),
-    _Setting("default device", torch.get_default_device, _restore_default_device),
-    _Setting("grad mode", torch.is_grad_enabled, torch.set_grad_enabled),
-    _Setting(
-        "anomaly detection",
-        lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
-        lambda value: torch.autograd.set_detect_anomaly(*value),
-    ),
-    _Setting(
-        "deterministic algorithms",
-        lambda: (
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        ),
-        _set_deterministic,
-    ),
-    _Setting("number of threads", torch.get_num_threads, torch.set_num_threads),
-    _Setting(
-        "float32 matmul precision",
-        torch.get_float32_matmul_precision,
-        torch.set_float32_matmul_precision,
-    ),
-    _Setting("autocast", _autocast, _restore_autocast),
-    _Setting("cuDNN flags", _cudnn, _restore_cudnn),
-    _Setting("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
-    _Setting("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
-    _Setting("working directory", os.getcwd, os.chdir),
-    _Setting("environment variables", _environment, _restore_environment),
-    _Setting(
-        "sys.path", lambda: list(sys.path), lambda value: sys.path.__setitem__(slice(None), value)
-    ),
-    _Setting("warning filters", lambda: list(warnings.filters), _restore_filters, told=False),
-)
-
-
 @contextmanager
 def preserved_state() -> Iterator[Changes]:
     """Put global state back after the body, however it ends, and say what it had changed.
@@ -147,13 +36,14 @@ def preserved_state() -> Iterator[Changes]:
     and their descriptors.
     """
     changes = Changes()
-    before = [(setting, _read(setting)) for setting in _SETTINGS]
-    generators = _generators()
+    before = [(setting, _read(setting)) for setting in SETTINGS]
+    generators, filters = _generators(), list(warnings.filters)
     streams = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
     descriptors = {fd: _duplicate(fd) for fd in (1, 2)}
     try:
         yield changes
     finally:
+        put_back()
         for fd, copy in descriptors.items():
             if _put_back(fd, copy):
                 changes.texts.append(f"descriptor {fd} was closed or replaced")
@@ -161,37 +51,43 @@ def preserved_state() -> Iterator[Changes]:
             _restore_stream(name, stream, changes)
         for setting, value in before:
             _restore(setting, value, changes)
+        # Putting back the others may warn, which is switched off for as long as that takes.
+        if warnings.filters != filters:
+            changes.texts.append("warning filters changed")
+            warnings.filters[:] = filters  # type: ignore[index]
         _restore_generators(generators)
 
 
 _UNREADABLE = object()
 
 
-def _read(setting: _Setting) -> Any:
+def _read(setting: Setting) -> Any:
     try:
         return setting.read()
     except Exception:
         return _UNREADABLE
 
 
-def _restore(setting: _Setting, value: Any, changes: Changes) -> None:
+def _restore(setting: Setting, value: Any, changes: Changes) -> None:
     now = _read(setting)
     if value is _UNREADABLE or now == value:
         return
-    if setting.told and (difference := _difference(value, now)) is not None:
+    if (difference := _difference(setting, value, now)) is not None:
         changes.texts.append(f"{setting.name}{difference}")
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         setting.restore(value)
 
 
-def _difference(before: Any, now: Any) -> str | None:
+def _difference(setting: Setting, before: Any, now: Any) -> str | None:
     if isinstance(before, dict) and isinstance(now, dict):
-        names = {_decoded(k) for k in before.keys() | now.keys() if before.get(k) != now.get(k)}
+        names = {decoded(k) for k in before.keys() | now.keys() if before.get(k) != now.get(k)}
         # torch sets variables of its own when parts of it are first used.
         names = {name for name in names if not name.startswith("TORCH")}
         return ": " + ", ".join(sorted(names)) if names else None
-    return "" if isinstance(before, list) else f": {before} → {now}"
+    if isinstance(before, list):
+        return " changed"
+    return f": {setting.shown(before)} → {setting.shown(now)}"
 
 
 def _generators() -> tuple[Any, Any, Any]:

@@ -6,11 +6,38 @@ import os
 import random
 import sys
 import threading
+import warnings
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradlint.trace import _modes
 from gradlint.trace._effects import FLOOD_BYTES, observed_effects
+
+
+class Functions(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+class Dispatches(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+#: Modes that are entered and not left are held here, as an op would.
+held = []
+
+
+def enter(mode):
+    held.append(mode)
+    mode.__enter__()
+
+
+def pairs():
+    return torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
 
 
 def run(body, seed=5):
@@ -26,6 +53,13 @@ CASES = {
     "seed": (lambda: torch.manual_seed(99), "generator is seeded"),
     "environment": (lambda: os.environ.update(PLANTED="1"), "PLANTED"),
     "threads": (lambda: torch.set_num_threads(torch.get_num_threads() + 1), "number of threads"),
+    "inference": (lambda: enter(torch.inference_mode()), "inference mode: False → True"),
+    "functions": (lambda: enter(Functions()), "function modes: none → Functions"),
+    "dispatches": (lambda: enter(Dispatches()), "dispatch modes: none → Dispatches"),
+    "hooks": (lambda: enter(pairs()), "saved tensor hooks: none → <lambda>, <lambda>"),
+    "trace": (lambda: sys.settrace(print), "sys.settrace"),
+    "profile": (lambda: sys.setprofile(lambda *_: None), "sys.setprofile: none → <lambda>"),
+    "filters": (lambda: warnings.simplefilter("error"), "warning filters changed"),
 }
 
 
@@ -38,6 +72,34 @@ def test_a_change_is_told_and_put_back(name):
     assert word in effects.texts[0]
     assert (torch.get_default_dtype(), os.getcwd(), torch.get_num_threads()) == before
     assert "PLANTED" not in os.environ
+    assert (torch.is_inference_mode_enabled(), torch.is_grad_enabled()) == (False, True)
+    assert (_modes.functions(), _modes.dispatches(), _modes.hooks()) == ((), (), None)
+    assert sys.getprofile() is None
+
+
+def test_modes_that_are_left_again_are_no_change():
+    def body():
+        with torch.inference_mode(), Functions(), Dispatches(), pairs(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+
+    assert run(body).texts == []
+
+
+def test_a_mode_of_the_caller_stays():
+    with Functions() as mode, pairs():
+        outer = _modes.hooks()
+        assert len(run(lambda: enter(Functions())).texts) == 1
+        assert _modes.functions() == (mode,)
+        assert _modes.hooks() == outer
+
+
+def test_descriptors_are_counted():
+    opened = []
+    try:
+        assert run(lambda: opened.append(os.open(os.devnull, os.O_RDONLY))).opened == 1
+    finally:
+        os.close(opened[0])
+    assert run(lambda: os.close(os.open(os.devnull, os.O_RDONLY))).opened == 0
 
 
 def test_drawing_random_numbers_is_no_change():

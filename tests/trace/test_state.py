@@ -17,6 +17,7 @@ from gradlint.trace._state import preserved_state
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     here = os.getcwd()
+    filters = list(warnings.filters)
     threads = torch.get_num_threads()
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     with preserved_state() as changes:
@@ -43,9 +44,11 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     assert os.getcwd() == here
     assert "GRADLINT_TEST" not in os.environ
     assert "/nowhere" not in sys.path
+    assert warnings.filters == filters
     assert "default dtype: torch.float32 → torch.float64" in changes.texts
     assert "environment variables: GRADLINT_TEST" in changes.texts
     assert any(text.startswith("working directory") for text in changes.texts)
+    assert "warning filters changed" in changes.texts
 
 
 def test_what_changes_how_others_compute_is_told() -> None:

@@ -2,10 +2,15 @@
 
 What it finds
 -------------
-Forward or backward changes the process it runs in: the default dtype or device, the grad mode,
-autocast, cuDNN's flags, the seed of the random generators, the number of threads, the working
-directory, the environment, the standard streams; or it forks, leaves threads or processes running,
-or floods the terminal.
+Forward or backward changes the process it runs in: the default dtype or device, the grad or
+inference mode, autocast, cuDNN's flags, the seed of the random generators, the number of threads,
+the working directory, the environment, warning filters, the standard streams; it leaves a
+`TorchFunctionMode`, a `TorchDispatchMode`, hooks for saved tensors or a tracing function in place,
+replaces functions of torch, forks, leaves threads, processes or files open, or floods the terminal.
+What only the first call does, such as importing a library, is no fault.
+
+An op whose code replaces a function that gradlint itself calls, or takes modules out of
+`sys.modules`, can't be judged: that is an error, and names what was replaced.
 
 Why it matters
 --------------
@@ -67,33 +72,51 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+from gradlint.report import Excerpt, Finding, Location
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
     import torch
 
-    from gradlint.report import Finding
+    from gradlint.config import Settings
     from gradlint.rules._subject import Subject
-    from gradlint.trace._problem import Output
+    from gradlint.trace._problem import Output, Problem
+
+#: Names that a message lists.
+MOST_NAMES = 4
+
+#: Calls that must all leave a file descriptor open (heuristic: caches and pools open a few, once).
+CALLS = 3
 
 
 def probe(subject: Subject) -> Outcome:
-    """Call forward and backward once each and compare the process before and after."""
+    """Call forward and backward once each and compare the process before and after.
+
+    These are not the first calls: what those import or fill for good is no fault.
+    """
     import torch
 
     from gradlint.trace._effects import observed_effects, silence
     from gradlint.trace._problem import OpRaised
+    from gradlint.trace._state import preserved_state
 
     problem = subject.problem
     findings: list[Finding] = []
     leaves: list[torch.Tensor] = []
     outputs: list[Output] = []
+    with preserved_state():
+        if subject.run.error is not None:
+            return Outcome("skipped", note=f"{subject.run.error.phase} raised")
     try:
         with observed_effects(problem.seed) as forward:
             leaves, outputs = problem.linearize()
         forward.texts += problem.mode_changes
+        if forward.opened > 0:
+            forward.texts += _left_open(problem)
         findings += _finding(subject, "forward", forward.texts)
         if forward.flooded:
             silence()
@@ -103,6 +126,8 @@ def probe(subject: Subject) -> Outcome:
             torch.default_generator.manual_seed(problem.seed)
             with observed_effects(problem.seed) as backward:
                 problem.backward(chosen, leaves, cotangents)
+            if backward.opened > 0 and forward.opened <= 0:
+                backward.texts += _left_open(problem)
             findings += _finding(subject, "backward", backward.texts)
             if backward.flooded:
                 silence()
@@ -112,6 +137,27 @@ def probe(subject: Subject) -> Outcome:
     # From here on the state is put back after every call, not after every rule.
     problem.preserve_state = bool(findings)
     return Outcome("fail" if findings else "pass", findings)
+
+
+def _left_open(problem: Problem) -> list[str]:
+    """Descriptors that every call leaves open, in words: what is opened once is a cache, and what
+    goes with the graph is closed."""
+    import gc
+
+    import torch
+
+    from gradlint.trace._effects import open_descriptors
+
+    counts = []
+    for _ in range(CALLS + 1):
+        outputs = problem.linearize()[1]
+        problem.pull({o.name: torch.ones_like(o.value) for o in outputs if o.differentiable})
+        del outputs
+        gc.collect()
+        counts.append(open_descriptors())
+    if any(now <= before for before, now in pairwise(counts)):
+        return []
+    return ["a file descriptor is left open at every call"]
 
 
 def _finding(subject: Subject, phase: str, texts: list[str]) -> list[Finding]:
@@ -130,6 +176,56 @@ def _finding(subject: Subject, phase: str, texts: list[str]) -> list[Finding]:
             "the process as it was",
         )
     ]
+
+
+def found(
+    target: str,
+    phase: str,
+    settings: Settings,
+    failure: dict[str, Any],
+    *,
+    rule: str | None = None,
+    location: Location | None = None,
+    excerpt: Excerpt | None = None,
+    sample: str | None = None,
+    output_tail: Sequence[str] = (),
+    stack: Sequence[str] = (),
+) -> Finding:
+    """The finding that code of ``target`` replaced what gradlint calls, so that it failed.
+
+    Args:
+        phase: one of ``gradlint.trace.PHASES``: the last that ran the user's code.
+        failure: what came of it: ``type`` and ``text`` of the exception, and the names that were
+            ``replaced``.
+        rule: code of the check that was running, if any.
+    """
+    from gradlint.rules.loading._build import running_finding, where
+
+    names = failure["replaced"]
+    told = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+    finding = running_finding(
+        RULE,
+        target,
+        f"code of the op replaces or removes {told}: gradlint failed {where(phase, rule)}",
+        settings,
+        location=location,
+        excerpt=excerpt,
+        evidence={
+            "phase": phase,
+            "rule": rule,
+            "changes": list(names),
+            "exception": failure["type"],
+            "original": failure["text"],
+            "traceback": list(stack),
+            "output_tail": list(output_tail),
+        },
+        help="leave functions of libraries and `sys.modules` as they are: every other user of them "
+        "in the process gets the replacement",
+        sample=sample,
+        select=rule or "",
+    )
+    finding.severity = "error"
+    return finding
 
 
 RULE = Rule(

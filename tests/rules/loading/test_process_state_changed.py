@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
@@ -69,3 +71,50 @@ def test_grad_mode_left_off_by_a_callable():
     (finding,) = process_state_changed.probe(subject).findings
     assert "grad mode" in finding.message
     assert torch.is_grad_enabled()
+
+
+def _probe(op):
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    subject = Subject(from_object(op), Sample("t", "--inputs", (x,)), Settings(seed=1))
+    return process_state_changed.probe(subject)
+
+
+def test_descriptors_left_open_by_every_call():
+    opened = []
+    try:
+        for phases in (("forward",), ("backward",)):
+            leak = {f"in_{phase}": lambda: opened.append(open(os.devnull)) for phase in phases}  # noqa: SIM115
+            (finding,) = _probe(planted(**leak)).findings
+            assert finding.evidence["phase"] == phases[0]
+            assert "file descriptor" in finding.message
+    finally:
+        for file in opened:
+            file.close()
+
+
+def test_descriptors_opened_now_and_then_are_a_cache():
+    opened = []
+
+    def pool():
+        if len(opened) < 3:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+
+    try:
+        assert _probe(planted(pool)).findings == []
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def test_a_descriptor_that_goes_with_the_graph_is_closed():
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.file = open(os.devnull)  # noqa: SIM115
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+
+    assert _probe(Op).findings == []
