@@ -111,8 +111,7 @@ def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
         return run_here(loaded, samples, settings)
     except NoInputsFound as error:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
-        payload = {"attempts": error.attempts, "line_to_add": error.line_to_add}
-        finding = no_inputs(ref, settings, payload)
+        finding = no_inputs(ref, settings, error.payload())
         return TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
 
 

@@ -43,7 +43,9 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         found = search.run()
         if found is None:
             raise NoInputsFound(
-                _told(search.failures), line_to_add(evidence, op.kind == "function")
+                _told(search.failures),
+                line_to_add(evidence, op.kind == "function"),
+                search.attempts,
             )
         plan, trial = refine(search, found)
         samples = [_sample("inferred", search, plan, trial)]

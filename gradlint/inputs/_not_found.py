@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradlint._errors import GradlintError
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 
@@ -13,17 +15,25 @@ class NoInputsFound(GradlintError):
     """No arguments were found under which forward runs.
 
     Args:
-        attempts: pairs of the arguments tried and the error they raised, most telling first.
+        attempts: pairs of the arguments tried and the error they raised, most telling first; of
+            those that raised the same, one.
         line_to_add: code that gives the op its inputs, ready to paste and fill in.
+        count: how often the op was called, where that is more.
     """
 
-    def __init__(self, attempts: list[tuple[str, str]], line_to_add: str) -> None:
+    def __init__(self, attempts: list[tuple[str, str]], line_to_add: str, count: int = 0) -> None:
         super().__init__("no usable inputs found", hint=line_to_add)
         self.attempts = attempts
         self.line_to_add = line_to_add
+        self.count = max(count, len(attempts))
 
-    def __reduce__(self) -> tuple[type[NoInputsFound], tuple[list[tuple[str, str]], str]]:
-        return NoInputsFound, (self.attempts, self.line_to_add)
+    def __reduce__(self) -> tuple[type[NoInputsFound], tuple[list[tuple[str, str]], str, int]]:
+        return NoInputsFound, (self.attempts, self.line_to_add, self.count)
+
+    def payload(self) -> dict[str, Any]:
+        """What a report is made of."""
+        told = ("attempts", "line_to_add", "count")
+        return {name: getattr(self, name) for name in told}
 
 
 def line_to_add(evidence: list[Evidence], function: bool) -> str:

@@ -223,6 +223,7 @@ def no_inputs(ref: OpRef, settings: Settings, payload: dict[str, Any]) -> Findin
         [(str(arguments), str(error)) for arguments, error in payload["attempts"]],
         payload["line_to_add"],
         settings,
+        count=payload["count"],
         location=location,
         excerpt=excerpt,
     )

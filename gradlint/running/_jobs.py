@@ -4,7 +4,7 @@ They send, beside the events of ``gradlint.rules.examine``:
 
 ``loaded``      what is known of the op once its module is imported
 ``unloadable``  the module can't be imported: message, error, location (becomes GL001)
-``no_inputs``   nothing that was tried ran: attempts and the line to add (becomes GL002)
+``no_inputs``   nothing that was tried ran: ``NoInputsFound.payload`` (becomes GL002)
 ``building``    how far an extension is that is compiled now
 ``not_here``    the op can't run on this machine, and why
 ``usage``       the user's command or spec is wrong: class, message, place, hint
@@ -153,7 +153,7 @@ def _told(send: Send) -> Iterator[None]:
     except NotHere as error:
         send("not_here", str(error))
     except inputs.NoInputsFound as error:
-        send("no_inputs", {"attempts": error.attempts, "line_to_add": error.line_to_add})
+        send("no_inputs", error.payload())
     except GradlintError as error:
         send(
             "usage",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from types import SimpleNamespace
 from typing import Literal
 
@@ -563,6 +564,8 @@ def test_no_inputs_found_tells_what_to_add():
     error = caught.value
     assert 1 <= len(error.attempts) <= 8
     assert error.attempts[0][1] == "RuntimeError: needs the moon"
+    assert error.count >= _search.HOPELESS
+    assert pickle.loads(pickle.dumps(error)).payload() == error.payload()
     assert "def sample_inputs():" in error.line_to_add
     assert "# x, mask, dim, reduction" in error.line_to_add
     namespace: dict[str, object] = {"torch": torch}

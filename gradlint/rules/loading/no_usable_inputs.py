@@ -84,6 +84,7 @@ def found(
     line_to_add: str,
     settings: Settings,
     *,
+    count: int = 0,
     location: Location | None = None,
     excerpt: Excerpt | None = None,
 ) -> Finding:
@@ -91,17 +92,19 @@ def found(
 
     Args:
         target: as typed.
-        attempts: pairs of the arguments tried and the error they raised, most telling first.
+        attempts: pairs of the arguments tried and the error they raised, most telling first; of
+            those that raised the same, one.
         line_to_add: what the user can write to give inputs.
+        count: how often the op was called, where that is more.
     """
     from gradlint.diagnosis._engine_errors import explain_text
     from gradlint.rules.loading._build import running_finding
 
-    count = len(attempts)
+    count = max(count, len(attempts))
     tried = f"{count} attempt{'s' if count != 1 else ''}, none ran" if count else "nothing to try"
     shown = {f"tried {n}": f"{a}: {e}" for n, (a, e) in enumerate(attempts[:SHOWN], 1)}
-    if count > SHOWN:
-        shown["left out"] = f"{count - SHOWN} more attempts"
+    if len(attempts) > SHOWN:
+        shown["left out"] = f"{len(attempts) - SHOWN} more errors"
     help = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
     explanations = [explain_text(error) for _, error in attempts]
     first = explanations[0] if explanations else None

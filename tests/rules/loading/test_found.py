@@ -46,13 +46,16 @@ def test_no_usable_inputs() -> None:
     assert finding.severity == "warning"
     assert finding.message == "no usable inputs found: 10 attempts, none ran"
     assert finding.evidence["tried 1"] == "randn(0): ValueError: no"
-    assert finding.evidence["left out"] == "2 more attempts"
+    assert finding.evidence["left out"] == "2 more errors"
     assert finding.help == "give inputs: --inputs 'randn(3)'"
     assert finding.cause_text == ""
     context = "TypeError: unsupported operand type(s) for *: 'OpBackward' and 'int'"
     alike = no_usable_inputs.found(TARGET, [("x=2", context)], "--inputs '2'", SETTINGS)
     assert "`ctx` is missing" in alike.cause_text
     assert alike.help.startswith("write `forward(ctx, ...)`")
+    often = no_usable_inputs.found(TARGET, [("x=2", context)], "", SETTINGS, count=37)
+    assert often.message == "no usable inputs found: 37 attempts, none ran"
+    assert "left out" not in often.evidence
     nothing = no_usable_inputs.found(TARGET, [], "", SETTINGS)
     assert nothing.message == "no usable inputs found: nothing to try"
 
