@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradlint.inputs._lazy import fresh, give_shapes, is_lazy
 from gradlint.inputs._plan import Plan
 from gradlint.inputs._sample import map_tensors
+from gradlint.inputs._stand_ins import handing_over
 from gradlint.inputs._values import Built, build
 
 if TYPE_CHECKING:
@@ -151,6 +152,31 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
         return Trial(3, failure, contract, built, shapes=shapes)
 
 
+def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
+    """Whether the outputs are the same whatever tensor ``place`` holds behind its first ``count``
+    entries."""
+    import torch
+
+    def outputs(changed: bool) -> list[torch.Tensor]:
+        seen = itertools.count()
+
+        def other(tensor: torch.Tensor) -> torch.Tensor:
+            made = tensor.detach().clone()
+            if changed and next(seen) == place:
+                made[count:] = made[:1]
+            return made
+
+        args, kwargs = map_tensors((built.args, built.kwargs), other)
+        torch.manual_seed(seed)
+        return list(_tensors(_call(op, Built(args, kwargs), working, [], clone=False)))
+
+    try:
+        before, after = outputs(False), outputs(True)
+    except Exception:
+        return False
+    return len(before) == len(after) and all(map(torch.equal, before, after))
+
+
 def _judged(
     gradients: list[torch.Tensor | None], built: Built, shapes: tuple[tuple[int, ...], ...]
 ) -> Trial:
@@ -175,7 +201,7 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
 
     args, kwargs = map_tensors((built.args, built.kwargs), place)
     if op.module is None:
-        return op.call(*args, **kwargs)
+        return handing_over(op.call)(*args, **kwargs)
     dtype = getattr(torch, working)
     # A module may keep state of the shapes of one attempt that spoils the next.
     module = fresh(op.module)

@@ -116,8 +116,10 @@ class Calls(Statements):
         elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
             for kind, weight in _schemas.argument_kinds(name, key, False):
                 found.say(kind, weight)
-            if key == 0 and name in _NEEDS:
-                found.domain = _NEEDS[name]
+            # What lives in torch.linalg and torch.special bears their names too.
+            plain = name.removeprefix("linalg_").removeprefix("special_")
+            if key == 0 and plain in _NEEDS:
+                found.domain = _NEEDS[plain]
         elif isinstance(call.func, ast.Attribute) and target is None:
             for kind, weight in _schemas.argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)

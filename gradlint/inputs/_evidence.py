@@ -53,6 +53,7 @@ class Evidence:
         unit_axes: axes that call sites add with ``unsqueeze``.
         keys: string keys that the code reads from it, for a dict of tensors.
         of_tensors: whether the annotation says that its values are tensors, for a dict.
+        parts: positions on its last axis that the code reads one by one, as in ``x[..., 0]``.
         saved: its position among what forward gives to ``save_for_backward``.
         classes: classes its annotation names.
     """
@@ -73,6 +74,7 @@ class Evidence:
     unit_axes: list[int] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     of_tensors: bool = False
+    parts: set[int] = field(default_factory=set)
     saved: int | None = None
 
     def say(self, kind: str, weight: float) -> None:

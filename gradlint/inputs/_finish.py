@@ -8,10 +8,11 @@ from dataclasses import replace
 from math import prod
 
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import Trial, attempt
+from gradlint.inputs._attempt import Trial, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Found, Search, linked
+from gradlint.inputs._values import build
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64
@@ -29,7 +30,7 @@ VARIANTS = 2
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with everything changed that makes it more telling and keeps it working."""
     plan, trial = found.plan, found.trial
-    for step in (_without_squares, _permuting, _small, _wide_indices):
+    for step in (_without_squares, _permuting, _parts, _small, _all_used, _wide_indices):
         if search.late:
             break
         plan, trial = step(search, plan, trial)
@@ -83,6 +84,54 @@ def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     return plan, trial
 
 
+def _parts(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """A last axis of which ``x[..., 0]``, ``x[..., 1]`` … are read has no more elements than are:
+    real and imaginary parts, coordinates."""
+    for name, guess in list(plan.tensors()):
+        parts = search.evidence[name].parts
+        count = len(parts)
+        if count < 2 or parts != set(range(count)) or not isinstance(plan.guess(name), TensorGuess):
+            continue
+        if guess.axes and not guess.axes[-1].startswith("=") and not _reads_on(plan, trial, guess):
+            narrow = plan.sized(guess.axes[-1], count)
+            better = _try(search, narrow, trial)
+            if better is not None:
+                plan, trial = narrow, better
+                search.held.add(guess.axes[-1])
+    return plan, trial
+
+
+def _reads_on(plan: Plan, trial: Trial, guess: TensorGuess) -> bool:
+    """Whether an output has the last axis of ``guess``."""
+    size = plan.sizes()[guess.axes[-1]]
+    return any(size in shape for shape in trial.shapes)
+
+
+def _all_used(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Integers of which forward never reads the last ones have as many as it reads: an axis that
+    was meant to have the size of another one."""
+    for name, guess in list(plan.tensors()):
+        sizes = plan.sizes()
+        others = [other for _, other in plan.tensors() if other is not guess and other.axes]
+        free = bool(guess.axes) and all(guess.axes[0] not in other.axes for other in others)
+        if guess.dtype != "int" or guess.domain != "real" or not free:
+            continue
+        for first in dict.fromkeys(other.axes[0] for other in others):
+            shorter = sizes[first] < sizes[guess.axes[0]]
+            if shorter and _reads_only(search, plan, name, sizes[first]):
+                tied = plan.tied(first, guess.axes[0])
+                better = _try(search, tied, trial)
+                if better is not None:
+                    return tied, better
+    return plan, trial
+
+
+def _reads_only(search: Search, plan: Plan, name: str, count: int) -> bool:
+    place = [other for other, _ in plan.tensors()].index(name)
+    built = build(plan, search.seed, search.keywords)
+    return reads_only(search.op, built, plan.working, search.seed, place, count)
+
+
 def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     for pool in _POOLS:
         smaller = replace(plan, pool=pool)
@@ -134,8 +183,9 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         if given >= VARIANTS or search.late:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
-        if outcome.score < least and label.endswith("given"):
-            # A tensor in place of a default: its shape has to be found.
+        if outcome.score < least and (label.endswith("given") or outcome.score == 0):
+            # A tensor in place of a default: its shape has to be found. Another branch of forward:
+            # it may ask for more of what the first one left aside.
             mended = search.mend(other)
             if mended is not None:
                 other, outcome = mended.plan, mended.trial

@@ -14,6 +14,7 @@ from gradlint.inputs._proposals import propose
 from gradlint.inputs._quiet import undisturbed
 from gradlint.inputs._sample import Sample, short_text
 from gradlint.inputs._search import Search
+from gradlint.inputs._stand_ins import Closure, handing_over
 from gradlint.inputs._values import DOMAINS, build
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
             samples.append(_sample(label, search, other, outcome))
+    if any(isinstance(value, Closure) for sample in samples for value in sample.args):
+        op.call = handing_over(op.call)
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
@@ -61,7 +64,14 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
     domains = {
         name: _domain(guess) for name, guess in plan.tensors() if guess.dtype in ("float", "int")
     }
-    return Sample(label, "inferred", built.args, built.kwargs, _notes(search, plan, trial), domains)
+    held = frozenset(
+        (number, position)
+        for number, (_, guess) in enumerate(plan.tensors())
+        for position, axis in enumerate(guess.axes)
+        if axis in search.held
+    )
+    notes = _notes(search, plan, trial)
+    return Sample(label, "inferred", built.args, built.kwargs, notes, domains, held)
 
 
 def _domain(guess: TensorGuess) -> str:

@@ -11,6 +11,7 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import integer_tensors, of_kind
+from gradlint.inputs._stand_ins import Closure, first_stand_in
 
 #: Error text → kinds wanted instead, and what the parameter must be now ("" for anything).
 _WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -81,6 +82,8 @@ def from_kinds(scene: Scene) -> Iterator[Plan]:
             yield from _changed(scene, kinds, now)
     if match := re.search(r"can only save variables, but argument (\d+) is", text):
         yield from _saved(scene, int(match.group(1)))
+    if re.search(r"not have been used in the graph|does not require grad and does not", text):
+        yield from _closing(scene.plan)
     if re.search(r"unary [-+~]: '(?:tuple|list)'|unsupported operand .*'(?:tuple|list)'", text):
         yield from _numbers(scene.plan)
 
@@ -90,6 +93,17 @@ def _saved(scene: Scene, index: int) -> Iterator[Plan]:
     for name, evidence in scene.evidence.items():
         if evidence.saved == index and name in scene.plan.names:
             yield from _to(scene, name, ("tensor", "index"), 0.1)
+
+
+def _closing(plan: Plan) -> Iterator[Plan]:
+    """A function argument becomes one that closes over the tensors passed last."""
+    if not (isinstance(last := plan.guesses[-1], GroupGuess) and last.splice):
+        return
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(guess, ValueGuess) and guess.kind == "callable":
+            for step, value in enumerate((first_stand_in, Closure(len(plan.names) - 1))):
+                if guess.value != value:
+                    yield plan.changed(name, ValueGuess(value, "callable"), 0.1 + 0.1 * step)
 
 
 def _numbers(plan: Plan) -> Iterator[Plan]:

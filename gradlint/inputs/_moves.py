@@ -11,6 +11,9 @@ from gradlint.inputs._proposals import tensor_axes
 
 #: Largest size an axis is fixed at because an error text asked for it.
 LARGEST = 512
+#: What it costs to make a matrix square, which hides a transposition (heuristic: as much as a
+#: guess that is not on the failing line).
+SQUARE = 0.9
 
 
 def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
@@ -36,7 +39,7 @@ def _tie(plan: Plan, one: str, other: str, cost: float) -> Plan:
         one, other = other, one
     tied = plan.tied(one, other, cost)
     # A square matrix hides a transposition: only where nothing else will do.
-    return replace(tied, cost=tied.cost + 0.9) if tied.squares() > plan.squares() else tied
+    return replace(tied, cost=tied.cost + SQUARE) if tied.squares() > plan.squares() else tied
 
 
 def _size(plan: Plan, symbol: str, size: int, cost: float) -> Iterator[Plan]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from gradlint.inputs._equations import operand
 from gradlint.inputs._frames import Frame, Scene, evaluate
+from gradlint.inputs._gradient_repairs import like_view
 from gradlint.inputs._moves import batched, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 
@@ -46,46 +47,10 @@ def from_ranks(scene: Scene) -> Iterator[Plan]:
         for name in _suspects(scene):
             if rank_of(scene.plan, name):
                 yield with_rank(scene.plan, name, 0, 0.4)
+    if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
+        yield from like_view(scene, match)
     yield from _expanded(scene)
     yield from _stated(scene)
-
-
-def tensor_at(plan: Plan, index: int) -> str:
-    """The parameter that the engine means by ``index``: it counts tensors alone. Empty for
-    tensors inside a group."""
-    names = [name for name, _ in plan.tensors()]
-    return names[index] if index < len(names) and names[index] in plan.names else ""
-
-
-def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
-    """An input of more axes than the gradient returned for it takes the gradient's shape.
-
-    Only downwards, and not to a scalar: a gradient that was not reduced fits an input of more
-    axes, one that was reduced too far fits a scalar, and both would look right. Sizes may grow
-    where they are a multiple: forward splits its input, and each part was broadcast.
-    """
-    plan, name = scene.plan, tensor_at(scene.plan, int(match.group(1)))
-    got = [int(number) for number in re.findall(r"\d+", match.group(2))]
-    guess = plan.guess(name) if name else None
-    if not isinstance(guess, TensorGuess) or 1 in got or not got:
-        return
-    # A square gradient of a matrix that is not: recurrent weights. No transposition looks so.
-    square = len(set(got)) < len(got)
-    sizes = [scene.sizes[axis] for axis in guess.axes]
-    if len(got) == len(sizes) and all(
-        n > 1 and g % n == 0 for g, n in zip(got, sizes, strict=True)
-    ):
-        grown = zip(guess.axes, sizes, got, strict=True)
-        axes = [axis if size == wanted else f"={wanted}" for axis, size, wanted in grown]
-        yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
-    if len(guess.axes) < len(got) or (len(guess.axes) == len(got) and not square):
-        return
-    axes = []
-    for position, size in enumerate(got):
-        symbols = scene.labels.get(size, [])
-        own = [symbol for symbol in symbols if symbol in guess.axes]
-        axes.append((own or symbols or [f"{name}.{position}'"])[0])
-    yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
 
 
 def _unpacking(scene: Scene) -> Iterator[Plan]:

@@ -11,10 +11,11 @@ from math import prod
 from gradlint.inputs._attempt import GRADIENT
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._frames import Scene
+from gradlint.inputs._gradient_repairs import keeps_axes, like_gradient, tensor_at
 from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import LARGEST, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._rank_repairs import from_ranks, like_gradient, tensor_at
+from gradlint.inputs._rank_repairs import from_ranks
 
 #: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
 _LOWER = {
@@ -38,7 +39,8 @@ def repairs(scene: Scene) -> Iterator[Plan]:
         # Values tell a wrong gradient whose shape fits; but a missing reduction fits an input of
         # higher rank and is right for it, so that no rank may rise for backward's sake.
         name = tensor_at(scene.plan, int(match.group(1)))
-        yield from (plan for plan in _general(scene) if not _rises(scene.plan, plan, name))
+        kept = keeps_axes(match)
+        yield from (p for p in _general(scene) if kept or not _rises(scene.plan, p, name))
         return
     yield from _general(scene)
 
@@ -161,6 +163,11 @@ def _indices(scene: Scene) -> Iterator[Plan]:
         return
     match = re.search(r"(?i)with size (\d+)", text)
     size = int(match.group(1)) if match else 0
+    if outside := re.search(r"index (\d+) is out of bounds", text):
+        # A loop over a longer axis than the one it indexes: backwards it begins at its end.
+        last = int(outside.group(1)) + 1
+        longer = [other for other in scene.labels if other > size and other != last]
+        yield from pairs_to_plans(scene, [(last, size), *((other, size) for other in longer)])
     for name, guess in plan.tensors():
         if guess.dtype != "int" or not isinstance(plan.guess(name), TensorGuess):
             continue

@@ -42,11 +42,12 @@ def resizable(sample: Sample) -> bool:
 
 
 def tied_axes(sample: Sample) -> dict[int, list[Axis]]:
-    """Size → the axes that have it, in the order of the arguments; sizes of at least 2."""
+    """Size → the axes that have it, in the order of the arguments; sizes of at least 2, without the
+    axes that are held."""
     found: dict[int, list[Axis]] = {}
     for number, tensor in enumerate(tensors_of(sample)):
         for axis, size in enumerate(tensor.shape):
-            if size >= 2:
+            if size >= 2 and (number, axis) not in sample.held:
                 found.setdefault(size, []).append((number, axis))
     return found
 

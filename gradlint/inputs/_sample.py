@@ -28,6 +28,8 @@ class Sample:
             ``apply`` takes positional arguments only).
         notes: what was inferred or nudged, in words.
         domains: argument name → domain in words ("all reals", "positive", "rows sum to 1" …).
+        held: axes, as positions of tensor and axis, that the op reads element by element: other
+            sizes of them mean nothing.
     """
 
     label: str
@@ -36,6 +38,7 @@ class Sample:
     kwargs: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     domains: dict[str, str] = field(default_factory=dict)
+    held: frozenset[tuple[int, int]] = frozenset()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -64,6 +67,7 @@ class Sample:
             map_tensors(self.kwargs, convert),
             list(self.notes),
             dict(self.domains),
+            self.held,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -19,6 +19,8 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene
+from gradlint.inputs._gradient_repairs import keeps_axes
+from gradlint.inputs._moves import SQUARE
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
@@ -46,6 +48,13 @@ _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
 
+#: What backward says of an input that has too few axes, and of one that should be a number.
+_DEEPER = re.compile(r"too many indices|to unpack|Dimension out of range|number of dimensions")
+_SCALAR = re.compile(
+    r"cannot be converted to Scalar|only one element|single element"
+    r"|shape '\[[\d, ]+\]' is invalid for input of size 1$"
+)
+
 
 @dataclass
 class Found:
@@ -67,6 +76,7 @@ class _Node:
         reach: how far forward got under the plan it comes from.
         text: that plan's error.
         kin: whether forward ran under a plan it comes from.
+        forced: equal sizes within a tensor that forward asked for on the way.
     """
 
     plan: Plan
@@ -74,12 +84,14 @@ class _Node:
     reach: tuple[int, ...] = ()
     text: str = ""
     kin: bool = False
+    forced: int = 0
 
 
 class Search:
     """One search; :meth:`run` gives the best plan, or None with ``failures`` filled.
 
-    ``cut_short`` says whether anything was left untried for want of time.
+    ``cut_short`` says whether anything was left untried for want of time, ``held`` which axes have
+    the size that they have because the op reads their elements one by one.
     """
 
     def __init__(
@@ -93,6 +105,7 @@ class Search:
         self.failures: list[tuple[Plan, Trial]] = []
         self.attempts = 0
         self.cut_short = False
+        self.held: set[str] = set()
         self._started = time.monotonic(), time.process_time()
         self._queue: list[tuple[float, int, _Node]] = []
         self._patterns: set[str] = set()
@@ -136,7 +149,8 @@ class Search:
             kin = node.kin or trial.score >= 3
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
-                self._push(_Node(child, bonus, reach, text, kin))
+                more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
+                self._push(_Node(child, bonus, reach, text, kin, node.forced + more))
         if best is None:
             return None
         return Found(*best, self.attempts, self.failures)
@@ -286,23 +300,31 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
     fewer = len(plan.symbols()) < len(known.symbols())
     if fewer and not node.kin and plan.cost > known.cost + _AS_LIKELY:
         return False
-    return plan.cost <= known.cost + _STRETCH and not _blunter(plan, known, before)
+    # Of more axes forward may well ask for equal ones.
+    deeper = before.failure is not None and _DEEPER.search(before.failure.text)
+    forced = node.forced if deeper else 0
+    near = plan.cost <= known.cost + _STRETCH + SQUARE * forced
+    return near and not _blunter(plan, known, before, forced)
 
 
-def _blunter(plan: Plan, known: Plan, before: Trial) -> bool:
-    """Whether ``plan`` has more equal sizes, scalars where ``known`` has none, or more axes where
-    a gradient had a wrong shape."""
-    asked = before.failure is not None and _wants_square(before.failure.text)
-    if plan.squares() > known.squares() and not asked:
+def _blunter(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
+    """Whether the plan has more equal sizes than the ``forced`` ones, scalars where ``known`` has
+    none, or more axes where a gradient had a wrong shape, and backward did not ask for them."""
+    text = before.failure.text if before.failure is not None else ""
+    asked = bool(text) and _wants_square(text)
+    if plan.squares() - forced > known.squares() and not asked:
         return True
     if len(set(plan.pool)) == 1 < len(set(known.pool)):
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
     # A gradient reduced along a wrong axis fits where broadcasting gives others more axes.
-    misfit = before.failure is not None and GRADIENT.search(before.failure.text) is not None
-    if misfit and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
+    misfit = GRADIENT.search(text)
+    lost = misfit is not None and not keeps_axes(misfit)
+    if lost and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
         return True
-    return any(not guess.axes and ranks.get(name) for name, guess in plan.tensors())
+    return not _SCALAR.search(text) and any(
+        not guess.axes and ranks.get(name) for name, guess in plan.tensors()
+    )
 
 
 def _alternatives(first: Plan) -> Iterator[Plan]:

@@ -55,6 +55,10 @@ class Reader(Calls):
                 owner.say("dict", 3.0)
                 if constant not in owner.keys:
                     owner.keys.append(constant)
+            if len(index) > 1 and isinstance(index[0], ast.Constant) and index[0].value is ...:
+                part, position = literal(index[-1])
+                if part and type(position) is int and position >= 0:
+                    owner.parts.add(position)
             counted = [item for item in index if not self._adds_no_axis(item)]
             if len(index) > 1:
                 owner.say("any", 2.0)

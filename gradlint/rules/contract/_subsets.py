@@ -44,6 +44,19 @@ def subsets(count: int, seed: int) -> list[list[int]]:
     return found
 
 
+def closed_over(subject: Subject) -> set[int]:
+    """Inputs that a function argument closes over: they are passed because they require grad."""
+    from gradlint.inputs._stand_ins import Closure
+
+    first = [item.first for item in subject.sample.args if isinstance(item, Closure)]
+    if not first:
+        return set()
+    passed = {id(item) for item in subject.sample.args[first[0] :]}
+    named = subject.sample.named_tensors(subject.op.signature)
+    names = {name for name, tensor in named if id(tensor) in passed}
+    return {k for k, item in enumerate(subject.problem.inputs) if item.name in names}
+
+
 def twins(subject: Subject) -> tuple[int, int] | None:
     """Two inputs of one shape and dtype, the first such pair; None where there are none, or the op
     works in place."""

@@ -100,7 +100,7 @@ _TWICE_HELP = "do not compare the arguments by identity, and write to none of th
 
 def probe(subject: Subject) -> Outcome:
     """Freeze inputs in turn, and pass one tensor for two."""
-    from gradlint.rules.contract._subsets import subsets, twins
+    from gradlint.rules.contract._subsets import closed_over, subsets, twins
     from gradlint.rules.state._fit import CHANCE, unfit, wavers
 
     reason = unfit(subject)
@@ -112,7 +112,8 @@ def probe(subject: Subject) -> Outcome:
     findings: list[Finding] = []
     told: set[int] = set()
     for chosen in subsets(count, subject.seed):
-        findings += _frozen(subject, chosen, told)
+        if closed_over(subject).issubset(chosen):
+            findings += _frozen(subject, chosen, told)
     pair = twins(subject)
     if pair is not None and not findings:
         findings += _twice(subject, *pair)

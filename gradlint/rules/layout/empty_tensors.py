@@ -142,6 +142,7 @@ def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
     """Findings where all outputs are empty, so that nothing depends on anything."""
     import torch
 
+    from gradlint.rules._elsewhere import judged_inputs
     from gradlint.rules._place import gradient_place
     from gradlint.rules._same import compared
     from gradlint.rules._whose import IN_TORCH, is_torchs_backward
@@ -151,9 +152,12 @@ def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
     findings = []
     # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
     torchs = is_torchs_backward(subject)
+    # A gradient that does not depend on the outputs at all (an auxiliary loss that is passed
+    # through) has been told of at the sample.
+    judged = judged_inputs(subject)
     for position, gradient in enumerate(item.look.gradients):
         given = subject.problem.inputs[position]
-        if gradient is None or position not in subject.judged:
+        if gradient is None or position not in judged:
             continue
         zero = torch.zeros_like(gradient)
         found = compared(position, given.name, gradient.detach(), zero, None)
