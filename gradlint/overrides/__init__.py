@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 if TYPE_CHECKING:
     from gradlint.config import Settings
@@ -32,7 +32,8 @@ def audit(ref: OpRef, settings: Settings) -> dict[str, Any]:
     module = import_target(ref, settings)
     file = held(module, "__file__") or ""
     found = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
-    if not isinstance(found, type):
+    # An alias like dict[str, int] passes for a class in Python 3.10.
+    if not isinstance(found, type) or get_origin(found) is not None:
         raise TargetError(f"`{ref.target}` is no class", hint="Name a class.")
     own = getattr(found, "__torch_function__", None)
     if own is None or getattr(own, "__func__", own) is getattr(
