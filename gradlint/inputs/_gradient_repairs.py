@@ -58,10 +58,11 @@ def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
 
 
 def keeps_axes(match: re.Match[str]) -> bool:
-    """Whether a gradient of wrong shape has axes of size 1, and more or fewer elements than its
-    input: a parameter of such a shape was meant. (One of as many elements lacks a reshape.)"""
+    """Whether a gradient of wrong shape has axes of size 1, as many axes as its input or more, and
+    more or fewer elements: an input of such a shape was meant. (One of as many elements lacks a
+    reshape.)"""
     got, expected = ([int(number) for number in re.findall(r"\d+", match.group(k))] for k in (2, 3))
-    return 1 in got and len(got) > len(expected) and prod(got) != prod(expected)
+    return 1 in got and len(got) >= len(expected) and prod(got) != prod(expected)
 
 
 def _kept_axes(scene: Scene, name: str, guess: TensorGuess, got: list[int]) -> Iterator[Plan]:

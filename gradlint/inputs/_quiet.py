@@ -7,12 +7,16 @@ import random
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Random states, default dtype, grad mode and warning filters are as before afterwards."""
+    """Random states, default dtype, grad mode and warning filters are as before afterwards.
+
+    What is compiled runs eagerly meanwhile: each attempt would be compiled anew, in seconds, and
+    its error say what the compiler made of it.
+    """
     import torch
 
     numpy = sys.modules.get("numpy")
@@ -21,7 +25,7 @@ def undisturbed() -> Iterator[None]:
     # Syntax trees are many objects: a full collection among torch's own takes 0.2 s.
     gc.disable()
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _eager():
         warnings.simplefilter("ignore")
         try:
             yield
@@ -35,3 +39,13 @@ def undisturbed() -> Iterator[None]:
             if torch.get_default_dtype() != dtype:
                 torch.set_default_dtype(dtype)
             torch.set_grad_enabled(grad)
+
+
+def _eager() -> AbstractContextManager[object]:
+    # Importing the compiler takes a second, and where nobody has, nothing is compiled.
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    import torch
+
+    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance

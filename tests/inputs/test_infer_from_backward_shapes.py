@@ -43,6 +43,49 @@ def test_a_gradient_with_kept_axes_tells_the_shape():
     assert weight == (1, x[1], 1, 1)
 
 
+def test_a_weight_a_row_keeps_its_last_axis():
+    class RowScale(Function):
+        @staticmethod
+        def forward(ctx, x, weights):
+            ctx.save_for_backward(x, weights)
+            return x * weights
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, weights = ctx.saved_tensors
+            return grad * weights, (grad * x).sum(-1, keepdim=True)
+
+    x, weights = shapes(RowScale)
+    assert weights == (x[0], 1)
+
+
+def test_what_is_compiled_runs_eagerly_while_inputs_are_looked_for():
+    compiled = []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph
+
+    fused = torch.compile(lambda x, weight: torch.mm(x, weight), backend=backend)
+
+    class Fused(Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return fused(x, weight)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, weight = ctx.saved_tensors
+            return grad @ weight.mT, x.mT @ grad
+
+    x, weight = shapes(Fused)
+    assert x[1] == weight[0]
+    assert compiled == []
+    Fused.apply(torch.ones(2, 3), torch.ones(3, 4))
+    assert len(compiled) == 1
+
+
 def test_kept_axes_of_as_many_elements_are_a_mistake():
     class NotReshaped(Function):
         @staticmethod
