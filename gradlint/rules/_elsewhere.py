@@ -84,6 +84,7 @@ def look(
     """
     there = Subject(op or subject.op, sample, subject.settings)
     there.planned = subject.planned
+    there.problem.preserve_state = subject.problem.preserve_state
     there.problem.put(values or {})
     try:
         return _looked(subject, there)

@@ -27,11 +27,14 @@ def worded(layouts: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, or {words[-1]}"
 
 
-def of_cotangents(subject: Subject, rule: Rule, found: Sequence[Seen], help: str) -> list[Finding]:
+def of_cotangents(
+    subject: Subject, rule: Rule, found: Sequence[Seen], help: str, also: str = ""
+) -> list[Finding]:
     """Findings on layouts of grad_output: one of each kind of exception, one an input.
 
     Args:
         found: what was seen with layouts that change something.
+        also: what else is special there, in words.
     """
     findings = []
     errors: dict[str, list[Seen]] = {}
@@ -42,11 +45,11 @@ def of_cotangents(subject: Subject, rule: Rule, found: Sequence[Seen], help: str
         for difference in seen.differences:
             changed.setdefault(difference.position, []).append((seen.layout, difference))
     for group in errors.values():
-        where = f"where grad_output is {worded([seen.layout for seen in group])}"
+        where = f"where grad_output is {worded([seen.layout for seen in group])}{also}"
         findings.append(_raised(subject, rule, group[0], where, help))
     for position, items in changed.items():
         layouts = [layout for layout, _ in items]
-        where = f"where grad_output is {worded(layouts)}"
+        where = f"where grad_output is {worded(layouts)}{also}"
         cause = _read_without_strides(subject, position, layouts)
         findings.append(_gradient(subject, rule, position, items[0][1], where, help, cause))
     return findings

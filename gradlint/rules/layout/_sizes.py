@@ -184,7 +184,7 @@ class Sizes:
     def ranks(self) -> list[Tried]:
         """An axis more in front of the tensors that share their first axis, and that one less."""
         sample, led = self.subject.sample, self._leading()
-        found = [None if self._led else self._led_by(sample)]
+        found = [None if self._led else self.led()]
         if led and not self.late:
             less = without_leading_axis(sample, led)
             found.append(self._ranked(less, led))
@@ -192,8 +192,11 @@ class Sizes:
         self.tried += tried
         return tried
 
+    def led(self) -> Tried | None:
+        """The sample with an axis in front."""
+        return self._led_by(self.subject.sample)
+
     def _led_by(self, sample: Sample | None) -> Tried | None:
-        """``sample`` with an axis in front."""
         led = self._leading()
         if sample is None or not led or self.late:
             return None

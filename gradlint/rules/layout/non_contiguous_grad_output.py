@@ -83,7 +83,14 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    from gradlint.report import Finding
     from gradlint.rules._subject import Subject
+
+#: Calls, at most, of the look at an axis more.
+CALLS_MORE = 24
+
+#: Axes of an output up to which most views of a transposed grad_output are possible.
+FEW_AXES = 2
 
 LAYOUTS = ("transposed", "padded", "strided", "channels_last")
 
@@ -107,9 +114,37 @@ def probe(subject: Subject) -> Outcome:
     if not seen:
         return Outcome("skipped", note="grad_output has one element: it has no other layout")
     changed = [item for item in seen if not item.same]
-    if changed:
-        return Outcome("fail", of_cotangents(subject, RULE, changed, HELP))
-    return Outcome("pass")
+    findings = (
+        of_cotangents(subject, RULE, changed, HELP) if changed else _with_an_axis_more(subject)
+    )
+    return Outcome("fail" if findings else "pass", findings)
+
+
+def _with_an_axis_more(subject: Subject) -> list[Finding]:
+    """What a transposed grad_output shows where tensors have an axis more in front: of few axes,
+    every view that backward takes of it may be possible."""
+    from gradlint.rules._elsewhere import RIGHT
+    from gradlint.rules._plan import affords
+    from gradlint.rules.layout._cotangents import with_cotangents
+    from gradlint.rules.layout._findings import of_cotangents
+    from gradlint.rules.layout._seen import unable
+    from gradlint.rules.layout._sizes import Sizes, no_sizes
+
+    if all(output.value.dim() > FEW_AXES for output in subject.run.outputs):
+        return []
+    if no_sizes(subject) or not affords(subject, CALLS_MORE):
+        return []
+    led = Sizes(subject).led()
+    if led is None or led.look.verdict != RIGHT:
+        return []
+    there, here = led.look.subject, subject.problem
+    forward, backward = there.problem.forward_calls, there.problem.backward_calls
+    seen = None if unable(there) else with_cotangents(there, "transposed")
+    here.forward_calls += there.problem.forward_calls - forward
+    here.backward_calls += there.problem.backward_calls - backward
+    if seen is None or seen.same:
+        return []
+    return of_cotangents(there, RULE, [seen], HELP, f" and {led.words}")
 
 
 RULE = Rule(

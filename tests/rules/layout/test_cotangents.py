@@ -125,6 +125,64 @@ def test_exceptions_are_one_finding(probed: Callable[..., Outcome]) -> None:
     assert finding.location.line == Views.backward.__code__.co_firstlineno + 3
 
 
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        flat = grad_output.reshape(-1, grad_output.shape[-1])
+        return (flat @ weight.mT).view(x.shape), x.reshape(-1, x.shape[-1]).mT @ flat
+
+
+class LinearViewed(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        flat = grad_output.view(-1, grad_output.shape[-1])
+        return (flat @ weight.mT).view(x.shape), x.reshape(-1, x.shape[-1]).mT @ flat
+
+
+class OfTwoAxes(LinearViewed):
+    @staticmethod
+    def forward(ctx, x, weight):
+        assert x.dim() == 2
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+
+class WithoutBatches(LinearViewed):
+    """Wrong for more than two axes, which is GL706's."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        flat = grad_output.view(-1, grad_output.shape[-1])
+        return (flat @ weight.mT).view(x.shape), x.reshape(-1, x.shape[-1]).mT @ flat * x.dim() / 2
+
+
+def test_a_view_that_fails_with_an_axis_more_is_found(probed: Callable[..., Outcome]) -> None:
+    for op, arguments, shape in (
+        (LinearViewed, (matrix(3, 4), matrix(4, 5)), "[7, 3, 4]"),
+        (Views, (matrix(4),), "[3, 4]"),
+    ):
+        (finding,) = probed(rule("GL701"), op, *arguments).findings
+        assert finding.message == (
+            "backward raises RuntimeError where grad_output is transposed in memory and `x` has "
+            f"shape {shape}"
+        )
+        assert finding.excerpt is not None
+
+
+@pytest.mark.parametrize("op", [Linear, OfTwoAxes, WithoutBatches])
+def test_no_view_fails_with_an_axis_more(probed: Callable[..., Outcome], op: type) -> None:
+    outcome = probed(rule("GL701"), op, matrix(3, 4), matrix(4, 5))
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
 def test_channels_last(probed: Callable[..., Outcome]) -> None:
     (finding,) = probed(rule("GL701"), InARow, matrix(2, 3, 4, 5)).findings
     assert finding.message.endswith(", or channels_last")
@@ -178,7 +236,7 @@ def test_what_raises_is_told_elsewhere(probed: Callable[..., Outcome], code: str
 
 
 def test_three_rules_take_one_forward(subject: Callable[..., Subject]) -> None:
-    bound = subject(Sine, matrix())
+    bound = subject(Sine, matrix(2, 3, 4))  # of so many axes that none more is tried
     assert bound.baseline is not None
     before = bound.problem.forward_calls, bound.problem.backward_calls
     for code in ("GL701", "GL702"):
