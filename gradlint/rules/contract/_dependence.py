@@ -16,15 +16,18 @@ if TYPE_CHECKING:
 CLEAR = 10.0
 
 
-def slope_along(subject: Subject, index: int) -> float | None:
+def slope_along(subject: Subject, index: int, problem: Problem | None = None) -> float | None:
     """The slope of Re⟨v, f⟩ along a direction of signs in input ``index``; None if not clear.
 
     Measured by central differences with realised displacements, in float64 where the op takes it.
     Where f is piecewise constant, slopes are zero or grow like 1/h, and neither is clear.
+
+    Args:
+        problem: whose input is moved; default the subject's own.
     """
     import torch
 
-    problem = wide_problem(subject)
+    problem = wide_problem(subject, problem)
     value = problem.inputs[index].value
     if value.numel() == 0 or value.layout != torch.strided:
         return None

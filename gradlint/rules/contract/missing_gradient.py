@@ -8,6 +8,9 @@ counting) is no finding. Severity is error where `None` stands for the first or 
 input, or for all; a warning for others; a note where the argument's name says that it is a
 constant by convention (a target, a mask, running statistics).
 
+Where inputs are inferred, a tensor for which backward returns `None` is taken for a constant. If
+the output depends on it, a note says so.
+
 Why it matters
 --------------
 PyTorch takes `None` for zero. The parameter never learns, and nothing is printed.
@@ -96,6 +99,7 @@ def probe(subject: Subject) -> Outcome:
     """Look for None where a finite difference shows that the output depends on the input."""
     from gradlint.rules._raw import UNSEEN, rejection, returned_gradients
     from gradlint.rules.contract._dependence import slope_along
+    from gradlint.rules.contract._taken_as_constant import taken_as_constants
 
     own = subject.run.own
     if own is None and subject.run.nodes:
@@ -115,6 +119,11 @@ def probe(subject: Subject) -> Outcome:
         slope = slope_along(subject, index)
         if slope is not None:
             findings.append(_finding(subject, item, slope, _severity(item, needed)))
+    findings += [
+        _constant(subject, item, slope)
+        for item, slope in taken_as_constants(subject)
+        if not _by_convention(item.name)
+    ]
     if any(finding.severity != "info" for finding in findings):
         return Outcome("fail", findings)
     note = ""
@@ -139,8 +148,30 @@ def _input_index(subject: Subject, item: Returned) -> int | None:
 def _severity(item: Returned, needed: list[Returned]) -> str:
     if all(other.value is None for other in needed) or item is needed[0]:
         return "error"
-    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
-    return "info" if CONSTANTS.intersection(words) else "warning"
+    return "info" if _by_convention(item.name) else "warning"
+
+
+def _by_convention(name: str) -> bool:
+    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
+    return not CONSTANTS.isdisjoint(words)
+
+
+def _constant(subject: Subject, item: Returned, slope: float) -> Finding:
+    from gradlint.rules._raw import returned_place
+
+    name = item.name
+    return subject.finding(
+        RULE,
+        f"`{name}` is taken for a constant: backward returned None for it, and the output depends "
+        "on it",
+        severity="info",
+        input=name,
+        place=returned_place(item),
+        evidence={"measured_slope": slope},
+        help=f"if `{name}` needs a gradient, return it, and give inputs that require it (--inputs "
+        f"or sample_inputs); if not, raise when ctx.needs_input_grad[{item.position}], so that "
+        "nobody waits for it",
+    )
 
 
 def _finding(subject: Subject, item: Returned, slope: float, severity: str) -> Finding:
