@@ -71,7 +71,7 @@ def nonlinear(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
     """Findings of ``rule`` for inputs whose gradient is not linear in grad_output, and notes.
 
     Inputs whose gradient is wrong in itself are left out: that finding says so too. Costs one
-    forward and three backwards where nothing is found.
+    forward and four backwards where nothing is found.
     """
     gradients = subject.run.gradients or []
     known = wrong_already(subject)
@@ -95,6 +95,7 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
     vs, ws = _cotangents(subject, replay)
     large, small = _multiples(subject)
     far = replay.pull([large * w for w in ws])
+    up = replay.pull([large * v for v in vs])
     both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
     near = replay.pull([small * v for v in vs]) if small < 1.0 else None
     # The run's own gradients are g(v), unless some outputs are left out since.
@@ -112,9 +113,11 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
         if not _in_range(here[k], top, large, small):
             continue
         off = _top(g_both - g - g_far / large)
+        # Multiples round alike, also where nothing is left of the gradient but rounding.
+        scaled = _top(_wide(up[k], here[k]) / large - g)
         if near is not None:
-            off = max(off, _top(_wide(near[k], here[k]) / small - g))
-        if not off <= allowed:
+            scaled = max(scaled, _top(_wide(near[k], here[k]) / small - g))
+        if not (off <= allowed and scaled <= _share(subject, k) * _top(g)):
             suspects.append(k)
     notes = [f"gradients overflow at {large:g} times grad_output"] if overflowed else []
     return suspects, notes
@@ -135,7 +138,6 @@ def _confirmed(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departur
         g, repeated, h = (_wide(item[k], g_v[k]) for item in (g_v, again, g_w))
         top = max(_top(g), _top(h))
         allowed = _share(subject, k) * top + ROUNDINGS * _top(g - repeated)
-        allowed += _cancelled(subject, k, vs)
         trials = [(_wide(far[k], g_v[k]), large, allowed)]
         if near is not None:
             trials.insert(0, (_wide(near[k], g_v[k]), small, allowed))
@@ -146,6 +148,7 @@ def _confirmed(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departur
                 break
         else:
             rounding = _top(_wide(odd[k], g_v[k]) - ODD * g)
+            allowed += _cancelled(subject, k, vs)
             sum_of = _wide(both[k], g_v[k])
             if not _top(sum_of - g - h) <= allowed + ROUNDINGS * rounding:
                 found[k] = _departure("g(v + w) is not g(v) + g(w)", sum_of, g + h)

@@ -54,6 +54,24 @@ def test_what_bends_far_from_ordinary_gradients_is_found(
     assert finding.location is not None
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_clipping_beyond_most_of_grad_output_is_found(
+    dtype: torch.dtype, probed: Callable[..., Outcome]
+) -> None:
+    outcome = probed(RULE, sine(lambda g: g.clamp(-2, 2)), X, dtype=dtype)
+    assert {finding.cause for finding in outcome.findings} == {"not-linear"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_deviations_that_sum_to_nothing_pass(
+    dtype: torch.dtype, probed: Callable[..., Outcome]
+) -> None:
+    def op(x: torch.Tensor) -> torch.Tensor:
+        return (x - x.mean(-1, keepdim=True)).sum(-1)
+
+    assert probed(RULE, op, X.reshape(2, 2), dtype=dtype).findings == []
+
+
 STRAIGHT: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "plain": lambda g: g,
     "nan_to_num": torch.nan_to_num,
