@@ -9,6 +9,9 @@ from torch.overrides import _get_current_function_mode_stack, _pop_mode
 from torch.utils import _python_dispatch
 from torch.utils._device import DeviceContext
 
+#: PyTorch 2.6 has none.
+_top_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+
 #: Inference modes entered by :func:`set_inference`: one ends where nothing holds it any more.
 _entered: list[Any] = []
 
@@ -44,8 +47,8 @@ def pop_dispatches(before: tuple[Any, ...]) -> None:
 
 
 def hooks() -> tuple[Any, ...] | None:
-    """The hooks for saved tensors that were entered last."""
-    found: tuple[Any, ...] | None = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    """The hooks for saved tensors that were entered last; None too where PyTorch can't tell."""
+    found: tuple[Any, ...] | None = _top_hooks(True) if _top_hooks is not None else None
     return found
 
 

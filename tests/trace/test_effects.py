@@ -65,6 +65,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_change_is_told_and_put_back(name):
+    if name == "hooks" and _modes._top_hooks is None:
+        pytest.skip("this PyTorch can't tell which hooks there are")
     body, word = CASES[name]
     before = (torch.get_default_dtype(), os.getcwd(), torch.get_num_threads())
     effects = run(body)
