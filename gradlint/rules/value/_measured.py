@@ -45,6 +45,8 @@ class Measured:
     Attributes:
         typical: values of the inputs at the sample.
         project: keeps directions of an input inside its domain, by position.
+        units: of the last place, relative, in the dtype that the op computes in, by position of the
+            input; 0 where that is the dtype of what is measured.
         step: relative to the elements; 0 where the function is known in too few digits.
         tolerated: share of a slope by which a gradient may be off.
     """
@@ -73,6 +75,11 @@ class Measured:
         ]
         self.project = subject.first_order_map.project or [None] * len(self.typical)
         self.step = STEPS.get(bits, 0.0)
+        computed = [self._casts_to or v.dtype for v in subject.problem.values()]
+        self.units = [
+            0.0 if dtype == v.dtype else 2.0 * unit_roundoff(dtype)
+            for dtype, v in zip(computed, self.typical, strict=True)
+        ]
         self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
         values = (*subject.problem.values(), *self._cotangents.values())
         low = (share_of(self._casts_to or v.dtype) for v in values)

@@ -95,6 +95,8 @@ class Points:
                 claimed = float(flat[[place.element, *twins]].sum())
                 if not found.excludes(claimed, self._measured.slack(found, claimed)):
                     continue
+                if self._right_beside(at, place, twins, claimed):
+                    continue
                 again = at.element(place.position, place.element, WIDER * self._step, *twins)
                 if steady(found, again):
                     told.add(place.position)
@@ -102,6 +104,19 @@ class Points:
                     joint = claimed if twins else None
                     yield self._told(at, place.position, place.element, found, where, joint)
                     break
+
+    def _right_beside(
+        self, at: Point, place: Place, twins: tuple[int, ...], claimed: float
+    ) -> bool:
+        """Whether the gradient is that of a point one unit in the last place away: a bound that the
+        op's dtype rounds is another number in float64, and lies beside the element there."""
+        unit = self._measured.units[place.position]
+        for shift in (unit, -unit) if unit else ():
+            beside = at.beside(place.position, [place.element, *twins], shift)
+            found = beside and beside.element(place.position, place.element, self._step, *twins)
+            if found and not found.excludes(claimed, self._measured.slack(found, claimed)):
+                return True
+        return False
 
     def _right_together(self, at: Point, places: Sequence[Place]) -> bool:
         """Whether the special elements, moved all at once by different amounts, meet no kink, and

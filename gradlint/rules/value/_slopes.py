@@ -116,6 +116,27 @@ class Point:
         floor = (1 + len(twins)) * self._floors[position]
         return self._slopes({position: direction}, size * step, floor)
 
+    def beside(self, position: int, elements: Sequence[int], shift: float) -> Point | None:
+        """The point at which some elements of one input are larger by ``shift`` of themselves, with
+        the gradients of this one; None where the op has no values there."""
+        values = list(self.values)
+        values[position] = values[position].clone(memory_format=torch.contiguous_format)
+        values[position].view(-1)[list(elements)] *= 1.0 + shift
+        base = self._evaluate(values)
+        if base is None:
+            return None
+        return Point(
+            self._evaluate,
+            self._cotangents,
+            base,
+            values,
+            self.gradients,
+            self._typical,
+            self._roundoff,
+            self._floors,
+            self._project,
+        )
+
     def elements(
         self, chosen: dict[int, list[int]], step: float
     ) -> tuple[Slopes, float, float] | None:

@@ -224,6 +224,27 @@ def test_a_fault_in_16_bits_where_forward_does_not_overflow(
     assert [finding.input for finding in outcome.findings] == ["x"]
 
 
+#: No dtype of 16 bits holds it: the op compares with what its dtype makes of it.
+BOUND = 0.7
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("slope", "wrong"),
+    [
+        (lambda x, c: (x >= c).to(x), False),
+        (lambda x, c: (x > c).to(x), False),
+        (lambda x, c: torch.where(x == c, 3.0, (x > c).to(x)), True),
+    ],
+)
+def test_a_bound_that_the_dtype_rounds(
+    probed: Callable[..., Outcome], slope: Any, wrong: bool, dtype: torch.dtype
+) -> None:
+    op = formula(lambda x, c: torch.where(x >= c, x, c), slope)
+    outcome = probed(GL402, op, torch.where(X == BOUND, 0.6, X), BOUND, dtype=dtype)
+    assert [finding.input for finding in outcome.findings] == ["x"] * wrong
+
+
 class ByLargest(Function):
     """x / s with s = max|x|, whose gradient belongs to the element of the largest magnitude."""
 
