@@ -52,7 +52,7 @@ def as_zero(
     changed = False
     for seed in range(1, TRIALS + 1):
         generator = torch.Generator().manual_seed(seed)
-        values, vs = (_beside(of, generator) for of in (function.values, probe.cotangents))
+        values, vs = (beside(of, generator) for of in (function.values, probe.cotangents))
         try:
             found = function.gradients_at(values, vs)
         except Exception:  # the user's backward may raise anything
@@ -66,10 +66,13 @@ def as_zero(
     return replace(item, pairs=[replace(pair, worth=0.0) for pair in item.pairs])
 
 
-def _beside(tensors: Sequence[torch.Tensor], generator: torch.Generator) -> list[torch.Tensor]:
-    """``tensors``, each element moved up or down by a unit or not at all."""
+def beside(
+    tensors: Sequence[torch.Tensor], generator: torch.Generator, units: int = 1
+) -> list[torch.Tensor]:
+    """``tensors``, each element moved up or down by as many ``units`` in the last place, fewer, or
+    not at all."""
     moved = []
     for value in tensors:
-        steps = torch.randint(-1, 2, tuple(value.shape), generator=generator)
+        steps = torch.randint(-units, units + 1, tuple(value.shape), generator=generator)
         moved.append(value * (1.0 + 2.0 * unit_roundoff(value.dtype) * steps.to(value)))
     return moved

@@ -21,6 +21,7 @@ from gradlint.numerics._products import norm, rms, unit_roundoff, widened
 from gradlint.rules._evidence import plain_number
 from gradlint.rules._place import gradient_place, returned_expression
 from gradlint.rules._rule import Rule
+from gradlint.rules._scattered import only_rounding
 from gradlint.rules.value._agreement import placed, wrong_already
 from gradlint.rules.value._replay import Replay
 from gradlint.trace._problem import OpRaised
@@ -46,6 +47,9 @@ ODD = 1.125
 #: Multiples of that rounding by which a sum may be off (heuristic: largest of many against
 #: largest of many).
 ROUNDINGS = 64.0
+
+#: Note on a gradient that is as good as zero.
+ROUNDING = "nothing but rounding is left of its gradient"
 
 #: Of the seed of the second cotangents, relative to the run's.
 SEED = 7
@@ -83,10 +87,13 @@ def nonlinear(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
         if not suspects:
             return [], notes
         departures = _confirmed(subject, suspects)
+        rounding = only_rounding(subject) if departures else set()
     except OpRaised as raised:
         name = type(raised.error).__name__
         return [], [f"{raised.phase} raised {name} at another grad_output"]
-    return [_finding(subject, rule, k, found) for k, found in departures.items()], notes
+    notes += [f"{subject.problem.inputs[k].name}: {ROUNDING}" for k in departures if k in rounding]
+    told = {k: found for k, found in departures.items() if k not in rounding}
+    return [_finding(subject, rule, k, found) for k, found in told.items()], notes
 
 
 def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[str]]:

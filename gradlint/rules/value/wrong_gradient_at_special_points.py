@@ -93,6 +93,7 @@ def probe(subject: Subject) -> Outcome:
     """Compare gradients at special points with the slopes of the function there."""
     from gradlint.numerics._judge import AGREES, ROUNDED
     from gradlint.rules._blocked import blocked
+    from gradlint.rules._scattered import only_rounding
     from gradlint.rules.finite._extremes import JUDGED
     from gradlint.rules.value._points import Points
 
@@ -107,14 +108,13 @@ def probe(subject: Subject) -> Outcome:
     points = Points(subject, right)
     if not points.measurable:
         return Outcome("skipped", note="differences in 16 bits are too coarse, and float64 refused")
-    findings: list[Finding] = []
-    told: set[int] = set()
+    found: dict[int, Wrong] = {}
     for name in JUDGED:
         extreme = subject.extremes.named(name)
         for wrong in points.wrong(extreme) if extreme is not None else ():
-            if wrong.position not in told:
-                findings.append(_finding(subject, wrong))
-            told.add(wrong.position)
+            found.setdefault(wrong.position, wrong)
+    rounding = only_rounding(subject) if found else set()
+    findings = [_finding(subject, wrong) for k, wrong in found.items() if k not in rounding]
     if findings:
         return Outcome("fail", findings)
     if not points.judged:
