@@ -196,13 +196,18 @@ class Sizes:
         """The sample with an axis in front."""
         return self._led_by(self.subject.sample)
 
-    def _led_by(self, sample: Sample | None) -> Tried | None:
+    def with_led(self, sample: Sample | None) -> Sample | None:
+        """``sample`` with an axis in front; None where none fits, or time is up."""
         led = self._leading()
         if sample is None or not led or self.late:
             return None
         taken = {size for tensor in tensors_of(sample) for size in tensor.shape}
         size = next((size for size in LEADING if size not in taken), LEADING[0])
-        return self._ranked(with_leading_axis(sample, led, size, seed=self.subject.seed), led)
+        return with_leading_axis(sample, led, size, seed=self.subject.seed)
+
+    def _led_by(self, sample: Sample | None) -> Tried | None:
+        found = self.with_led(sample)
+        return None if found is None else self._ranked(found, self._leading())
 
     def _ranked(self, sample: Sample, led: Collection[int]) -> Tried:
         words = shapes(self.subject, sample, {(number, 0): 0 for number in led})

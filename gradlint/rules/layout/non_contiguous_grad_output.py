@@ -83,6 +83,7 @@ from typing import TYPE_CHECKING
 from gradlint.rules._rule import Outcome, Rule
 
 if TYPE_CHECKING:
+    from gradlint.inputs import Sample
     from gradlint.report import Finding
     from gradlint.rules._subject import Subject
 
@@ -134,7 +135,8 @@ def _with_an_axis_more(subject: Subject) -> list[Finding]:
         return []
     if no_sizes(subject) or not affords(subject, CALLS_MORE):
         return []
-    led = Sizes(subject).led()
+    sizes = Sizes(subject)
+    led = sizes.led() if _raises(subject, sizes.with_led(subject.sample)) else None
     if led is None or led.look.verdict != RIGHT:
         return []
     there, here = led.look.subject, subject.problem
@@ -145,6 +147,33 @@ def _with_an_axis_more(subject: Subject) -> list[Finding]:
     if seen is None or seen.same:
         return []
     return of_cotangents(there, RULE, [seen], HELP, f" and {led.words}")
+
+
+def _raises(subject: Subject, sample: Sample | None) -> bool:
+    """Whether backward raises at ``sample`` where grad_output is transposed; one call of each."""
+    import torch
+
+    from gradlint.numerics._directions import cotangent
+    from gradlint.rules.layout._cotangents import laid_out
+    from gradlint.trace._problem import OpRaised
+
+    if sample is None:
+        return False
+    here, there = subject.problem, subject.problem.at(sample)
+    generator = torch.Generator().manual_seed(subject.seed)
+    try:
+        leaves, outputs = there.linearize()
+        chosen = [output for output in outputs if output.differentiable]
+        vs = {output.name: cotangent(output.value.detach(), generator) for output in chosen}
+        altered = laid_out(vs, "transposed")
+        if altered is not None:
+            there.backward(chosen, leaves, [altered[output.name] for output in chosen])
+    except OpRaised as raised:
+        return raised.phase == "backward"
+    finally:
+        here.forward_calls += there.forward_calls
+        here.backward_calls += there.backward_calls
+    return False
 
 
 RULE = Rule(
