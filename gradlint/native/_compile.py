@@ -34,7 +34,7 @@ _BUILDER_FLAGS = (
 _PATIENCE = 600.0
 
 #: Leaves out most optimisations of device code: half the time on the reference kernels. Whether a
-#: kernel compiles does not depend on them. nvcc has it since 12.9.
+#: kernel compiles does not depend on them. Older versions of nvcc lack it.
 _QUICK = "--Ofast-compile"
 
 _ARCHITECTURE = re.compile(r"sm_\d+[af]?")
