@@ -57,7 +57,7 @@ def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    from gradlint.native._progress import Line, reporting, words
+    from gradlint.native._runner import Line, reporting, words
 
     progress: Progress | None = None
     line = Line(sys.stderr)

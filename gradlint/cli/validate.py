@@ -39,7 +39,7 @@ def validate(
 
 
 def _files(paths: list[str]) -> Iterator[str]:
-    from gradlint.targets._folder import folder_files, is_spec
+    from gradlint.targets._locate import folder_files, is_spec
 
     for path in paths:
         if not os.path.isdir(path):

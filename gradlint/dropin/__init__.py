@@ -4,8 +4,8 @@ An existing test suite changes one import; the verdicts then rest on measured er
 failure's message names the cause.
 """
 
+from gradlint.dropin._failure import InconclusiveWarning
 from gradlint.dropin._gradcheck import gradcheck
 from gradlint.dropin._gradgradcheck import gradgradcheck
-from gradlint.dropin._warnings import InconclusiveWarning
 
 __all__ = ["InconclusiveWarning", "gradcheck", "gradgradcheck"]

@@ -10,13 +10,12 @@ from torch.autograd.gradcheck import GradcheckError
 
 from gradlint.dropin._arguments import as_tuple
 from gradlint.dropin._exact import check_again, check_undefined, check_zero
-from gradlint.dropin._failure import Failure, raise_failures
+from gradlint.dropin._failure import Failure, InconclusiveWarning, raise_failures
 from gradlint.dropin._function import Function, Knowledge
 from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch
 from gradlint.dropin._values import check_alone, check_disconnected, check_values
-from gradlint.dropin._warnings import InconclusiveWarning
 
 
 def gradcheck(

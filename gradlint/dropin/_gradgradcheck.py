@@ -5,12 +5,159 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch.autograd.gradcheck import GradcheckError
 
-from gradlint.dropin._arguments import as_tuple
-from gradlint.dropin._backward import Backward
+from gradlint.dropin._arguments import as_tuple, outputs_of, tensors_in
+from gradlint.dropin._as_map import as_map
+from gradlint.dropin._decided import decided, suspects
+from gradlint.dropin._function import Function, Knowledge
 from gradlint.dropin._gradcheck import verify, warn
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
+from gradlint.numerics._judge import DIFFERS
+from gradlint.numerics._map import Projection
+from gradlint.numerics._products import norm, rms, unit_roundoff, widened
+
+# -- Backward as a function: (inputs, cotangents) ↦ gradients -------------------------------------
+#: One kind of direction shows whether backward itself is wrong; gradcheck looks closer.
+GLANCE = ("signs",)
+
+#: The name of the node that @once_differentiable leaves in a graph ends so.
+REFUSAL = "Error"
+
+
+class Backward:
+    """The gradients of ``func``, as a function that can be checked like any other.
+
+    Args:
+        func: the function whose gradients are taken.
+        args: its arguments.
+        seed: of the cotangents that are drawn.
+
+    Attributes:
+        cotangents: one a differentiable output.
+        refuses: whether the graph of the gradients ended at @once_differentiable.
+    """
+
+    def __init__(self, func: Callable[..., Any], args: tuple[Any, ...], seed: int) -> None:
+        self.func, self.args, self.seed = func, args, seed
+        self.cotangents: tuple[Any, ...] = ()
+        self.refuses = False
+        self._outputs: list[torch.Tensor] = []
+        self._kept: list[int] = []
+        self._moving = [
+            place
+            for place, arg in enumerate(args)
+            if isinstance(arg, torch.Tensor) and arg.requires_grad
+        ]
+
+    def __call__(self, *values: Any) -> tuple[torch.Tensor, ...]:
+        """The gradients that are not None."""
+        count = len(values) - len(self.cotangents)
+        xs, vs = values[:count], values[count:]
+        # Forward mode passes tensors that require no grad: they must, for backward to be run.
+        for place in self._moving:
+            xs[place].requires_grad_()
+        for v, given in zip(vs, self.cotangents, strict=True):
+            if isinstance(given, torch.Tensor) and given.requires_grad:
+                v.requires_grad_()
+        leaves = list(dict.fromkeys(t for x in xs for t in tensors_in(x) if t.requires_grad))
+        outputs = [y for y in outputs_of(self.func(*xs)) if y.requires_grad]
+        grads = torch.autograd.grad(outputs, leaves, vs, create_graph=True, allow_unused=True)
+        if not self._outputs:
+            self._outputs = [y.detach() for y in outputs]
+            self._kept = [place for place, grad in enumerate(grads) if grad is not None]
+            self.refuses = _refused([grad for grad in grads if grad is not None])
+        return tuple(grad for grad in grads if grad is not None)
+
+    def draw_cotangents(self, *, strided: bool) -> None:
+        """One cotangent a differentiable output, uniform in [−1, 1] as in torch.
+
+        Args:
+            strided: whether they are non-contiguous.
+        """
+        function = Function(self.func, self.args, masked=True)
+        generator = torch.Generator().manual_seed(self.seed)
+        try:
+            function.start()
+            self.cotangents = tuple(_drawn(y, generator, strided) for y in function.outputs)
+        finally:
+            function.restore()
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is known of this function."""
+        return Knowledge(self._rounding, self._domain)
+
+    def _domain(self) -> list[Projection | None]:
+        moving = [v for v in self.cotangents if isinstance(v, torch.Tensor) and v.requires_grad]
+        first = Function(self.func, self.args, masked=True)
+        try:
+            return [*first.domain(), *[None] * len(moving)]
+        finally:
+            first.restore()
+
+    def _rounding(self) -> list[float]:
+        """Standard deviation of the rounding of an element of each gradient: a sum over outputs,
+        where terms of the size of ‖v∘y‖ may cancel, per unit of the input."""
+        weighed = sum(
+            norm(widened(v) * widened(y))
+            for v, y in zip(self.cotangents, self._outputs, strict=True)
+            if isinstance(v, torch.Tensor)
+        )
+        leaves = list(dict.fromkeys(t for x in self.args for t in tensors_in(x) if t.requires_grad))
+        return [
+            unit_roundoff(leaves[place].dtype) * weighed / (rms(leaves[place]) or 1.0)
+            for place in self._kept
+        ]
+
+    def first_order(self) -> str:
+        """That backward itself is wrong, in words; empty where a glance shows nothing of it."""
+        function = Function(self.func, self.args, masked=True)
+        try:
+            function.start()
+            if not function.differentiable:
+                return ""
+            _, decision = decided(function, as_map(function), self.seed, kinds=GLANCE)
+        finally:
+            function.restore()
+        inputs = decision.judgement.inputs
+        wrong = [str(inputs[place].index) for place in suspects(decision, DIFFERS)]
+        if not wrong:
+            return ""
+        return (
+            f"backward itself is wrong for input {', '.join(wrong)}: gradgradcheck asks whether it "
+            "is differentiated rightly, gradlint.gradcheck whether it is right"
+        )
+
+
+def _drawn(y: torch.Tensor, generator: torch.Generator, strided: bool) -> torch.Tensor:
+    shape = (*y.shape, 2) if strided and y.numel() > 1 else tuple(y.shape)
+    parts = [
+        torch.rand(shape, generator=generator, dtype=torch.float64) * 2.0 - 1.0 for _ in range(2)
+    ]
+    drawn = torch.complex(*parts) if y.is_complex() else parts[0]
+    drawn = drawn.to(device=y.device, dtype=y.dtype)
+    # One of every two elements of a longer tensor: nothing about it is contiguous.
+    return (drawn[..., 0] if len(shape) > y.dim() else drawn).requires_grad_()
+
+
+def _refused(grads: list[torch.Tensor]) -> bool:
+    """Whether the graph of ``grads`` ends at @once_differentiable."""
+    nodes = [grad.grad_fn for grad in grads if grad.grad_fn is not None]
+    seen: set[Any] = set()
+    while nodes:
+        node = nodes.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.name().endswith(REFUSAL):
+            return True
+        nodes += [following for following, _ in node.next_functions if following is not None]
+    return False
+
+
+# -------------------------------------------------------------------------------------------------
 
 #: Said where backward is marked so.
 ONCE = (

@@ -3,17 +3,105 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd.gradcheck import GradcheckError
 
-from gradlint.dropin._alone import unequal_shares
 from gradlint.dropin._as_map import as_map
+from gradlint.dropin._compare import close
 from gradlint.dropin._decided import decided, suspects
 from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
+from gradlint.dropin._torch import ask_torch, unaffordable
 from gradlint.numerics._decide import Decision
+from gradlint.numerics._directions import cotangent
+from gradlint.numerics._elements import Residuals, measure_elements
 from gradlint.numerics._judge import DIFFERS, UNSURE
+from gradlint.numerics._locate import locate
 from gradlint.numerics._map import Map
-from gradlint.numerics._products import all_finite
+from gradlint.numerics._products import all_finite, dense, norm, rms, widened
+
+# -- Steps and tolerances that the caller gave: they widen what is accepted -----------------------
+#: Inputs of up to this many elements are compared element by element; of larger ones, the wrong
+#: elements that a search finds and as many at random (heuristic: six evaluations an element).
+COMPARED = 256
+SAMPLED = 48
+
+
+def torch_accepts(function: Function, options: Options) -> bool:
+    """Whether torch's slow mode, with the step and the tolerances of the call, passes."""
+    if not options.tolerant or unaffordable(function, options):
+        return False
+    try:
+        ask_torch(function.call, function.args, options, function=function)
+    except GradcheckError:
+        return False
+    return True
+
+
+def within(judged: Map, decision: Decision, place: int, options: Options) -> bool:
+    """Whether the gradient of an input that disagrees is within atol + rtol·|derivative| of what
+    was measured, element by element, under two cotangents of magnitudes around one; and within
+    nondet_tol, where one run of backward may differ from the next by as much."""
+    item = decision.judgement.inputs[place]
+    value = judged.values[item.index]
+    clearest = sorted(range(len(item.pairs)), key=lambda k: -item.pairs[k].clarity)[:2]
+    probes = [decision.judgement.probe(k) for k in clearest]
+    claimed = [probe.gradients[item.index] for probe in probes]
+    residuals = Residuals(
+        judged, item.index, [probe.cotangents for probe in probes], claimed, kappa=item.kappa
+    )
+    count = value.numel()
+    chosen = list(range(min(count, COMPARED)))
+    if count > COMPARED:
+        generator = torch.Generator().manual_seed(options.seed)
+        sample = torch.randint(0, count, (SAMPLED,), generator=generator).tolist()
+        chosen = sorted({*sample, *locate(residuals, seed=options.seed).elements})
+    for own, found in zip(claimed, measure_elements(residuals, chosen), strict=True):
+        returned = widened(own).flatten().cpu()[found.indices]
+        allowed = found.bars + options.nondet_tol
+        if options.tolerant:
+            allowed = allowed + options.atol + options.rtol * found.measured.abs()
+        if not bool(((returned - found.measured).abs() <= allowed).all()):
+            return False
+    return True
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -- Do the gradients of single outputs add up to that of all? -------------------------------------
+def unequal_shares(function: Function, seed: int) -> list[int]:
+    """Positions of the inputs for which they don't, beyond rounding; one backward an output, and
+    one for all."""
+    outputs = function.outputs
+    if len(outputs) < 2:
+        return []
+    generator = torch.Generator().manual_seed(seed + 7)
+    # Of order one, not scaled to the outputs: where those underflow, so would what is compared.
+    vs = [cotangent(torch.ones_like(y.detach()), generator) for y in outputs]
+    totals = [None if g is None else dense(g) for g in function.backward(outputs, vs)]
+    tops = [0.0] * len(totals)
+    left = list(totals)
+    for y, v in zip(outputs, vs, strict=True):
+        for place, share in enumerate(function.backward([y], [v])):
+            if share is None:
+                continue
+            share = dense(share)
+            rest = left[place]
+            left[place] = -share if rest is None else rest - share
+            if share.numel():
+                tops[place] = max(tops[place], float(share.abs().max()))
+    # A gradient is a sum over outputs whose terms are of the size of v∘y per unit of the input.
+    weighed = sum(norm(widened(v) * widened(y)) for v, y in zip(vs, outputs, strict=True))
+    found = []
+    for place, (rest, value) in enumerate(zip(left, function.values, strict=True)):
+        top = max(tops[place], weighed / (rms(value) or 1.0))
+        if rest is not None and not close(rest, torch.zeros_like(rest), top):
+            found.append(place)
+    return found
+
+
+# -------------------------------------------------------------------------------------------------
 
 #: Torch's words where a function without a graph depends on its inputs.
 EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
@@ -57,8 +145,6 @@ def _judged(
     judged, decision = decided(function, judged, options.seed, inputs=inputs)
     wrong = suspects(decision, DIFFERS)
     if wrong and options.widened:
-        from gradlint.dropin._tolerance import torch_accepts, within
-
         if torch_accepts(function, options):
             return []
         wrong = [place for place in wrong if not within(judged, decision, place, options)]

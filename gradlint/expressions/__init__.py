@@ -7,7 +7,7 @@ bounded when it runs. Compiling never imports torch.
 
 from gradlint.expressions._arguments import Arguments, parse_arguments
 from gradlint.expressions._compile import Expression, compile_expression
-from gradlint.expressions._error import ExpressionError
+from gradlint.expressions._limits import ExpressionError
 from gradlint.expressions._nearest import nearest
 from gradlint.expressions._vocabulary import ATTRIBUTES, CONSTANTS, DTYPES, FUNCTIONS, METHODS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradlint.expressions._compile import Expression, checked, parse
-from gradlint.expressions._error import ExpressionError
+from gradlint.expressions._limits import ExpressionError
 
 
 @dataclass(frozen=True)

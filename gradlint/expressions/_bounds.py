@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.expressions import _limits as limits
-from gradlint.expressions._sizes import TooLarge, check_elements, check_size, items
+from gradlint.expressions._limits import TooLarge, check_elements, check_size, items
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradlint.expressions import _limits as limits
 from gradlint.expressions import _vocabulary as words
-from gradlint.expressions._error import ExpressionError
 from gradlint.expressions._fold import Folder
+from gradlint.expressions._limits import ExpressionError, TooLarge
 from gradlint.expressions._nearest import meant, nearest
-from gradlint.expressions._sizes import TooLarge
 
 if TYPE_CHECKING:
     import torch

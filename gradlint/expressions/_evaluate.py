@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.expressions import _bounds as bounds
-from gradlint.expressions import _sizes as sizes
+from gradlint.expressions import _limits as sizes
 from gradlint.expressions import _vocabulary as words
 from gradlint.expressions._compile import dotted
-from gradlint.expressions._error import ExpressionError
 from gradlint.expressions._factories import Factory
+from gradlint.expressions._limits import ExpressionError
 from gradlint.expressions._operations import Operations, kind_of, to_dtype
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from gradlint.expressions import _limits as limits
-from gradlint.expressions._sizes import TooLarge, check_elements, check_size
+from gradlint.expressions._limits import TooLarge, check_elements, check_size
 
 
 @dataclass

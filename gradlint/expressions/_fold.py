@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlint.expressions import _vocabulary as words
-from gradlint.expressions._sizes import (
+from gradlint.expressions._limits import (
     check_bits,
     check_elements,
     check_power,

@@ -14,7 +14,7 @@ _STRING_METHODS = frozenset({"lower", "upper", "startswith", "endswith", "strip"
 
 
 class Reader(Calls):
-    """Reads one function body; see :class:`~gradlint.inputs._references.References`."""
+    """Reads one function body; see :class:`~gradlint.inputs._statements.References`."""
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         found = self.parameter(node.value)

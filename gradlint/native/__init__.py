@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradlint.native._error import BuildError
-    from gradlint.native._progress import Progress, reporting
+    from gradlint.native._failures import BuildError
     from gradlint.native._reference import build_reference, load_reference, reference_sources
     from gradlint.native._roots import kernels_root, specs_root
+    from gradlint.native._runner import Progress, reporting
 
 __all__ = [
     "BuildError",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradlint._errors import GradlintError
 from gradlint.native import _tools
-from gradlint.native._progress import Progress, told
+from gradlint.native._runner import Progress, told
 from gradlint.native._workloads import Maker, Sizes, Work, workloads
 
 if TYPE_CHECKING:

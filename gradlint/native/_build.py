@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 
 from gradlint.native import _runner
-from gradlint.native._error import BuildError
-from gradlint.native._files import digest_of, digest_of_file, read_json, write_whole
-from gradlint.native._lock import locked
-from gradlint.native._progress import Progress, Sink, told
+from gradlint.native._failures import BuildError
+from gradlint.native._files import digest_of, digest_of_file, locked, read_json, write_whole
 from gradlint.native._recipe import Recipe, cache_root
+from gradlint.native._runner import Progress, Sink, told
 
 #: Libraries of earlier states of the sources that are kept (heuristic: to and fro between a few
 #: branches builds nothing again).
@@ -33,7 +32,7 @@ def build(
     Args:
         recipe: what to build.
         force: build all of it again.
-        progress: told of every step; default see ``gradlint.native._progress.told``.
+        progress: told of every step; default see ``gradlint.native._runner.told``.
         patience: seconds that one step may take.
 
     Raises:

@@ -12,10 +12,9 @@ from types import ModuleType
 
 from gradlint.native._build import build
 from gradlint.native._child import told_by
-from gradlint.native._error import BuildError
-from gradlint.native._failures import advice
-from gradlint.native._progress import Sink
+from gradlint.native._failures import BuildError, advice
 from gradlint.native._recipe import Recipe
+from gradlint.native._runner import Sink
 
 #: Endings of files for the C++ compiler and for nvcc.
 CPP_ENDINGS = (".cpp", ".cc", ".cxx", ".c")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gradlint.native import _tools
 from gradlint.native._build import build
-from gradlint.native._error import BuildError
-from gradlint.native._progress import Sink
+from gradlint.native._failures import BuildError
 from gradlint.native._recipe import ARCHITECTURES, Recipe
 from gradlint.native._roots import kernels_root
+from gradlint.native._runner import Sink
 
 #: Name of the library and namespace of its operators.
 NAME = "gradlint_reference"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradlint.native._error import BuildError
+from gradlint.native._failures import BuildError
 
 #: Top level of a checkout.
 _CHECKOUT = Path(__file__).resolve().parents[2]

@@ -13,22 +13,223 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.numerics._bank import Bank, Probe
-from gradlint.numerics._differences import LADDER
+from gradlint.numerics._differences import (
+    GLANCE,
+    LADDER,
+    LADDER_COARSER,
+    LADDER_FINER,
+    LADDER_FINEST,
+    Estimate,
+    Step,
+    at_a_glance,
+    best,
+    compatible,
+    difference,
+    estimate,
+    noise_factor,
+    significand_bits,
+)
 from gradlint.numerics._directions import KINDS
 from gradlint.numerics._map import Map, Projection, along, working_bits
 from gradlint.numerics._pair import CLEARLY, Pair
-from gradlint.numerics._trial import Trial
+from gradlint.numerics._path import PATH_STEPS, path_at_a_glance, path_integral
+from gradlint.numerics._products import unit_roundoff
 from gradlint.numerics._verdict import (
     AGREES,
     DIFFERS,
+    FEW_ROUNDINGS,
     HONEST,
     ROUNDED,
+    SUSPECT,
     TOLERATED,
     UNRESOLVED,
     UNSURE,
     InputJudgement,
+    verdict,
 )
-from gradlint.numerics._worth import SHARE_OF_OUTPUT
+from gradlint.numerics._worth import SHARE_OF_OUTPUT, Worth, weigh
+
+# -- One input while it is judged: what was measured along each draw ------------------------------
+#: A disagreement that exceeds its error bar this many times needs no further steps (heuristic).
+BEYOND_DOUBT = 100.0
+
+#: An input of one element has one direction: draws differ in their cotangents alone, in each of
+#: which every output counts.
+LONE_DRAWS = 2
+
+
+class Trial:
+    """One input while it is judged."""
+
+    def __init__(self, bank: Bank, index: int) -> None:
+        self.bank, self.index = bank, index
+        x = bank.function.values[index]
+        self.bits = working_bits(bank.function, x)
+        self.unit = max(
+            (unit_roundoff(y.dtype) for y in bank.function.outputs), default=unit_roundoff(x.dtype)
+        )
+        self.tolerated = TOLERATED[self.bits]
+        if significand_bits(x.dtype) > self.bits:
+            self.tolerated = min(self.tolerated, FEW_ROUNDINGS * 2.0**-self.bits)
+        self.empty = x.numel() == 0
+        self.draws = range(len(bank.kinds) if x.numel() > 1 else min(LONE_DRAWS, len(bank.kinds)))
+        self.finite = True
+        self.ladders: list[list[Step]] = [[] for _ in bank.kinds]
+        self.paths: list[list[Estimate]] = [[] for _ in bank.kinds]
+        self.worth: dict[int, Worth] = {}
+        self.kappa = 1.0
+        self.pairs: list[Pair] = []
+        self.settled = False
+        self._first_finer: bool | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether further measurements could change or sharpen the verdict."""
+        if self.empty or self.settled or not self.finite:
+            return False
+        return not self.pairs or self.hides_elements or any(map(self._doubtful, self.pairs))
+
+    @property
+    def hides_elements(self) -> bool:
+        """Whether no pair so far would have seen a single wrong element."""
+        return self._found().hides_elements
+
+    def _doubtful(self, pair: Pair) -> bool:
+        if not (pair.sharpness <= self.tolerated and pair.resolution <= HONEST[self.bits]):
+            return True
+        return pair.differs and pair.clarity < BEYOND_DOUBT
+
+    def further(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Further steps, those first that promise more: the finer ones where the residuals still
+        fell from the second finest step to the finest, the coarser ones where noise grew."""
+        finer, coarser = LADDER_FINER[self.bits], LADDER_COARSER[self.bits]
+        ends = [steps[-2:] for steps in self.ladders if len(steps) > 1]
+        falling = sum(abs(fine.residual) < abs(coarse.residual) for coarse, fine in ends)
+        if self._first_finer is None:
+            self._first_finer = 2 * falling > len(ends)
+        return (finer, coarser) if self._first_finer else (coarser, finer)
+
+    def finest(self) -> Sequence[int]:
+        """The finest steps, where noise suggests that the function is not resolved."""
+        suspicious = self.kappa * self.unit >= SUSPECT
+        return LADDER_FINEST.get(self.bits, ()) if suspicious else ()
+
+    def glance(self, k: int) -> None:
+        """Measure draw ``k`` once: one difference in float64, one short path integral below."""
+        probe = self.bank.probe(k)
+        self._weigh(k, probe)
+        if not self.finite:
+            return
+        if self.bits in GLANCE:
+            step = self._step(probe, GLANCE[self.bits])
+            found = at_a_glance(step) if step is not None else None
+        else:
+            function, index = self.bank.function, self.index
+            moved, h = probe.moves[index], PATH_STEPS[-1]
+            found = path_at_a_glance(function, index, moved, probe.cotangents, h)
+        self.pairs.append(self._pair(k, found, "sweep" if self.bits in GLANCE else "path"))
+
+    def take(self, k: int, exponents: Sequence[int]) -> None:
+        """Measure along draw ``k`` with steps 2^−e."""
+        probe = self.bank.probe(k)
+        self._weigh(k, probe)
+        if not self.finite:
+            return
+        steps = [self._step(probe, exponent) for exponent in exponents]
+        self.ladders[k] += [step for step in steps if step is not None]
+        self.ladders[k].sort(key=lambda step: -step.h)
+
+    def _step(self, probe: Probe, exponent: int) -> Step | None:
+        function, index = self.bank.function, self.index
+        return difference(
+            along(function, index),
+            function.values[index],
+            probe.moves[index],
+            probe.cotangents,
+            probe.gradients[index],
+            2.0**-exponent,
+            function.rounding,
+        )
+
+    def walk(self, k: int) -> None:
+        """Measure draw ``k`` by path integrals."""
+        probe = self.bank.probe(k)
+        for h in PATH_STEPS:
+            found = path_integral(
+                self.bank.function,
+                self.index,
+                probe.moves[self.index],
+                probe.cotangents,
+                h,
+                kappa=self.kappa,
+            )
+            if found is not None:
+                self.paths[k].append(found)
+
+    def review(self) -> None:
+        """Draw the pairs from all that was measured."""
+        self.kappa = noise_factor(self.ladders)
+        self.pairs = [self._pair(k, *self._measured(k)) for k in self.draws]
+
+    def conclude(self) -> InputJudgement:
+        """The verdict."""
+        if not self.finite:
+            return InputJudgement(self.index, UNSURE)
+        found = self._found()
+        if not self.empty:
+            found.verdict = verdict(found, self.worth, self.bits, self.unit)
+        return found
+
+    def _found(self) -> InputJudgement:
+        return InputJudgement(self.index, AGREES, self.pairs, self.kappa)
+
+    def _weigh(self, k: int, probe: Probe) -> None:
+        if k not in self.worth:
+            self.worth[k] = weigh(self.bank.function, self.index, probe, self.bits, self.unit)
+            self.finite = self.finite and self.worth[k].finite
+
+    def _walked(self, k: int, sweep: Estimate | None) -> Estimate | None:
+        """The best path integral that the sweep bears out; without a sweep, two must agree."""
+        paths = self.paths[k]
+        if sweep is not None:
+            paths = [*paths, sweep]
+        elif len(paths) < 2:
+            return None
+        return best([one for one in paths if all(compatible(one, other) for other in paths)])
+
+    def _measured(self, k: int) -> tuple[Estimate | None, str]:
+        """The best measurement along draw ``k``, and how it was made."""
+        sweep = estimate(self.ladders[k], self.kappa)
+        path = self._walked(k, sweep)
+        if path is not None and (sweep is None or path.bar < sweep.bar):
+            return path, "path"
+        return sweep, "sweep"
+
+    def _pair(self, k: int, found: Estimate | None, method: str) -> Pair:
+        kind, worth = self.bank.kinds[k], self.worth[k]
+        if found is None:
+            return Pair(kind)
+        scale = max(worth.product, abs(found.slope), SHARE_OF_OUTPUT[self.bits] * worth.weighed)
+        bar = found.bar
+        reach = max((step.h for step in self.ladders[k]), default=found.h)
+        if found.slope == 0.0 and abs(found.residual) * reach <= worth.rounding:
+            bar = max(bar, abs(found.residual))
+        return Pair(
+            kind,
+            claimed=found.slope - found.residual,
+            measured=found.slope,
+            bar=bar,
+            sigma=found.sigma,
+            scale=scale,
+            h=found.h,
+            top=worth.top,
+            method=method,
+            worth=max(worth.product, abs(found.slope)),
+            tolerated=self.tolerated,
+        )
+
+
+# -------------------------------------------------------------------------------------------------
 
 __all__ = [
     "AGREES",

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import torch
 
+from gradlint.numerics._bank import Draw
 from gradlint.numerics._differences import Estimate, Step, difference
 from gradlint.numerics._directions import product_norm
-from gradlint.numerics._draw import Draw
 from gradlint.numerics._map import Map, along
 from gradlint.numerics._noise import SPACING_BITS, Noise, measure_noise
 from gradlint.numerics._pair import FINEST

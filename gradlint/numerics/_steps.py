@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.numerics._bank import Draw
 from gradlint.numerics._differences import Estimate, Step, difference, noise_factor
-from gradlint.numerics._draw import Draw
 
 #: Exponents e of the coarsest and the finest step 2^−e, and the number of steps, by bits of the
 #: significand. Relative to the size of each element, so the finest ones move it by few ulps.

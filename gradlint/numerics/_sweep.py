@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import torch
 
+from gradlint.numerics._bank import Draw, drawn
 from gradlint.numerics._differences import (
     Step,
     estimate,
 )
 from gradlint.numerics._directions import product_norm
-from gradlint.numerics._draw import Draw, drawn
 from gradlint.numerics._judge import (
     AGREES,
     CLEARLY,
@@ -31,7 +31,6 @@ from gradlint.numerics._judge import (
     UNRESOLVED,
     UNSURE,
 )
-from gradlint.numerics._kinks import kinked_outputs
 from gradlint.numerics._map import Map, along, working_bits
 from gradlint.numerics._measures import (
     ALLOWED_S,
@@ -45,7 +44,7 @@ from gradlint.numerics._measures import (
 from gradlint.numerics._noise import Noise
 from gradlint.numerics._pair import Pair
 from gradlint.numerics._products import norm, real_dot, widened
-from gradlint.numerics._smooth import KINK_STEPS, nudge
+from gradlint.numerics._smooth import KINK_STEPS, kinked_outputs, nudge
 from gradlint.numerics._steps import (
     OK,
     RANGES,

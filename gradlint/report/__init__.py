@@ -1,6 +1,5 @@
 """Reports: the data model, and one renderer a file."""
 
-from gradlint.report._facts import InputPower, Prediction, TensorFacts
 from gradlint.report._model import (
     SCHEMA_VERSION,
     SEVERITIES,
@@ -9,10 +8,13 @@ from gradlint.report._model import (
     Check,
     Excerpt,
     Finding,
+    InputPower,
     Location,
+    Prediction,
     Report,
     SampleReport,
     TargetReport,
+    TensorFacts,
     TorchVerdict,
     failing,
 )

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import shutil
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradlint._errors import GradlintError
+from gradlint.report._model import Report
 
 if TYPE_CHECKING:
     from gradlint.report._model import Report
+
+
+# -- The report for programs: the JSON contract, one object ---------------------------------------
+def to_json(report: Report) -> str:
+    """``report`` as JSON in ASCII, indented by two, keys in the order of the model."""
+    return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
+
+
+# -------------------------------------------------------------------------------------------------
 
 #: Output formats, as they are named on the command line.
 FORMATS = ("full", "concise", "json")
@@ -47,8 +58,6 @@ def render(
             hint=f"{hint}choose from {', '.join(FORMATS)}",
         )
     if format == "json":
-        from gradlint.report._json import to_json
-
         return to_json(report)
     from gradlint.report._text import Page
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import fnmatch
+import os
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlint.inputs._sample import described
-from gradlint.report import Check, TorchVerdict
+from gradlint.report import Check, InputPower, TorchVerdict
 from gradlint.rules._order import in_run_order
 from gradlint.rules._plan import beyond_budget, make_plan
-from gradlint.rules._power import input_powers, next_step
 from gradlint.rules._precision import accepted, as_computed
 from gradlint.rules._rule import Outcome, Rule
 from gradlint.rules._subject import Subject
-from gradlint.rules._suppressed import ignored_rules, without_suppressed
 from gradlint.rules._table import TABLE, select_rules
 from gradlint.trace import phase
 from gradlint.trace._problem import OpRaised, Problem, draws_random_numbers
@@ -26,8 +28,140 @@ from gradlint.trace._state import preserved_state
 if TYPE_CHECKING:
     from gradlint.config import Settings
     from gradlint.inputs import Sample
-    from gradlint.report import SampleReport
+    from gradlint.numerics._decide import Decision
+    from gradlint.report import Finding, Location, SampleReport
+    from gradlint.rules._rule import Outcome, Rule
+    from gradlint.rules._subject import Subject
     from gradlint.targets import Op
+
+
+# -- How sharply each input was judged, and what to do where that was not sharp enough ------------
+def input_powers(subject: Subject, code: str) -> list[InputPower]:
+    """The resolving power of check ``code`` for every input; nothing for checks without one.
+
+    Reads what was measured, and measures nothing.
+    """
+    if code == "GL401" and "first_order" in vars(subject):
+        names = [item.name for item in subject.problem.inputs]
+        return _of(subject.first_order, names)
+    if code == "GL501" and "twice" in vars(subject):
+        twice = subject.twice
+        if twice.map is not None and twice.decision is not None:
+            return _of(twice.decision, twice.map.names)
+    return []
+
+
+def _of(decision: Decision, names: list[str]) -> list[InputPower]:
+    return [
+        InputPower(
+            names[item.index],
+            decision.verdicts[place],
+            decision.resolution_of(item.index),
+            item.element_resolution,
+            item.kappa,
+        )
+        for place, item in enumerate(decision.judgement.inputs)
+        if decision.function.values[item.index].numel()
+    ]
+
+
+def next_step(subject: Subject, code: str, note: str) -> str:
+    """What to do about an inconclusive check with this ``note``."""
+    plan = subject.plan
+    target = shlex.quote(subject.op.target)
+    if "--max-calls" in plan.reason or "--max-calls" in note:
+        return "raise --max-calls, or leave it out"
+    if "--timeout" in note:
+        return "raise --timeout, or give the op smaller inputs (--inputs)"
+    if code.startswith(("GL4", "GL5")) and subject.problem.inputs:
+        return (
+            f"`gradlint sweep {target} --seed {subject.seed}` shows what limits the measurement; "
+            "try --dtype float64, or --inputs away from kinks and poles"
+        )
+    return "try other inputs (--inputs)"
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -- Findings that are accepted: declared with the op, in a comment, or in the configuration ------
+def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, str]:
+    """Code → why it is left out, of those ``rules`` that need not run on ``op`` at all."""
+    found = {}
+    for rule in rules:
+        reason = _fitting(op.ignores, rule.code)
+        if reason is not None:
+            found[rule.code] = f"ignored by the op: {reason}" if reason else "ignored by the op"
+            continue
+        pattern = _pattern(op, rule.code, settings)
+        if pattern is not None:
+            found[rule.code] = f"ignored in pyproject.toml for {pattern}"
+    return found
+
+
+def without_suppressed(outcome: Outcome) -> Outcome:
+    """``outcome`` without the findings that a comment on their line, or on the ``def`` around it,
+    accepts: ``# gradlint: ignore[GL602] reason``."""
+    kept, told = [], []
+    for finding in outcome.findings:
+        reason = _comment(finding)
+        if reason is None:
+            kept.append(finding)
+        else:
+            told.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
+    if not told:
+        return outcome
+    outcome.findings = kept
+    outcome.note = "; ".join(part for part in (outcome.note, *told) if part)
+    if outcome.verdict == "fail" and all(finding.severity == "info" for finding in kept):
+        outcome.verdict = "skipped"
+    return outcome
+
+
+def _fitting(ignores: dict[str, str], code: str) -> str | None:
+    """The reason under ``code`` or the longest prefix of it."""
+    fitting = [key for key in ignores if code.startswith(key)]
+    return ignores[max(fitting, key=len)] if fitting else None
+
+
+def _pattern(op: Op, code: str, settings: Settings) -> str | None:
+    names = {op.target, op.target.partition(":")[0], op.name}
+    for pattern, codes in settings.per_target_ignores:
+        if any(code.startswith(known) for known in codes) and any(
+            fnmatch.fnmatchcase(name, pattern) for name in names
+        ):
+            return pattern
+    return None
+
+
+def _comment(finding: Finding) -> str | None:
+    from gradlint.targets._intent import ignores_in
+    from gradlint.targets._source_file import read_source
+
+    location = finding.location
+    source = read_source(os.path.abspath(location.file)) if location is not None else None
+    if location is None or source is None or source.tree is None:
+        return None
+    for first, last in _scopes(source.tree, location):
+        reason = _fitting(ignores_in(source, first, last), finding.code)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
+    """Lines whose comments speak for ``location``: its own, and the headers of the functions and
+    classes that hold it."""
+    found = [(location.line, location.end_line or location.line)]
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and (
+            node.lineno <= location.line <= (node.end_lineno or node.lineno)
+        ):
+            found.append((node.lineno, max(node.lineno, node.body[0].lineno - 1)))
+    return found
+
+
+# -------------------------------------------------------------------------------------------------
 
 Emit = Callable[[str, Any], None]
 

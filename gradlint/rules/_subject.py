@@ -94,10 +94,9 @@ class Subject:
     @cached_property
     def guarded(self) -> Guarded:
         """One forward and two or three backwards in which nothing may be written to."""
-        from gradlint.rules.state._guarded import guard
-        from gradlint.rules.state._schema import written_arguments
+        from gradlint.rules.state._guarded import declared_writes, guard
 
-        return guard(self.problem, self.run.cotangents, written_arguments(self.op))
+        return guard(self.problem, self.run.cotangents, declared_writes(self.op))
 
     @cached_property
     def lifetime(self) -> Lifetime | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradlint._errors import GradlintError
 from gradlint.config import Settings
-from gradlint.native._progress import pass_on
+from gradlint.native._runner import pass_on
 from gradlint.report import Finding
 from gradlint.running import _findings, _memory
 from gradlint.running._findings import Scene, final_finding

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from gradlint import _errors
 from gradlint._errors import GradlintError
 from gradlint.config import Settings
-from gradlint.native._progress import pass_on
+from gradlint.native._runner import pass_on
 from gradlint.report import Check, Finding, TargetReport
 from gradlint.running import _findings
 from gradlint.running._collect import Collector

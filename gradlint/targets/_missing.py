@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 
 from gradlint._errors import TargetError
-from gradlint.targets._folder import folder_files
-from gradlint.targets._locate import nearest, nearest_modules, skipped_folder
+from gradlint.targets._locate import folder_files, nearest, nearest_modules, skipped_folder
 from gradlint.targets._op import OpRef
 from gradlint.targets._scan import operators
 from gradlint.targets._static import StaticModule

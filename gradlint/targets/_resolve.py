@@ -7,11 +7,12 @@ import re
 
 from gradlint._errors import TargetError
 from gradlint.config import Settings
-from gradlint.targets._folder import folder_files, is_spec
 from gradlint.targets._locate import (
     FoundModule,
     find_module,
+    folder_files,
     forget_modules,
+    is_spec,
     split_module,
     submodules,
 )

@@ -11,17 +11,113 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.diagnosis._engine_errors import error_line, error_text
 from gradlint.trace._binding import Binding, Relay
 from gradlint.trace._phase import phase
 from gradlint.trace._random import OwnGenerators, start_from
-from gradlint.trace._spare import Spare
 from gradlint.trace._terms import Handed, OpRaised, Output, outputs_in
 
 if TYPE_CHECKING:
     from gradlint.inputs import Sample
     from gradlint.targets import Op
+
+
+# -- Casts to coarser dtypes that an op makes inside ----------------------------------------------
+#: Coarser ones come last.
+_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+#: Casts to these make a staircase of a function in float32 and float64.
+_COARSE = (torch.float16, torch.bfloat16)
+
+
+class Casts(TorchDispatchMode):
+    """Watches casts of real floating tensors to coarser dtypes.
+
+    Args:
+        omitted: whether tensors keep the dtype that they have, so that the op computes in that.
+
+    Attributes:
+        coarsest: float16 or bfloat16 where something was cast to them; else None.
+    """
+
+    def __init__(self, *, omitted: bool = False) -> None:
+        super().__init__()
+        self.omitted = omitted
+        self.coarsest: torch.dtype | None = None
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.ops.aten._to_copy.default and _coarser(kwargs.get("dtype"), args[0].dtype):
+            if kwargs["dtype"] in _COARSE and self.coarsest is not torch.bfloat16:
+                self.coarsest = kwargs["dtype"]
+            if self.omitted:
+                kwargs = {**kwargs, "dtype": args[0].dtype}
+        return func(*args, **kwargs)
+
+
+def _coarser(dtype: torch.dtype | None, before: torch.dtype) -> bool:
+    known = dtype in _DTYPES and before in _DTYPES
+    return known and _DTYPES.index(before) < min(2, _DTYPES.index(dtype))
+
+
+# -------------------------------------------------------------------------------------------------
+
+# -- Copies of large tensors, in memory that is used again ----------------------------------------
+#
+# Fresh memory costs several times what copying into memory costs that was touched before: the
+# system
+# hands it over page by page.
+#: From this many bytes on memory is kept: below, allocators keep it themselves (glibc's malloc
+#: returns larger blocks to the system at once).
+KEPT_FROM_BYTES = 2**20
+
+#: How many hold a storage, or None where this PyTorch does not tell.
+_holders = getattr(torch._C, "_storage_Use_Count", None)
+
+
+class Spare:
+    """One kept copy for each of a call's inputs."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[torch.Tensor, int]] = {}
+
+    def copy(self, key: int, value: torch.Tensor) -> torch.Tensor:
+        """A copy of ``value`` that nobody else holds; whoever gets it may keep it or write to it.
+
+        Args:
+            key: tells the inputs of a call apart.
+            value: detached, of any layout.
+        """
+        nbytes = value.numel() * value.element_size()
+        if value.layout != torch.strided or nbytes < KEPT_FROM_BYTES or _holders is None:
+            return value.clone()
+        if type(value) is not torch.Tensor or not value.is_contiguous():
+            return value.clone()
+        kept, alone = self._kept.get(key, (None, 0))
+        if (
+            kept is None
+            or (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device)
+            or _count(kept) != alone
+        ):
+            kept = value.clone()
+            self._kept[key] = kept, _count(kept)
+        else:
+            kept.copy_(value)
+        # A tensor of its own over the same memory: as long as anyone holds it, or a view of it,
+        # the memory counts one holder more.
+        return kept.detach()
+
+
+def _count(tensor: torch.Tensor) -> int:
+    assert _holders is not None
+    return int(_holders(tensor.untyped_storage()._cdata))
+
+
+# -------------------------------------------------------------------------------------------------
 
 #: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
 #: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
@@ -103,7 +199,6 @@ class Calls:
     def _around(self) -> AbstractContextManager[Any]:
         if not self.preserve_state and not self.uncast:
             return nullcontext()
-        from gradlint.trace._casts import Casts
         from gradlint.trace._state import preserved_state
 
         around = ExitStack()

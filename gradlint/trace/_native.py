@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from gradlint.report import Location
+from gradlint.targets._source_file import read_source, shown_path
 from gradlint.trace._applied import TensorMeta
 from gradlint.trace._graph import MOST_NODES
 from gradlint.trace._record import NodeRun
@@ -20,6 +22,40 @@ if TYPE_CHECKING:
     import torch
 
     from gradlint.trace._problem import Problem
+
+
+# -- Where a C++ ``torch::autograd::Function`` stands in the sources of an extension --------------
+def function_places(name: str, sources: Sequence[str]) -> dict[str, Location]:
+    """``forward`` and ``backward`` → place, of the class ``name``; empty where it is not found.
+
+    Args:
+        name: of the class, without namespaces and arguments.
+        sources: paths of C++ and CUDA files.
+    """
+    head = re.compile(rf"\b(?:struct|class)\s+{re.escape(name)}\b[^;{{]*\{{")
+    for path in sources:
+        source = read_source(path)
+        text = "\n".join(source.lines) if source is not None else ""
+        found = head.search(text)
+        if found is None:
+            continue
+        made = {}
+        for method in ("forward", "backward"):
+            line = re.compile(rf"^.*\b{method}\s*\(.*$", re.MULTILINE).search(text, found.end())
+            if line is not None:
+                made[method] = _line(path, text, line.start(), line[0])
+        return made
+    return {}
+
+
+def _line(path: str, text: str, start: int, line: str) -> Location:
+    line = line.rstrip("{ \t")
+    number = text.count("\n", 0, start) + 1
+    column = len(line) - len(line.lstrip()) + 1
+    return Location(shown_path(path), number, column, number, len(line) + 1)
+
+
+# -------------------------------------------------------------------------------------------------
 
 #: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
 #: the class without its namespace and its own arguments is kept.
@@ -105,7 +141,6 @@ def called_again(
 
 
 def _entry(problem: Problem, node: Any, slots: dict[int, int], *, alone: bool) -> NodeRun:
-    from gradlint.targets._cpp_source import function_places
 
     leaves: list[int | None] = []
     metas: list[TensorMeta | None] = []

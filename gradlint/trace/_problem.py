@@ -77,7 +77,7 @@ class Problem(Calls):
     def casts_to(self) -> torch.dtype | None:
         """The coarsest 16-bit dtype that forward casts finer tensors to in float64; None where it
         casts to none, or can't be watched."""
-        from gradlint.trace._casts import Casts
+        from gradlint.trace._calls import Casts
 
         watched = Casts()
         try:

@@ -2,19 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradlint.trace._applied import Applied, TensorMeta, forward_signature, watch_apply
-from gradlint.trace._executed_return import executed_return
 
 if TYPE_CHECKING:
     import torch
 
     from gradlint.trace._problem import OpRaised, Output, Problem
 
+
+# -- Which ``return`` of a function was executed: for functions with several, the one to point at --
+_NAMES = ("backward", "vjp")
+
+
+@dataclass
+class Seen:
+    """``line``: line of the last ``return`` that the watched function executed, or None."""
+
+    line: int | None = None
+
+
+@contextmanager
+def executed_return(function: Any) -> Iterator[Seen]:
+    """Watch this thread for the ``return`` of ``function``, looked at through its decorators."""
+    seen = Seen()
+    code = innermost_code(function)
+    if code is None:
+        yield seen
+        return
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "return" and frame.f_code is code:
+            seen.line = frame.f_lineno
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(before)
+
+
+def innermost_code(function: Any) -> CodeType | None:
+    """Code object of the user's function under ``functools.wraps``, partials and plain wrappers.
+
+    A wrapper without ``__wrapped__`` is looked through when its closure holds a function of the
+    name that backwards have, or no other function at all.
+    """
+    visited: set[int] = set()
+    code: CodeType | None = None
+    current: Any = function
+    while current is not None and id(current) not in visited:
+        visited.add(id(current))
+        if isinstance(current, functools.partial):
+            current = current.func
+            continue
+        found = getattr(current, "__code__", None)
+        if isinstance(found, CodeType):
+            code = found
+        current = (
+            getattr(current, "__wrapped__", None)
+            or getattr(current, "__func__", None)
+            or _enclosed(current)
+        )
+    return code
+
+
+def _enclosed(function: Any) -> Callable[..., Any] | None:
+    held = []
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # an empty cell
+            continue
+    for content in held:
+        if callable(content) and getattr(content, "__name__", "") in _NAMES:
+            return content
+        registered = getattr(content, "_backward_fn", None)  # torch.library's registration
+        if callable(registered):
+            return registered
+    functions = [content for content in held if isinstance(content, FunctionType)]
+    wrapper = getattr(function, "__name__", "") not in _NAMES
+    return functions[0] if wrapper and len(functions) == 1 else None
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -- What an op keeps for its backward pass -------------------------------------------------------
+def saved_tensors(problem: Problem) -> list[tuple[str, torch.Tensor]]:
+    """Tensors saved for backward, each with the input's or output's name, or ``saved[k]``.
+
+    A forward of its own, without a backward: while saved-tensor hooks are active, PyTorch does
+    not notice a saved tensor that is modified in place, and torch.func refuses to work.
+
+    Returns:
+        (name, tensor), each tensor once; empty when the op does not run under such hooks.
+    """
+    import torch
+
+    from gradlint.trace._problem import OpRaised
+
+    packed: list[torch.Tensor] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        packed.append(tensor.detach())
+        return tensor
+
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            leaves, outputs = problem.linearize()
+    except OpRaised:
+        return []
+    names = [(item.name, leaf) for item, leaf in zip(problem.inputs, leaves, strict=True)]
+    return _named(packed, names, outputs)
+
+
+def _named(
+    packed: list[torch.Tensor],
+    inputs: list[tuple[str, torch.Tensor]],
+    outputs: list[Output],
+) -> list[tuple[str, torch.Tensor]]:
+    known = {_key(tensor): name for name, tensor in inputs}
+    for output in outputs:
+        known.setdefault(_key(output.value), output.name)
+    result: dict[tuple[object, ...], tuple[str, torch.Tensor]] = {}
+    unnamed = 0
+    for tensor in packed:
+        key = _key(tensor)
+        if key in result:
+            continue
+        name = known.get(key)
+        if name is None:
+            name, unnamed = f"saved[{unnamed}]", unnamed + 1
+        result[key] = (name, tensor)
+    return list(result.values())
+
+
+def _key(tensor: torch.Tensor) -> tuple[object, ...]:
+    """Equal for two tensors that show the same memory in the same way."""
+    import torch
+
+    dense = tensor.layout == torch.strided and not tensor.is_nested
+    if not dense or tensor.device.type == "meta" or not tensor.numel():
+        return (id(tensor),)
+    try:
+        pointer = tensor.data_ptr()
+    except RuntimeError:  # subclasses without storage
+        return (id(tensor),)
+    return (pointer, tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+
+
+# -------------------------------------------------------------------------------------------------
 
 #: The multiplier of Knuth's MMIX generator.
 _SPREAD = 6364136223846793005
@@ -87,7 +233,6 @@ def record(problem: Problem) -> RunRecord:
     """
     from gradlint.trace._native import called_again, listening, native_nodes
     from gradlint.trace._problem import OpRaised
-    from gradlint.trace._saved import saved_tensors
 
     run = RunRecord()
     try:

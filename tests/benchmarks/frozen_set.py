@@ -41,7 +41,7 @@ def kept(target: dict[str, Any]) -> dict[str, Any]:
             ]
             for sample in target["samples"]
         ],
-        "checks": sorted([c["code"], c["verdict"], c["sample"]] for c in target["checks"]),
+        "checks": sorted([c["code"], c["verdict"], c["sample"] or ""] for c in target["checks"]),
         "findings": sorted(
             [
                 f["code"],

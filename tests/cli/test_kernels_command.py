@@ -15,8 +15,8 @@ import pytest
 
 from gradlint._errors import GradlintError
 from gradlint.cli import main
+from gradlint.cli.kernels import parse_size
 from gradlint.native import _roots
-from gradlint.native._bench_table import parse_size
 from gradlint.native._catalogue import catalogue, reference_specs, schemas_in
 from gradlint.native._compile import parse_architectures
 

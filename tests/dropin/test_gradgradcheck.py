@@ -97,7 +97,7 @@ def test_a_wrong_first_derivative_is_told_beside():
 
 
 def test_gen_non_contig_grad_outputs_are_non_contiguous():
-    from gradlint.dropin._backward import Backward
+    from gradlint.dropin._gradgradcheck import Backward
 
     backward = Backward(torch.sin, (leaf(4, 3),), 0)
     backward.draw_cotangents(strided=True)

@@ -15,7 +15,7 @@ import pytest
 from _linked import compiled, linked
 
 from gradlint.native import _tools, kernels_root
-from gradlint.native._lock import locked
+from gradlint.native._files import locked
 from gradlint.native._reference import recipe
 
 EMULATION = Path(__file__).parent / "emulation"

@@ -14,7 +14,7 @@ from gradlint._api import _check_object
 from gradlint.config import resolve_settings
 from gradlint.numerics._directions import KINDS
 from gradlint.report import Check, Report, TargetReport
-from gradlint.report._json import to_json
+from gradlint.report._render import to_json
 from gradlint.rules._cost import Shape, first_order_calls, second_order_calls
 from gradlint.rules._plan import SECOND_KINDS, Plan
 

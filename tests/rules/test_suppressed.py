@@ -11,8 +11,8 @@ import pytest
 from gradlint._errors import GradlintError
 from gradlint.config import Settings, resolve_settings
 from gradlint.report import Finding, Location
+from gradlint.rules._examine import ignored_rules, without_suppressed
 from gradlint.rules._rule import Outcome
-from gradlint.rules._suppressed import ignored_rules, without_suppressed
 from gradlint.rules._table import TABLE
 from gradlint.targets import from_object
 

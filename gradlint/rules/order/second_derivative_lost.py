@@ -79,8 +79,7 @@ if TYPE_CHECKING:
 def probe(subject: Subject) -> Outcome:
     """See whether a gradient that depends on something carries a graph to it."""
     from gradlint.numerics._judge import DIFFERS
-    from gradlint.rules.order._cuts import second_order_place
-    from gradlint.rules.order._shared import is_lost
+    from gradlint.rules.order._shared import is_lost, second_order_place
 
     twice = subject.twice
     if twice.map is None or twice.decision is None:

@@ -140,7 +140,7 @@ def _broken(twice: Twice, position: int) -> int:
 
 
 def _not_finite(subject: Subject, position: int) -> Finding:
-    from gradlint.rules.order._cuts import second_order_place
+    from gradlint.rules.order._shared import second_order_place
 
     twice = subject.twice
     assert twice.map is not None
@@ -161,7 +161,7 @@ def _not_finite(subject: Subject, position: int) -> Finding:
 
 def _wrong(subject: Subject, place: int) -> Finding:
     from gradlint.rules._evidence import mismatch
-    from gradlint.rules.order._cuts import second_order_place
+    from gradlint.rules.order._shared import second_order_place
 
     twice = subject.twice
     assert twice.map is not None
@@ -185,8 +185,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
 
 
 def _asymmetric(subject: Subject) -> list[Finding]:
-    from gradlint.rules.order._cuts import second_order_place
-    from gradlint.rules.order._symmetry import asymmetry
+    from gradlint.rules.order._shared import asymmetry, second_order_place
 
     found = asymmetry(subject, subject.twice)
     if found is None:

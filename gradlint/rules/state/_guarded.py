@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -24,6 +24,29 @@ from gradlint.trace._written import (
     marked_dirty,
     written_arguments,
 )
+
+if TYPE_CHECKING:
+    from gradlint.targets import Op
+
+
+# -- Arguments that a registered operator declares to write to ------------------------------------
+def declared_writes(op: Op) -> set[str]:
+    """Names of the arguments that the schema of a library op marks as written: ``Tensor(a!) x``."""
+    if op.kind != "library":
+        return set()
+    call: Any = getattr(op.call, "_opoverload", op.call)
+    names = call.overloads() if hasattr(call, "overloads") else None
+    overloads = [call] if names is None else [getattr(call, name) for name in names]
+    return {
+        argument.name
+        for overload in overloads
+        if hasattr(overload, "_schema")
+        for argument in overload._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+
+
+# -------------------------------------------------------------------------------------------------
 
 Gradients = list["torch.Tensor | None"]
 

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from gradlint.report import Finding
     from gradlint.rules._same import Difference
     from gradlint.rules._subject import Subject
-    from gradlint.rules.state._repeats import Repeats
+    from gradlint.rules.state._fit import Repeats
 
 _HELP = (
     "look for state kept between calls, races (atomics, missing synchronisation), memory that is "
@@ -94,8 +94,7 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare identical calls."""
-    from gradlint.rules.state._fit import CHANCE, unfit
-    from gradlint.rules.state._repeats import repeat
+    from gradlint.rules.state._fit import CHANCE, repeat, unfit
 
     again = _raised_again(subject)
     if again is not None:

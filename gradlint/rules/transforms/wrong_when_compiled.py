@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from gradlint.report import Finding
     from gradlint.rules._same import Difference
     from gradlint.rules._subject import Subject
-    from gradlint.rules.transforms._laid import Layout
+    from gradlint.rules.transforms._compiled import Layout
     from gradlint.rules.transforms._point import Point
     from gradlint.trace._problem import Problem
 
@@ -138,8 +138,7 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _compared(subject: Subject) -> Outcome:
-    from gradlint.rules.transforms._compiled import compiled
-    from gradlint.rules.transforms._laid import tried_layout
+    from gradlint.rules.transforms._compiled import compiled, tried_layout
     from gradlint.rules.transforms._operators import is_random
     from gradlint.rules.transforms._point import here, nearby
     from gradlint.trace._problem import OpRaised
@@ -170,7 +169,7 @@ def _differences(
     subject: Subject, problem: Problem, point: Point, layout: Layout | None, where: str
 ) -> list[Finding]:
     """What is another through ``problem`` than at ``point``."""
-    from gradlint.rules.transforms._laid import unlike
+    from gradlint.rules.transforms._compiled import unlike
     from gradlint.trace._altered import pull_altered
 
     vs = subject.run.cotangents
@@ -179,8 +178,7 @@ def _differences(
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
-    from gradlint.rules.transforms._compiled import compiled_backward
-    from gradlint.rules.transforms._laid import unlike
+    from gradlint.rules.transforms._compiled import compiled_backward, unlike
     from gradlint.rules.transforms._point import here
 
     problem, vs = subject.problem, subject.run.cotangents
@@ -221,7 +219,7 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
 
 def _checked(subject: Subject) -> list[Finding]:
     """What opcheck says of a registered operator."""
-    from gradlint.rules.transforms._opcheck import opcheck
+    from gradlint.rules.transforms._compiled import opcheck
     from gradlint.rules.transforms._refusals import first_line
 
     failed = opcheck(subject)

@@ -152,7 +152,7 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
     from gradlint.numerics._differences import significand_bits
     from gradlint.numerics._judge import TOLERATED
     from gradlint.rules.value._agreement import wrong_already
-    from gradlint.rules.value._jvp_raised import raised
+    from gradlint.rules.value._forward_mode import raised
     from gradlint.trace._problem import OpRaised
 
     names = [item.name for item in subject.run.outputs if item.differentiable]
@@ -259,8 +259,7 @@ def _measured(
 
 def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -> Finding:
     from gradlint.rules.value._agreement import wrong_already
-    from gradlint.rules.value._forward_mode import differences
-    from gradlint.rules.value._tangent_cause import tangent_cause, worst_tangent
+    from gradlint.rules.value._forward_mode import differences, tangent_cause, worst_tangent
     from gradlint.targets import source
 
     item = subject.problem.inputs[found.position]

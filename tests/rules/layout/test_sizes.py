@@ -17,7 +17,7 @@ from gradlint.rules import by_code
 from gradlint.rules._rule import Outcome
 from gradlint.rules._subject import Subject
 from gradlint.rules.layout import _sizes
-from gradlint.rules.layout._odd import affordable_sizes, odd_sizes, twice_a_prime
+from gradlint.rules.layout._sizes import affordable_sizes, odd_sizes, twice_a_prime
 
 
 def products(x: torch.Tensor, grad_output: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gradlint.rules._rule import Outcome
-from gradlint.rules.order._symmetry import asymmetry
+from gradlint.rules.order._shared import asymmetry
 from gradlint.rules.order.wrong_second_derivative import RULE
 
 X = torch.tensor([0.7, -1.3, 2.1])

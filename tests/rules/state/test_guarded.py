@@ -153,7 +153,7 @@ def test_memory_of_the_input_as_output(probed: Probed) -> None:
 
 
 def test_schema_declares_writes(probed: Probed) -> None:
-    from gradlint.rules.state._schema import written_arguments
+    from gradlint.rules.state._guarded import declared_writes
     from gradlint.targets._build import from_object
 
     assert written_arguments(from_object(torch.ops.aten.add_.Tensor)) == {"self"}
