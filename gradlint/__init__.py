@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradlint._api import check
-    from gradlint._errors import GradlintError
-    from gradlint._sweep import sweep
-    from gradlint.dropin import InconclusiveWarning, gradcheck, gradgradcheck
-    from gradlint.report import Report
+    from gradlint.api import check
+    from gradlint.base.errors import GradlintError
+    from gradlint.dropin.failure import InconclusiveWarning
+    from gradlint.dropin.gradcheck import gradcheck
+    from gradlint.dropin.gradgradcheck import gradgradcheck
+    from gradlint.model.report import Report
+    from gradlint.sweeping import sweep
 
     __version__: str
 
 _HOMES = {
-    "GradlintError": "gradlint._errors",
+    "GradlintError": "gradlint.base.errors",
     "InconclusiveWarning": "gradlint.dropin",
     "Report": "gradlint.report",
-    "check": "gradlint._api",
+    "check": "gradlint.api",
     "gradcheck": "gradlint.dropin",
     "gradgradcheck": "gradlint.dropin",
-    "sweep": "gradlint._sweep",
+    "sweep": "gradlint.sweeping",
 }
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gradlint.cli import main
+from gradlint.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

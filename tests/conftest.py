@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.cli import main
-from gradlint.running import _server
+from gradlint.cli.entry import main
+from gradlint.running import server as _server
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Read when torch is imported. Threads of several processes that wait for one another on the

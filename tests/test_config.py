@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gradlint._errors import GradlintError
-from gradlint.config import FRESH_SEEDS, Settings, resolve_settings
-from gradlint.rules._rule import Rule
+from gradlint.base.errors import GradlintError
+from gradlint.model.rule import Rule
+from gradlint.model.settings import FRESH_SEEDS, Settings, resolve_settings
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def message(folder: Path, **given: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradlint.config._cores", lambda: 1)
+    monkeypatch.setattr("gradlint.model.settings._cores", lambda: 1)
 
 
 def test_defaults_but_for_a_fresh_seed(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_defaults_but_for_a_fresh_seed(tmp_path: Path) -> None:
 
 
 def test_as_many_jobs_as_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradlint.config._cores", lambda: 3)
+    monkeypatch.setattr("gradlint.model.settings._cores", lambda: 3)
     assert resolve(folder=tmp_path).jobs == 3
     assert resolve({"jobs": 1}, folder=tmp_path).jobs == 1
 

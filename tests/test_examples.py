@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.config import Settings
-from gradlint.report import Finding, Report, TargetReport
-from gradlint.running import run
+from gradlint.model.report import Finding, Report, TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.run import run
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = re.compile(r"# <- (GL\d{3})")

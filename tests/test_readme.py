@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gradlint.rules import TABLE
+from gradlint.rules.catalogue import TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

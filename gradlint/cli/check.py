@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gradlint._errors import GradlintError
-from gradlint.cli import _console
-from gradlint.cli._options import (
+from gradlint.base.errors import GradlintError
+from gradlint.cli import console as _console
+from gradlint.cli.options import (
     TARGET,
     Color,
     Debug,
@@ -24,10 +24,8 @@ from gradlint.cli._options import (
     one_of,
     option,
 )
-
-if TYPE_CHECKING:
-    from gradlint.report import Report
-    from gradlint.running import Run
+from gradlint.model.report import Report
+from gradlint.running.run import Run
 
 
 def check(
@@ -141,9 +139,9 @@ def check(
             place="check",
             hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
         )
-    from gradlint import running
-    from gradlint.cli import _progress
-    from gradlint.config import resolve_settings
+    from gradlint.cli import progress as _progress
+    from gradlint.model.settings import resolve_settings
+    from gradlint.running.run import execute
 
     one_of(color, ("auto", "always", "never"), "--color")
     if triton_interpret:
@@ -170,7 +168,7 @@ def check(
         }
     )
     with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
-        run = running.execute(targets, settings, on_progress=on_progress)
+        run = execute(targets, settings, on_progress=on_progress)
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     for format, path in outputs:
@@ -194,7 +192,7 @@ def _outputs(
     format: str, path: str | None, extra: list[str], *, quiet: bool
 ) -> list[tuple[str, str]]:
     """Formats and paths to write, checked before anything runs."""
-    from gradlint.report import FORMATS
+    from gradlint.report.render import FORMATS
 
     wanted = [("concise" if quiet and format == "full" else format, path or "-", "--output-format")]
     for text in extra:
@@ -215,7 +213,7 @@ def _outputs(
 def _write(
     report: Report, format: str, path: str, *, color: str, verbose: int, quiet: bool
 ) -> None:
-    from gradlint.report import render
+    from gradlint.report.render import render
 
     if path != "-":
         _console.write_file(path, render(report, format, width=100, verbose=verbose))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 
-from gradlint.cli._options import TextOrJson
+from gradlint.cli.options import TextOrJson
 
 
 def env(
     output_format: TextOrJson = "text",
 ) -> None:
     """Show versions, devices, compilers and extras, and what can run here."""
-    from gradlint._environment import environment
-    from gradlint.report import stream_options
-    from gradlint.report._environment_page import add_environment
-    from gradlint.report._text import Page
+    from gradlint.environment import environment
+    from gradlint.report.environment_page import add_environment
+    from gradlint.report.render import stream_options
+    from gradlint.report.text import Page
 
     facts = environment()
     if output_format == "json":

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gradlint.cli._options import TextOrJson
+from gradlint.cli.options import TextOrJson
 
 
 def explain(
@@ -19,10 +19,10 @@ def explain(
     output_format: TextOrJson = "text",
 ) -> None:
     """Say what a rule finds, why it matters, and show a bad and a good example."""
-    from gradlint.report import stream_options
-    from gradlint.report._explain import add_rule, find_rules, rule_dict
-    from gradlint.report._text import Page
-    from gradlint.rules import TABLE
+    from gradlint.report.explain import add_rule, find_rules, rule_dict
+    from gradlint.report.render import stream_options
+    from gradlint.report.text import Page
+    from gradlint.rules.catalogue import TABLE
 
     rules = find_rules(codes, TABLE)
     if output_format == "json":

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from gradlint._errors import GradlintError
-from gradlint.cli import _console
+from gradlint.base.errors import GradlintError
+from gradlint.cli import console as _console
 
 _Texts = list[str] | None
 
@@ -54,16 +54,17 @@ def init(
             "exists already", place=path, hint="--force overwrites it, -o FILE writes elsewhere"
         )
     _console.check_writable(path, "-o")
-    from gradlint import running
-    from gradlint.config import resolve_settings
+    from gradlint.model.settings import resolve_settings
+    from gradlint.running import server
+    from gradlint.running.starter import starter
 
     settings = resolve_settings(
         {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None}
     )
     try:
-        text = running.starter(target, settings)
+        text = starter(target, settings)
     finally:
-        running.stop()
+        server.stop()
     _console.write_file(path, text)
     if path != "-":
         _console.write(f"wrote {path}; next: gradlint check {path}\n", sys.stderr)

@@ -7,18 +7,15 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from gradlint._errors import GradlintError
-from gradlint.cli._options import Debug, Output, Seed, TextOrJson, Texts, option
-
-if TYPE_CHECKING:
-    from gradlint.native import Progress
-    from gradlint.native._compile import Compiled
-    from gradlint.report._text import Page
-
+from gradlint.base.errors import GradlintError
+from gradlint.cli.options import Debug, Output, Seed, TextOrJson, Texts, option
+from gradlint.native.compile import Compiled
+from gradlint.native.runner import Progress
+from gradlint.report.text import Page
 
 # -- The table of ``gradlint kernels bench``, and the sizes that it is asked for ------------------
 #: Elements beyond which no machine has memory; a slip of the finger.
@@ -42,7 +39,7 @@ def parse_size(text: str) -> int:
 
 def add_table(page: Page, found: dict[str, Any]) -> None:
     """Add what :func:`gradlint.native._bench.bench` returned to ``page``."""
-    from gradlint.report._table import table
+    from gradlint.report.table import table
 
     rows = [
         [
@@ -95,7 +92,7 @@ kernels = typer.Typer(
 @kernels.command("list")
 def list_(output_format: TextOrJson = "text") -> None:
     """List the operators: kernel, orders of derivatives, dtypes and schema."""
-    from gradlint.native._catalogue import catalogue
+    from gradlint.cli.reference_operators import catalogue
 
     found = catalogue()
     if output_format == "json":
@@ -133,7 +130,7 @@ def compile_(
 
     Exits with 0 if all compile, 1 if one does not, 2 without nvcc.
     """
-    from gradlint.native._compile import compile_kernels, parse_architectures
+    from gradlint.native.compile import compile_kernels, parse_architectures
 
     architectures = parse_architectures(arch or [])
     with _line() as show:
@@ -181,8 +178,8 @@ def bench(
 ) -> int:
     """Time forward and backward against eager PyTorch, and against the bandwidth of a copy or the
     rate of a matrix product."""
-    from gradlint.cli import _progress
-    from gradlint.running import call_in_worker
+    from gradlint.cli import progress as _progress
+    from gradlint.running.call import call_in_worker
 
     wanted = (_devices([device]) or ()) if device else ()
     size = parse_size(elements) if elements else None
@@ -231,7 +228,7 @@ def check(
 ) -> int:
     """Run gradlint over the specs of all operators, on every device that is present."""
     from gradlint.cli.check import check as run
-    from gradlint.native._catalogue import reference_specs
+    from gradlint.cli.reference_operators import reference_specs
 
     devices = _devices(device) or _present()
     _built(devices if "cuda" in devices and device else None)
@@ -258,7 +255,7 @@ def check(
 
 def _devices(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     """The devices in comma-separated ``texts``; None where there are none."""
-    from gradlint.config import DEVICES
+    from gradlint.model.settings import DEVICES
 
     found = [part.strip() for text in texts or [] for part in text.split(",") if part.strip()]
     for name in found:
@@ -270,26 +267,26 @@ def _devices(texts: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _present() -> tuple[str, ...]:
-    from gradlint.running import call_in_worker
+    from gradlint.running.call import call_in_worker
 
-    found: dict[str, bool] = call_in_worker("gradlint.running._jobs:devices")
+    found: dict[str, bool] = call_in_worker("gradlint.running.jobs:devices")
     return tuple(name for name, there in found.items() if there)
 
 
 def _built(devices: tuple[str, ...] | None, *, force: bool = False) -> str:
     """Build in a worker: this process need not import torch."""
-    from gradlint.cli import _progress
-    from gradlint.running import call_in_worker
+    from gradlint.cli import progress as _progress
+    from gradlint.running.call import call_in_worker
 
     with _progress.bar():
-        return str(call_in_worker("gradlint.native._reference:built", devices, force))
+        return str(call_in_worker("gradlint.native.reference:built", devices, force))
 
 
 class _line:
     """Shows on a terminal how far the compile-only check is."""
 
     def __enter__(self) -> Callable[[Compiled, int, int], None]:
-        from gradlint.native._runner import Progress, told
+        from gradlint.native.runner import Progress, told
 
         self._told = told(None)
         sink: Callable[[Progress], None] = self._told.__enter__()
@@ -308,7 +305,7 @@ def _short(dtypes: Sequence[str]) -> str:
 
 
 def _shown(path: str) -> str:
-    from gradlint.targets._source_file import shown_path
+    from gradlint.targets.source_file import shown_path
 
     return shown_path(path)
 
@@ -316,14 +313,14 @@ def _shown(path: str) -> str:
 def _table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()
 ) -> None:
-    from gradlint.report._table import table
+    from gradlint.report.table import table
 
     _page(lambda page: table(page, headers, rows, right=right))
 
 
 def _page(fill: Callable[[Page], None]) -> None:
-    from gradlint.report import stream_options
-    from gradlint.report._text import Page
+    from gradlint.report.render import stream_options
+    from gradlint.report.text import Page
 
     options = stream_options(sys.stdout)
     page = Page(options["width"], ascii=options["ascii"])

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gradlint.cli import _console
-from gradlint.cli._options import Color, Debug, Imports, Output, one_of, option
+from gradlint.cli import console as _console
+from gradlint.cli.options import Color, Debug, Imports, Output, one_of, option
 
 
 def overrides(
@@ -43,23 +43,25 @@ def overrides(
     Exits with 0 if nothing is wrong, 1 on errors and warnings, 2 on wrong usage, 3 on a fault of
     gradlint's own, 130 if interrupted.
     """
-    from gradlint.report._overrides import OVERRIDES_FORMATS, failing, render_overrides
+    from gradlint.report.overrides import OVERRIDES_FORMATS, failing, render_overrides
 
     one_of(color, ("auto", "always", "never"), "--color")
     one_of(output_format, OVERRIDES_FORMATS, "--output-format")
     _console.check_writable(output or "-", "-o")
-    from gradlint import running
-    from gradlint.config import resolve_settings
+    from gradlint.model.settings import resolve_settings
+    from gradlint.running import server
+    from gradlint.running.call import WorkerFailed
+    from gradlint.running.overrides import overrides as audited
 
     settings = resolve_settings({"import": imports, "timeout": timeout, "debug": debug or None})
     try:
-        audit = running.overrides(target, settings)
-    except running.WorkerFailed as failed:
+        audit = audited(target, settings)
+    except WorkerFailed as failed:
         if debug and failed.internal:
             _console.write(failed.internal + "\n", sys.stderr)
         raise
     finally:
-        running.stop()
+        server.stop()
     if output is not None and output != "-":
         text = render_overrides(audit, output_format, width=100, verbose=verbose)
         _console.write_file(output, text)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 
-from gradlint.cli._options import TextOrJson
+from gradlint.cli.options import TextOrJson
 
 
 def rules(
     output_format: TextOrJson = "text",
 ) -> None:
     """List all rules: code, name, severity, order of derivative and what each finds."""
-    from gradlint.report import stream_options
-    from gradlint.report._explain import add_catalogue, rule_dict
-    from gradlint.report._text import Page
-    from gradlint.rules import TABLE
+    from gradlint.report.explain import add_catalogue, rule_dict
+    from gradlint.report.render import stream_options
+    from gradlint.report.text import Page
+    from gradlint.rules.catalogue import TABLE
 
     if output_format == "json":
         sys.stdout.write(json.dumps([rule_dict(rule) for rule in TABLE], indent=2) + "\n")

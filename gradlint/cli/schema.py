@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gradlint._errors import GradlintError
-from gradlint.cli import _console
+from gradlint.base.errors import GradlintError
+from gradlint.cli import console as _console
 
 #: Kind of document → what it describes.
 KINDS = {"spec": "a YAML op spec", "report": "the JSON report of `gradlint check`"}
@@ -28,7 +28,7 @@ def schema(
     Editors find it by the line `# yaml-language-server: $schema=FILE` on top of a spec.
     """
     if kind not in KINDS:
-        from gradlint.expressions import nearest
+        from gradlint.base.nearest import nearest
 
         near = nearest(kind, KINDS)
         raise GradlintError(
@@ -42,9 +42,9 @@ def schema(
 
 def _schema(kind: str) -> str:
     if kind == "report":
-        from gradlint.report._schema import json_schema as report_schema
+        from gradlint.report.schema import json_schema as report_schema
 
         return json.dumps(report_schema(), indent=2) + "\n"
-    from gradlint.spec import json_schema
+    from gradlint.spec.schema import json_schema
 
     return json.dumps(json_schema(), indent=2) + "\n"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gradlint.cli import _console
-from gradlint.cli._options import (
+from gradlint.cli import console as _console
+from gradlint.cli.options import (
     TARGET,
     Color,
     Debug,
@@ -73,8 +73,8 @@ def sweep(
     Exits with 0 if the gradients agree, 1 if one differs or the operator crashed, 2 on wrong
     usage, 3 on a fault of gradlint's own, 5 if there was nothing to sweep, 130 if interrupted.
     """
-    from gradlint.report._plot import check_plot, save_plot
-    from gradlint.report._sweep import SWEEP_FORMATS, render_sweep
+    from gradlint.report.plot import check_plot, save_plot
+    from gradlint.report.sweep import SWEEP_FORMATS, render_sweep
 
     one_of(color, ("auto", "always", "never"), "--color")
     one_of(output_format, SWEEP_FORMATS, "--output-format")
@@ -82,10 +82,11 @@ def sweep(
     if plot is not None:
         check_plot(plot)
         _console.check_writable(plot, "--plot")
-    from gradlint import running
-    from gradlint._sweep import sweep_target
-    from gradlint.cli import _progress
-    from gradlint.config import resolve_settings
+    from gradlint.cli import progress as _progress
+    from gradlint.model.settings import resolve_settings
+    from gradlint.running import server
+    from gradlint.running.call import WorkerFailed
+    from gradlint.sweeping import sweep_target
 
     settings = resolve_settings(
         {
@@ -101,12 +102,12 @@ def sweep(
     try:
         with _progress.terminated():
             report = sweep_target(target, settings, steps=steps, sample=sample)
-    except running.WorkerFailed as failed:
+    except WorkerFailed as failed:
         if debug and failed.internal:
             _console.write(failed.internal + "\n", sys.stderr)
         raise
     finally:
-        running.stop()
+        server.stop()
     if output:
         _console.write_file(output, render_sweep(report, output_format, width=100))
     else:

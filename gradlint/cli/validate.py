@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gradlint._errors import Problem, SpecError
-from gradlint.cli import _console
-from gradlint.cli._options import TextOrJson
+from gradlint.base.errors import Problem, SpecError
+from gradlint.cli import console as _console
+from gradlint.cli.options import TextOrJson
 
 #: Exit codes: all right, mistakes, no spec found.
 _RIGHT, _WRONG, _NONE = 0, 2, 5
@@ -39,7 +39,7 @@ def validate(
 
 
 def _files(paths: list[str]) -> Iterator[str]:
-    from gradlint.targets._locate import folder_files, is_spec
+    from gradlint.targets.locate import folder_files, is_spec
 
     for path in paths:
         if not os.path.isdir(path):
@@ -51,10 +51,11 @@ def _files(paths: list[str]) -> Iterator[str]:
 
 
 def _judged(path: str) -> dict[str, Any]:
-    from gradlint import spec
+    from gradlint.spec.load import load
+    from gradlint.spec.plan import sample_labels
 
     try:
-        loaded = spec.load(path)
+        loaded = load(path)
     except SpecError as error:
         problems = [
             {
@@ -66,7 +67,7 @@ def _judged(path: str) -> dict[str, Any]:
             for problem in error.problems
         ]
         return {"path": path, "ok": False, "samples": [], "problems": problems}
-    labels = spec.sample_labels(loaded)
+    labels = sample_labels(loaded)
     return {"path": path, "ok": True, "samples": labels, "problems": []}
 
 

@@ -13,10 +13,10 @@ from functools import partial
 
 import torch
 
-from gradlint.diagnosis._cause import Cause
-from gradlint.diagnosis._evidence import BARS, EXPLAINED, Evidence, Fit
-from gradlint.numerics._products import norm, widened
-from gradlint.numerics._reaction import Reaction
+from gradlint.diagnosis.cause import Cause
+from gradlint.diagnosis.evidence import BARS, EXPLAINED, Evidence, Fit
+from gradlint.numerics.directional_response import Reaction
+from gradlint.numerics.products import norm, widened
 
 Alter = Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from gradlint.diagnosis._evidence import EXPLAINED, Evidence
+from gradlint.diagnosis.evidence import EXPLAINED, Evidence
 
 #: Denominators of simple fractions.
 SIMPLE = 16

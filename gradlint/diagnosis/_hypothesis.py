@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gradlint.diagnosis._cause import Cause
-from gradlint.diagnosis._evidence import Evidence, Fit, meets
+from gradlint.diagnosis.cause import Cause
+from gradlint.diagnosis.evidence import Evidence, Fit, meets
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from functools import partial
 
 import torch
 
-from gradlint.diagnosis._evidence import EXPLAINED, Evidence
 from gradlint.diagnosis._hypothesis import Hypothesis
-from gradlint.numerics._products import widened
+from gradlint.diagnosis.evidence import EXPLAINED, Evidence
+from gradlint.numerics.products import widened
 
 #: Beyond this many axes only pairs of them are exchanged.
 ALL_ORDERS = 4

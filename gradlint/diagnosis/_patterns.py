@@ -6,17 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.diagnosis._cause import Cause
-from gradlint.diagnosis._evidence import EXPLAINED, Evidence, at, largest, wrong_elements
-from gradlint.numerics._pattern import (
-    BORDER,
-    DIAGONAL,
-    PRODUCT,
-    UPPER,
-    Pattern,
-    Pick,
-    pattern_of,
-)
+from gradlint.diagnosis.cause import Cause
+from gradlint.diagnosis.evidence import EXPLAINED, Evidence, at, largest, wrong_elements
+from gradlint.numerics.pattern import BORDER, DIAGONAL, PRODUCT, UPPER, Pattern, Pick, pattern_of
 
 #: Where more than this share of the elements is wrong, a pattern of them explains nothing
 #: (heuristic: of a wrong formula, a slice at the edge is often right).

@@ -7,10 +7,10 @@ from functools import partial
 
 import torch
 
-from gradlint.diagnosis._evidence import EXPLAINED, Evidence, at, fit_of
 from gradlint.diagnosis._factors import meaning, recognised
 from gradlint.diagnosis._hypothesis import Hypothesis
-from gradlint.numerics._products import real_dot
+from gradlint.diagnosis.evidence import EXPLAINED, Evidence, at, fit_of
+from gradlint.numerics.products import real_dot
 
 #: Beyond this relative misfit of a factor (float32), only the simplest readings of it are given.
 ROUGH = 1e-3

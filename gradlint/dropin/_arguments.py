@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradlint.dropin._sparse import is_sparse
-from gradlint.inputs._sample import map_tensors
+from gradlint.model.sample import map_tensors
 
 Tensors = tuple[torch.Tensor, ...]
 

@@ -9,8 +9,9 @@ import torch
 
 from gradlint.dropin._arguments import has_memory
 from gradlint.dropin._function import Function
-from gradlint.numerics._map import Map, Projection
-from gradlint.numerics._products import dense
+from gradlint.experiments.differentiable_maps import float64_twin
+from gradlint.numerics.map import Map, Projection
+from gradlint.numerics.products import dense
 
 
 def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
@@ -80,8 +81,6 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
 
 def _twin(function: Function) -> Map | None:
     """The same in float64; None where that is what it is, or where the function refuses."""
-    from gradlint.rules._maps import float64_twin
-
     if all(value.dtype in (torch.float64, torch.complex128) for value in function.values):
         return None
     return float64_twin(function.problem())

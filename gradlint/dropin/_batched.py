@@ -9,12 +9,12 @@ import torch
 from torch._vmap_internals import _vmap
 
 from gradlint.dropin._compare import close
-from gradlint.dropin._failure import Failure
 from gradlint.dropin._forward import tangents
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
-from gradlint.numerics._directions import cotangent
-from gradlint.numerics._products import dense
+from gradlint.dropin.failure import Failure
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.products import dense
 
 #: Torch's words, which test suites match.
 WORDS = "gradcheck or gradgradcheck failed while testing batched gradient computation."

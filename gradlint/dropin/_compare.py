@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.numerics._products import unit_roundoff
+from gradlint.numerics.products import unit_roundoff
 
 #: Roundings by which they may differ, in units of the dtype's epsilon relative to the largest
 #: element (heuristic: sums of a few thousand terms in another order).

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradlint.dropin._function import Function
-from gradlint.numerics._decide import Decision, decide
-from gradlint.numerics._directions import KINDS
-from gradlint.numerics._judge import DIFFERS, UNSURE
-from gradlint.numerics._map import Map
+from gradlint.numerics.decide import Decision, decide
+from gradlint.numerics.directions import KINDS
+from gradlint.numerics.map import Map
+from gradlint.numerics.verdict import DIFFERS, UNSURE
 
 
 def decided(

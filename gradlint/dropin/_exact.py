@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
-from gradlint.dropin._failure import Failure
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
 from gradlint.dropin._sparse import is_sparse
-from gradlint.numerics._directions import cotangent
-from gradlint.numerics._products import dense
+from gradlint.dropin.failure import Failure
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.products import dense
 
 #: Elements of a zero gradient of a masked sparse input may be this large (torch's allclose).
 MASKED_ZERO = 1e-8
@@ -166,6 +167,4 @@ def _largest(flat: torch.Tensor) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    from gradlint.diagnosis._engine_errors import error_line
-
     return error_line(error)

@@ -15,15 +15,15 @@ import torch.autograd.forward_ad as fwd
 from gradlint.dropin._arguments import Tensors
 from gradlint.dropin._as_map import as_map
 from gradlint.dropin._compare import ROUNDINGS, close
-from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
 from gradlint.dropin._mismatch import faulty_outputs
 from gradlint.dropin._options import Options
-from gradlint.numerics._decide import decide
-from gradlint.numerics._directions import cotangent, move_scale, signs
-from gradlint.numerics._judge import DIFFERS, TOLERATED, UNSURE
-from gradlint.numerics._map import Map, working_bits
-from gradlint.numerics._products import norm, real_dot, rms, unit_roundoff, widened
+from gradlint.dropin.failure import Failure
+from gradlint.numerics.decide import decide
+from gradlint.numerics.directions import cotangent, move_scale, signs
+from gradlint.numerics.map import Map, working_bits
+from gradlint.numerics.products import norm, real_dot, rms, unit_roundoff, widened
+from gradlint.numerics.verdict import DIFFERS, TOLERATED, UNSURE
 
 
 def check_forward(function: Function, options: Options, trusted: bool) -> list[Failure]:

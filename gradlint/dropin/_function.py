@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -25,12 +25,13 @@ from gradlint.dropin._arguments import (
     unshared,
 )
 from gradlint.dropin._sparse import SparseInput, is_sparse
-from gradlint.inputs._sample import map_tensors
-from gradlint.numerics._map import Projection
-from gradlint.numerics._products import dense
-
-if TYPE_CHECKING:
-    from gradlint.trace._problem import Problem
+from gradlint.experiments.direction_projections import projections
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.numerics.map import Projection
+from gradlint.numerics.products import dense
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
 
 
 # -- Common random numbers: every call of a stochastic function draws the same ones ---------------
@@ -297,8 +298,6 @@ class Function:
         the function reads one triangle."""
         if self.knowledge.domain is not None:
             return self.knowledge.domain()
-        from gradlint.rules._domain import projections
-        from gradlint.trace._problem import OpRaised
 
         try:
             return projections(self.problem())
@@ -307,10 +306,6 @@ class Function:
 
     def problem(self) -> Problem:
         """The function on copies of its arguments, as the rules see it."""
-        from gradlint.inputs._sample import Sample
-        from gradlint.targets._op import Op
-        from gradlint.trace._problem import Problem
-
         self._place(self.values)
         self._random.reseeded()
         op = Op("function", "function", "callable", self.call)

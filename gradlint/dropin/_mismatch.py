@@ -7,12 +7,15 @@ from typing import Any
 
 import torch
 
-from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
-from gradlint.numerics._decide import Decision
-from gradlint.numerics._judge import DIFFERS, judge
-from gradlint.numerics._map import Map
+from gradlint.dropin.failure import Failure
+from gradlint.experiments.mismatch import mismatch
+from gradlint.numerics.decide import Decision
+from gradlint.numerics.judge import judge
+from gradlint.numerics.map import Map
+from gradlint.numerics.verdict import DIFFERS
+from gradlint.report.wording import measurement, plain, signed, small
 
 
 def describe(
@@ -29,8 +32,6 @@ def describe(
         wrong: places in ``decision.judgement.inputs``.
         alone: number of the only output of ``judged``, where that is not the map of all.
     """
-    from gradlint.rules._evidence import mismatch
-
     names = [f"input {k}" for k in range(len(judged.values))]
     pairs: list[tuple[int, int, int]] = []
     for place in wrong:
@@ -116,8 +117,6 @@ def _part_of(judged: Map, output: int, unit: complex) -> Map:
 
 
 def _lines(function: Function, index: int, found: Any, decision: Decision, place: int) -> list[str]:
-    from gradlint.report._wording import measurement, plain, signed, small
-
     value = function.values[index]
     shape = list(value.shape)
     dtype = str(value.dtype).removeprefix("torch.")

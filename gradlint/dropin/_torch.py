@@ -10,7 +10,7 @@ import torch
 
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
-from gradlint.numerics._timing import least_seconds
+from gradlint.numerics.timing import least_seconds
 
 #: Slow mode is asked where its predicted time stays below this many seconds (heuristic: a test
 #: that takes longer is switched off).

@@ -8,17 +8,19 @@ from torch.autograd.gradcheck import GradcheckError
 from gradlint.dropin._as_map import as_map
 from gradlint.dropin._compare import close
 from gradlint.dropin._decided import decided, suspects
-from gradlint.dropin._failure import Failure
 from gradlint.dropin._function import Function
+from gradlint.dropin._mismatch import describe
 from gradlint.dropin._options import Options
 from gradlint.dropin._torch import ask_torch, unaffordable
-from gradlint.numerics._decide import Decision
-from gradlint.numerics._directions import cotangent
-from gradlint.numerics._elements import Residuals, measure_elements
-from gradlint.numerics._judge import DIFFERS, UNSURE
-from gradlint.numerics._locate import locate
-from gradlint.numerics._map import Map
-from gradlint.numerics._products import all_finite, dense, norm, rms, widened
+from gradlint.dropin.failure import Failure, raise_failures
+from gradlint.dropin.gradcheck import warn
+from gradlint.numerics.decide import Decision
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.elements import Residuals, measure_elements
+from gradlint.numerics.locate import locate
+from gradlint.numerics.map import Map
+from gradlint.numerics.products import all_finite, dense, norm, rms, widened
+from gradlint.numerics.verdict import DIFFERS, UNSURE
 
 # -- Steps and tolerances that the caller gave: they widen what is accepted -----------------------
 #: Inputs of up to this many elements are compared element by element; of larger ones, the wrong
@@ -150,8 +152,6 @@ def _judged(
         wrong = [place for place in wrong if not within(judged, decision, place, options)]
     failures = []
     if wrong:
-        from gradlint.dropin._mismatch import describe
-
         failures = describe(function, judged, decision, wrong, options, alone)
     unsure = suspects(decision, UNSURE)
     if unsure and not failures and alone is None:
@@ -165,9 +165,6 @@ def check_disconnected(function: Function, options: Options) -> None:
     Raises:
         GradcheckError: one does.
     """
-    from gradlint.dropin._failure import raise_failures
-    from gradlint.dropin._gradcheck import warn
-
     floating = function.floating
     if not floating:
         warn(
@@ -198,9 +195,6 @@ def _undecided(
     function: Function, judged: Map, decision: Decision, unsure: list[int], options: Options
 ) -> list[Failure]:
     """What becomes of inputs that the measurements can't judge: torch's slow path is asked."""
-    from gradlint.dropin._gradcheck import warn
-    from gradlint.dropin._torch import ask_torch, unaffordable
-
     told = [_doubt(function, judged, decision, place) for place in unsure]
     broken = list(dict.fromkeys(text for text, failed in told if failed))
     reasons = "; ".join(text for text, _ in told)

@@ -4,23 +4,3 @@ They serve the formulas, references and surrogates of specs, and ``--inputs "ran
 A text that is not in the whitelist is refused when it is compiled; what it would allocate is
 bounded when it runs. Compiling never imports torch.
 """
-
-from gradlint.expressions._arguments import Arguments, parse_arguments
-from gradlint.expressions._compile import Expression, compile_expression
-from gradlint.expressions._limits import ExpressionError
-from gradlint.expressions._nearest import nearest
-from gradlint.expressions._vocabulary import ATTRIBUTES, CONSTANTS, DTYPES, FUNCTIONS, METHODS
-
-__all__ = [
-    "ATTRIBUTES",
-    "CONSTANTS",
-    "DTYPES",
-    "FUNCTIONS",
-    "METHODS",
-    "Arguments",
-    "Expression",
-    "ExpressionError",
-    "compile_expression",
-    "nearest",
-    "parse_arguments",
-]

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlint.expressions import _limits as limits
-from gradlint.expressions._limits import TooLarge, check_elements, check_size, items
+from gradlint.expressions import limits
+from gradlint.expressions.limits import TooLarge, check_elements, check_size, items
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

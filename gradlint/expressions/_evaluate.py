@@ -5,20 +5,17 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gradlint.expressions import _bounds as bounds
-from gradlint.expressions import _limits as sizes
-from gradlint.expressions import _vocabulary as words
-from gradlint.expressions._compile import dotted
+from gradlint.expressions import limits as sizes
+from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
-from gradlint.expressions._limits import ExpressionError
 from gradlint.expressions._operations import Operations, kind_of, to_dtype
-
-if TYPE_CHECKING:
-    from gradlint.expressions._compile import Expression
+from gradlint.expressions.compile import Expression, dotted
+from gradlint.expressions.limits import ExpressionError
 
 _UNARY: dict[type, Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from gradlint.expressions import _limits as limits
-from gradlint.expressions._limits import TooLarge, check_elements, check_size
+from gradlint.expressions import limits
+from gradlint.expressions.limits import TooLarge, check_elements, check_size
 
 
 @dataclass

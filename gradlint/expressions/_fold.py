@@ -7,8 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from gradlint.expressions import _vocabulary as words
-from gradlint.expressions._limits import (
+from gradlint.expressions import vocabulary as words
+from gradlint.expressions.limits import (
     check_bits,
     check_elements,
     check_power,

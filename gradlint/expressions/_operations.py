@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from gradlint.expressions import _bounds as bounds
-from gradlint.expressions import _limits as limits
-from gradlint.expressions import _limits as sizes
-from gradlint.expressions import _vocabulary as words
+from gradlint.expressions import limits
+from gradlint.expressions import limits as sizes
+from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
 from gradlint.expressions._predict import check_growth
 

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from gradlint.expressions._bounds import check_broadcast, check_matmul
-from gradlint.expressions._limits import TooLarge, check_elements, check_size
+from gradlint.expressions.limits import TooLarge, check_elements, check_size
 
 
 def check_growth(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -7,18 +7,18 @@ import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.inputs._lazy import fresh, give_shapes, is_lazy
+import torch
+
 from gradlint.inputs._plan import Plan
-from gradlint.inputs._sample import map_tensors
-from gradlint.inputs._stand_ins import handing_over
-from gradlint.inputs._values import Built, build
-
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.targets import Op
+from gradlint.inputs.lazy import fresh, give_shapes, is_lazy
+from gradlint.inputs.stand_ins import handing_over
+from gradlint.inputs.values import Built, build
+from gradlint.model.op import Op
+from gradlint.model.sample import map_tensors
+from gradlint.ops.phase import phase
+from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
 #: Engine texts that say that backward broke its contract: the op's fault, not the inputs'.
 _CONTRACT = (
@@ -103,11 +103,6 @@ def attempt(
 
 def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True) -> Trial:
     """Run ``op`` once on copies of the arguments in ``built``."""
-    import torch
-
-    from gradlint.trace._phase import phase
-    from gradlint.trace._vjp import accumulated, refuses_grad, vjp
-
     torch.manual_seed(seed)
     leaves: list[torch.Tensor] = []
     try:
@@ -155,7 +150,6 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
     """Whether the outputs are the same whatever tensor ``place`` holds behind its first ``count``
     entries."""
-    import torch
 
     def outputs(changed: bool) -> list[torch.Tensor]:
         seen = itertools.count()
@@ -189,8 +183,6 @@ def _judged(
 
 
 def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clone: bool) -> Any:
-    import torch
-
     def place(tensor: torch.Tensor) -> torch.Tensor:
         made = tensor.detach().clone()
         if not tensor.requires_grad:
@@ -220,8 +212,6 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    import torch
-
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -237,15 +227,11 @@ def _inexact(tensor: torch.Tensor) -> bool:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    import torch
-
     values = tensor.detach()
     return values if values.layout == torch.strided else values.to_dense()
 
 
 def _finite(tensors: list[torch.Tensor]) -> bool:
-    import torch
-
     for tensor in tensors:
         if _inexact(tensor) and not bool(torch.isfinite(_dense(tensor)).all()):
             return False

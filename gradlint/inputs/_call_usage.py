@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from gradlint.inputs import _schemas
 from gradlint.inputs._equations import rank_wanted
 from gradlint.inputs._evidence import Evidence
@@ -231,7 +233,5 @@ def _closure(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_torch_builtin(target: Any) -> bool:
-    import torch
-
     name = getattr(target, "__name__", "")
     return bool(name) and getattr(torch, name, None) is target

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from gradlint.inputs._attempt import Frame
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene, evaluate
@@ -96,8 +98,6 @@ def _make_equal(
     scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float, literal: bool
 ) -> Iterator[Plan]:
     """Plans under which ``node`` would be ``value``; ``literal`` when that is a constant."""
-    import torch
-
     plan = scene.plan
     name = _rank_subject(scene, node, frame)
     if name and type(value) is int and 0 <= value <= 6:
@@ -140,8 +140,6 @@ def _make_equal(
 def _make_dtype(
     scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float
 ) -> Iterator[Plan]:
-    import torch
-
     if value.is_floating_point:
         wanted = str(value).removeprefix("torch.")
         if wanted in _WORKING and scene.plan.working != wanted:

@@ -12,7 +12,7 @@ from gradlint.inputs._attempt import Trial, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Found, Search, linked
-from gradlint.inputs._values import build
+from gradlint.inputs.values import build
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from gradlint.inputs._attempt import Failure, Frame
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._plan import Plan
 from gradlint.inputs._source import statements_at
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Scene:
@@ -42,8 +41,6 @@ class Scene:
 
     def named(self, node: ast.AST, frame: Frame) -> list[str]:
         """Parameters that the names in ``node`` stand for, in order."""
-        import torch
-
         found: list[str] = []
         for part in ast.walk(node):
             if not isinstance(part, ast.Name):

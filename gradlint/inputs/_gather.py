@@ -6,7 +6,9 @@ import ast
 import inspect
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from gradlint.inputs._annotations import (
     read_annotation,
@@ -18,10 +20,8 @@ from gradlint.inputs._annotations import (
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
-
-if TYPE_CHECKING:
-    from gradlint.targets import Op
-
+from gradlint.model.op import Op
+from gradlint.targets.calls import call_hints
 
 # -- Which inputs backward returns something for --------------------------------------------------
 _MISSING_MARK = object()
@@ -255,8 +255,6 @@ def _from_torch(function: Callable[..., Any]) -> bool:
 
 def _read_calls(op: Op, found: list[Evidence]) -> None:
     """Values and names that the code around the op passes to it."""
-    from gradlint.targets._calls import call_hints
-
     target = op.function or (type(op.module) if op.module is not None else op.defining or op.call)
     if target is None or op.kind not in ("function", "callable") or _settled(found):
         return
@@ -307,8 +305,6 @@ def _settled(found: list[Evidence]) -> bool:
 def _schema(op: Op) -> Any:
     """The schema of a library op, or of a function of torch's own that has no signature: the
     overload's, or that of the packet's first usable overload."""
-    import torch
-
     called: Any = op.call
     if op.kind != "library":
         name = getattr(called, "__name__", "")

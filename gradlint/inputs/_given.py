@@ -12,22 +12,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint._errors import GradlintError, InputsError
-from gradlint.inputs._sample import Sample, map_tensors, short_text
+import torch
 
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.targets import Op
+from gradlint.base.errors import GradlintError, InputsError
+from gradlint.expressions.arguments import parse_arguments
+from gradlint.inputs._attempt import run
+from gradlint.inputs._quiet import undisturbed
+from gradlint.inputs.values import Built
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, map_tensors, short_text
 
 
 # -- Which tensors, and which elements of one tensor, share memory --------------------------------
 def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether ``b`` starts where ``a`` does; of sparse tensors, whether they may."""
-    import torch
-
     if a.layout != torch.strided or b.layout != torch.strided:
         return a.layout == b.layout
     return a.data_ptr() == b.data_ptr()
@@ -36,8 +36,6 @@ def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
 def overlaps(tensor: torch.Tensor) -> bool:
     """Whether two elements of a strided tensor share memory, as after ``expand``; True also where
     that can't be excluded from its strides."""
-    import torch
-
     if tensor.layout != torch.strided or tensor.is_nested or not tensor.numel():
         return False
     reach = 0
@@ -90,8 +88,6 @@ def from_function(
     op: Op, function: Callable[[], Any], seed: int, origin: str, place: str
 ) -> list[Sample]:
     """Samples from a zero-argument function."""
-    import torch
-
     torch.manual_seed(seed)
     try:
         value = function()
@@ -105,8 +101,6 @@ def from_function(
 
 
 def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
-    from gradlint.expressions import parse_arguments
-
     try:
         args, kwargs = parse_arguments(text).evaluate(seed)
     except GradlintError as error:
@@ -137,8 +131,6 @@ def samples_from(op: Op, value: Any, origin: str, place: str) -> list[Sample]:
     Raises:
         InputsError: ``value`` is of no use; the message says what came and what is expected.
     """
-    import torch
-
     if isinstance(value, (Sample, tuple, torch.Tensor)):
         return [_of_one(op, value, origin, origin, place)]
     if isinstance(value, list):
@@ -180,8 +172,6 @@ def _of_dict(op: Op, value: dict[Any, Any], origin: str, place: str) -> list[Sam
 
 
 def _of_one(op: Op, item: Any, label: str, origin: str, place: str) -> Sample:
-    import torch
-
     if isinstance(item, Sample):
         made = _sample(op, item.label, origin, item.args, item.kwargs, place)
         return replace(made, notes=list(item.notes), domains=dict(item.domains))
@@ -200,8 +190,6 @@ def _of_one(op: Op, item: Any, label: str, origin: str, place: str) -> Sample:
 def _sample(
     op: Op, label: str, origin: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: str
 ) -> Sample:
-    import torch
-
     if op.signature is not None:
         try:
             bound = op.signature.bind(*args, **kwargs)
@@ -250,12 +238,6 @@ def _in_given_dtype(
     op: Op, given: Sample, made: Sample, found: list[torch.Tensor], chosen: bool
 ) -> Sample:
     """``made``, or the sample in the dtypes given where the op runs in these alone."""
-    import torch
-
-    from gradlint.inputs._attempt import run
-    from gradlint.inputs._quiet import undisturbed
-    from gradlint.inputs._values import Built
-
     if not any(tensor.dtype in (torch.float32, torch.complex64) for tensor in found):
         return made
     with undisturbed():

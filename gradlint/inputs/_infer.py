@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gradlint.inputs._attempt import Trial
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._finish import refine, variants
 from gradlint.inputs._gather import gather
-from gradlint.inputs._not_found import SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import propose
 from gradlint.inputs._quiet import undisturbed
-from gradlint.inputs._sample import Sample, short_text
 from gradlint.inputs._search import Search
-from gradlint.inputs._stand_ins import Closure, handing_over
-from gradlint.inputs._values import DOMAINS, build
-
-if TYPE_CHECKING:
-    from gradlint.targets import Op
+from gradlint.inputs.not_found import SHOWN, NoInputsFound, line_to_add
+from gradlint.inputs.stand_ins import Closure, handing_over
+from gradlint.inputs.values import DOMAINS, build
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, short_text
 
 #: Noted where better inputs, or more of them, may have gone unfound.
 CUT_SHORT = "the search for inputs was cut short after {:.0f} s: give them where these are not apt"

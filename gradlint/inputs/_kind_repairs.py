@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import torch
+
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import Scene
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import integer_tensors, of_kind
-from gradlint.inputs._stand_ins import Closure, first_stand_in
+from gradlint.inputs.stand_ins import Closure, first_stand_in
 
 #: Error text → kinds wanted instead, and what the parameter must be now ("" for anything).
 _WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -119,8 +121,6 @@ def _numbers(plan: Plan) -> Iterator[Plan]:
 
 
 def _attribute(scene: Scene, kind: str, attribute: str) -> Iterator[Plan]:
-    import torch
-
     wanted: tuple[str, ...]
     if kind == "Tensor":
         wanted = ("value", "module", "dict", "str", "tensors", "callable")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradlint.inputs._sample import short_text
+from gradlint.model.sample import short_text
 
 #: Sizes handed to the axes of a plan during the search, in order: unequal, and none that code
 #: likes as a constant (2, 3, 4, 8, 16), so that a number in an error names an axis (heuristic).

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
-from gradlint.inputs._plan import (
-    GroupGuess,
-    Guess,
-    Omitted,
-    Plan,
-    TensorGuess,
-    ValueGuess,
-    axes,
-)
-from gradlint.inputs._stand_ins import callables
-
-if TYPE_CHECKING:
-    from gradlint.targets import Op
+from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess, axes
+from gradlint.inputs.stand_ins import callables
+from gradlint.model.op import Op
 
 #: A guess and what it costs against the likeliest one.
 Proposal = tuple[Guess, float]
@@ -242,20 +234,14 @@ def _shapes(item: Evidence) -> list[Any]:
 
 
 def _modules(item: Evidence) -> list[Any]:
-    import torch
-
     return [torch.nn.Tanh(), torch.nn.Identity()]
 
 
 def _dtypes(item: Evidence) -> list[Any]:
-    import torch
-
     return [torch.float64, torch.float32, torch.int64]
 
 
 def _devices(item: Evidence) -> list[Any]:
-    import torch
-
     return [torch.device("cpu"), "cpu"]
 
 

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+import torch
+
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
@@ -17,8 +19,6 @@ def undisturbed() -> Iterator[None]:
     What is compiled runs eagerly meanwhile: each attempt would be compiled anew, in seconds, and
     its error say what the compiler made of it.
     """
-    import torch
-
     numpy = sys.modules.get("numpy")
     state = torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
     collecting = gc.isenabled()
@@ -45,7 +45,6 @@ def _eager() -> AbstractContextManager[object]:
     # Importing the compiler takes a second, and where nobody has, nothing is compiled.
     if "torch._dynamo" not in sys.modules:
         return nullcontext()
-    import torch
 
     stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
     return stance

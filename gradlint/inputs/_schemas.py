@@ -6,6 +6,11 @@ import inspect
 from functools import lru_cache
 from typing import Any
 
+import torch
+
+from gradlint.inputs._annotations import read_annotation
+from gradlint.inputs._evidence import Evidence
+
 _KIND_OF_TYPE = {
     "Tensor": "any",
     "number": "float",
@@ -36,8 +41,6 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
         key: position among the arguments written down, or the keyword.
         method: whether it is called as a method (the tensor is no written argument then).
     """
-    import torch
-
     shown = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     packet = None
     for candidate in (name, shown):
@@ -80,11 +83,6 @@ def _pick(arguments: Any, key: int | str, method: bool) -> Any:
 
 
 def _python_function(name: str, key: int | str) -> tuple[tuple[str, float], ...]:
-    import torch
-
-    from gradlint.inputs._annotations import read_annotation
-    from gradlint.inputs._evidence import Evidence
-
     function = getattr(torch.nn.functional, name, None) or getattr(torch, name, None)
     try:
         parameters = list(inspect.signature(function).parameters.values())  # type: ignore[arg-type]

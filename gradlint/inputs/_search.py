@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT, Trial, attempt
@@ -24,10 +23,8 @@ from gradlint.inputs._moves import SQUARE
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
-from gradlint.inputs._values import DOMAINS
-
-if TYPE_CHECKING:
-    from gradlint.targets import Op
+from gradlint.inputs.values import DOMAINS
+from gradlint.model.op import Op
 
 #: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds
 #: are those of the CPU or of the clock on the wall, whichever are fewer: what is found must depend

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import torch
+
 from gradlint.inputs._call_usage import Calls
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import literal, ordered, resolve
@@ -23,8 +25,6 @@ class Reader(Calls):
         self.generic_visit(node)
 
     def _attribute(self, found: Evidence, name: str) -> None:
-        import torch
-
         if name in ("T", "mT", "H", "mH", "t"):
             found.at_least(2)
             found.rank(2, 1.0)

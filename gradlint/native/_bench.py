@@ -6,15 +6,17 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint._errors import GradlintError
+import torch
+
+from gradlint.base.errors import GradlintError
+from gradlint.base.nearest import nearest
+from gradlint.model.settings import DTYPES
 from gradlint.native import _tools
-from gradlint.native._runner import Progress, told
 from gradlint.native._workloads import Maker, Sizes, Work, workloads
-
-if TYPE_CHECKING:
-    import torch
+from gradlint.native.reference import load_reference
+from gradlint.native.runner import Progress, told
 
 #: Sizes by device: large enough that no cache holds the inputs, small enough for seconds.
 DEFAULTS = {"cuda": Sizes(2**26, 4096), "cpu": Sizes(2**20, 512)}
@@ -52,10 +54,6 @@ def bench(
         GradlintError: the device is absent, or an operator or dtype is unknown.
         BuildError: the operators can't be built.
     """
-    import torch
-
-    from gradlint.native._reference import load_reference
-
     kind = _device(device)
     torch.set_num_threads(_tools.cores())  # a worker has one
     chosen = _chosen(names)
@@ -117,8 +115,6 @@ def _timed(
     work: Work, function: Callable[..., torch.Tensor], kind: str, in_place: bool
 ) -> tuple[float, float]:
     """Seconds of forward, with nothing recorded, and of backward alone."""
-    import torch
-
     with torch.no_grad():
         forward = _median(lambda: function(*work.inputs), kind)
     leaves = [x.detach().requires_grad_() for x in work.inputs[: work.differentiable]]
@@ -148,7 +144,6 @@ def _clocked(call: Callable[[], Any], kind: str, count: int) -> list[float]:
             call()
             found.append(time.perf_counter() - started)
         return found
-    import torch
 
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(2 * count)]
     for index in range(count):
@@ -163,8 +158,6 @@ def _clocked(call: Callable[[], Any], kind: str, count: int) -> list[float]:
 
 def _copy_rate(sizes: Sizes, like: dict[str, Any]) -> float:
     """Bytes per second of a copy: each element is read and written."""
-    import torch
-
     source = torch.randn(sizes.elements, **like)
     target = torch.empty_like(source)
     seconds = _median(lambda: target.copy_(source), like["device"])
@@ -173,15 +166,11 @@ def _copy_rate(sizes: Sizes, like: dict[str, Any]) -> float:
 
 def _product_rate(sizes: Sizes, like: dict[str, Any]) -> float:
     """Floating-point operations per second of ``torch.mm``."""
-    import torch
-
     a, b = (torch.randn(sizes.matrix, sizes.matrix, **like) for _ in range(2))
     return 2 * sizes.matrix**3 / _median(lambda: torch.mm(a, b), like["device"])
 
 
 def _device(wanted: str | None) -> str:
-    import torch
-
     there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
         raise GradlintError(
@@ -191,10 +180,6 @@ def _device(wanted: str | None) -> str:
 
 
 def _dtype(name: str) -> Any:
-    import torch
-
-    from gradlint.config import DTYPES
-
     if name not in DTYPES:
         raise GradlintError(
             f"{name!r} is no dtype", place="--dtype", hint=f"choose from {', '.join(DTYPES)}"
@@ -203,8 +188,6 @@ def _dtype(name: str) -> Any:
 
 
 def _chosen(names: Sequence[str]) -> dict[str, Maker]:
-    from gradlint.expressions import nearest
-
     known = workloads()
     for name in names:
         if name not in known:

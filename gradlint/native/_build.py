@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
 from pathlib import Path
 
-from gradlint.native import _runner
-from gradlint.native._failures import BuildError
+from gradlint.native import runner as _runner
 from gradlint.native._files import digest_of, digest_of_file, locked, read_json, write_whole
-from gradlint.native._recipe import Recipe, cache_root
-from gradlint.native._runner import Progress, Sink, told
+from gradlint.native.failures import BuildError
+from gradlint.native.recipe import Recipe, cache_root
+from gradlint.native.runner import Progress, Sink, told
 
 #: Libraries of earlier states of the sources that are kept (heuristic: to and fro between a few
 #: branches builds nothing again).
@@ -32,7 +33,7 @@ def build(
     Args:
         recipe: what to build.
         force: build all of it again.
-        progress: told of every step; default see ``gradlint.native._runner.told``.
+        progress: told of every step; default see ``gradlint.native.runner.told``.
         patience: seconds that one step may take.
 
     Raises:
@@ -162,8 +163,6 @@ def _published(recipe: Recipe, folder: Path, library: Path) -> Path:
 
 
 def _json(value: dict[str, str | None]) -> str:
-    import json
-
     return json.dumps(value, indent=1) + "\n"
 
 

@@ -7,8 +7,10 @@ standard output as it comes.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -54,8 +56,6 @@ def _end_together() -> None:
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, _end)
     if sys.platform == "linux":
-        import ctypes
-
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
@@ -71,7 +71,6 @@ def _unlimited() -> None:
     """Without the limit on memory of a worker that checks an op: it is not meant for compilers."""
     if sys.platform == "win32":
         return
-    import resource
 
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import msvcrt
 import os
 import sys
 import time
@@ -57,13 +59,9 @@ def _taken(file: IO[bytes]) -> bool:
 def _release(file: IO[bytes]) -> None:
     with suppress(OSError):
         if sys.platform == "win32":
-            import msvcrt
-
             file.seek(0)
             msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
         else:
-            import fcntl
-
             fcntl.flock(file, fcntl.LOCK_UN)
 
 

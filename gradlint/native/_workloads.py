@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    import torch
+import torch
+from torch.nn import functional
 
 #: Columns of row-wise operators: a model's width.
 COLUMNS = 1024
@@ -82,8 +82,6 @@ def _elementwise(
     """
 
     def make(sizes: Sizes, like: dict[str, Any]) -> Work:
-        import torch
-
         op = getattr(torch.ops.gradlint, name)
         inputs = tuple(torch.randn(sizes.elements, **like) for _ in range(tensors))
         moved = sizes.elements * inputs[0].element_size()
@@ -102,8 +100,6 @@ def _elementwise(
 
 
 def _layer_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     rows = max(1, sizes.elements // COLUMNS)
     x = torch.randn(rows, COLUMNS, **like)
     weight, bias = torch.randn(COLUMNS, **like), torch.randn(COLUMNS, **like)
@@ -121,8 +117,6 @@ def _layer_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _batch_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     batch = max(2, sizes.elements // (CHANNELS * LENGTH))
     x = torch.randn(batch, CHANNELS, LENGTH, **like)
     moved = x.numel() * x.element_size()
@@ -141,8 +135,6 @@ def _batch_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _gumbel_softmax(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     rows = max(1, sizes.elements // COLUMNS)
     logits, noise = torch.randn(rows, COLUMNS, **like), torch.randn(rows, COLUMNS, **like)
     moved = logits.numel() * logits.element_size()
@@ -159,8 +151,6 @@ def _gumbel_softmax(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _soft_rank(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     # The square of a row in memory, in eager PyTorch, is as large as other operators' inputs.
     rows = max(1, sizes.elements // RANKED**2)
     x = torch.randn(rows, RANKED, **like)
@@ -184,8 +174,6 @@ def _soft_rank(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _linear(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     side = sizes.matrix
     inputs = (
         torch.randn(side, side, **like),
@@ -205,8 +193,6 @@ def _linear(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _attention(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     length = min(SEQUENCE, sizes.matrix)
     inputs = tuple(torch.randn(HEADS, length, HEAD_WIDTH, **like) for _ in range(3))
     product = 2.0 * HEADS * length**2 * HEAD_WIDTH
@@ -224,8 +210,6 @@ def _attention(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _roi_align(sizes: Sizes, like: dict[str, Any]) -> Work:
-    import torch
-
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(1, MAPS, SIDE, SIDE, **like)
     corners = torch.rand(REGIONS, 2, generator=generator) * SIDE / 2
@@ -247,9 +231,6 @@ def _roi_align(sizes: Sizes, like: dict[str, Any]) -> Work:
 
 
 def _eager() -> dict[str, Callable[..., Any]]:
-    import torch
-    from torch.nn import functional
-
     return {
         "square": torch.square,
         "exp": torch.exp,

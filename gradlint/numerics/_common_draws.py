@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from gradlint.numerics._map import Map
+from gradlint.numerics.map import Map
 
 
 class CommonDraws(TorchDispatchMode):

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from gradlint.numerics._products import norm, real_dot, widened
+from gradlint.numerics.products import norm, real_dot, widened
 
 #: Points on each side of the sample: nine values with the one at the sample itself, which costs
 #: nothing (Moré & Wild recommend seven to nine).

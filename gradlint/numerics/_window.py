@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gradlint.numerics._differences import CRITICAL, Step
+from gradlint.numerics.differences import CRITICAL, Step
 
 #: Steps in a window, and their ratio (``peers.md`` §2).
 WINDOW = 8

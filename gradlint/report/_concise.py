@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from gradlint.report import _wording as wording
-from gradlint.report._model import Report
-from gradlint.report._text import Page
+from gradlint.model.report import Report
+from gradlint.report import wording
+from gradlint.report.text import Page
 
 
 def add_concise(page: Page, report: Report) -> None:

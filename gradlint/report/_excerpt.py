@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from gradlint.report._model import Excerpt, Location
-from gradlint.report._text import TAB, clean, escape, wrap
-from gradlint.report._wording import computed_label
+from gradlint.model.report import Excerpt, Location
+from gradlint.report.text import TAB, clean, escape, wrap
+from gradlint.report.wording import computed_label
 
 #: A span over more lines than this is underlined at its first line only.
 MARKED_LINES = 6

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.text import Text
 
-from gradlint.report import _wording as wording
+from gradlint.model.report import Finding, TargetReport
+from gradlint.report import wording
 from gradlint.report._excerpt import excerpt_lines
-from gradlint.report._model import Finding, TargetReport
-from gradlint.report._table import table
-from gradlint.report._text import Page, lines_of
+from gradlint.report.table import table
+from gradlint.report.text import Page, lines_of
 
 #: Elements and lines of output shown without ``-v``; the JSON report holds all.
 ELEMENTS = 8

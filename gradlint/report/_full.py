@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from gradlint.report import _wording as wording
+from gradlint.model.report import Finding, Report, SampleReport, TargetReport
+from gradlint.report import wording
 from gradlint.report._finding import add_finding
-from gradlint.report._model import Finding, Report, SampleReport, TargetReport
 from gradlint.report._summary import add_summary
-from gradlint.report._table import table
-from gradlint.report._text import Page, lines_of
+from gradlint.report.table import table
+from gradlint.report.text import Page, lines_of
 
 #: Samples of a target that are listed without ``-v``.
 SAMPLES = 4

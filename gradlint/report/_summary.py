@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gradlint.report import _wording as wording
-from gradlint.report._model import Check, Report, TargetReport, failing
-from gradlint.report._text import Page
+from gradlint.model.report import Check, Report, TargetReport, failing
+from gradlint.report import wording
+from gradlint.report.text import Page
 
 #: Reasons for skipping that are listed without ``-v``.
 REASONS = 6

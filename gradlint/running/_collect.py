@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradlint.report import Check, Finding, TargetReport
-from gradlint.rules._roots import grouped
+from gradlint.checking.finding_causality import grouped
+from gradlint.model.report import Check, Finding, TargetReport
 
 #: Findings after which a target could not be judged.
 UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")

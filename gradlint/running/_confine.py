@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import signal
 import sys
 from contextlib import suppress
+from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
 #: Descriptors of gradlint's own pipes start here, out of the way of code that closes "all" of
@@ -39,8 +41,6 @@ def own_group(*, watched: bool = False) -> None:
 def die_with_parent() -> None:
     """Have the kernel kill this process when the one that forked it ends (Linux)."""
     if sys.platform == "linux":
-        import ctypes
-
         with suppress(Exception):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -48,7 +48,6 @@ def die_with_parent() -> None:
 def _leave_server() -> None:
     # The server, and the resource tracker, end when the last holder of these descriptors is
     # gone. A hung worker must not keep them, and thereby itself, alive after gradlint was killed.
-    from multiprocessing import forkserver, resource_tracker
 
     server: Any = getattr(forkserver, "_forkserver", None)
     tracker: Any = getattr(resource_tracker, "_resource_tracker", None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradlint._errors import GradlintError
-from gradlint.config import Settings
-from gradlint.report import Report
-from gradlint.running._call import call_in_worker
+from gradlint.base.errors import GradlintError
+from gradlint.model.report import Report
+from gradlint.model.settings import Settings
+from gradlint.running.call import call_in_worker
 
 #: Seconds in which a worker must have said what devices there are.
 _DEVICES_TIMEOUT = 120.0
@@ -21,7 +21,7 @@ def on_present_devices(settings: Settings, report: Report) -> Settings:
     """
     if all(device == "cpu" for device in settings.devices):
         return settings
-    present = call_in_worker("gradlint.running._jobs:devices", timeout=_DEVICES_TIMEOUT)
+    present = call_in_worker("gradlint.running.jobs:devices", timeout=_DEVICES_TIMEOUT)
     absent = [device for device in settings.devices if not present.get(device, False)]
     if absent and settings.require_device:
         raise GradlintError(

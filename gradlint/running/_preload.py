@@ -13,8 +13,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 
-from gradlint.running._server import LOADS
-from gradlint.trace._originals import at_the_start
+from gradlint.running.server import LOADS
+from gradlint.trace.originals import at_the_start
 
 #: Imported for their weight; one that is missing or broken is left to the worker, which can
 #: report it.
@@ -62,7 +62,7 @@ PACKAGES = (
 def _names() -> Iterator[str]:
     load = os.environ.get(LOADS)
     if load == "torch":
-        yield from ("torch", "gradlint.running._jobs", "gradlint.running._worker")
+        yield from ("torch", "gradlint.running.jobs", "gradlint.running._worker")
         return
     yield from MODULES
     if load == "tracing":
@@ -73,7 +73,7 @@ def _names() -> Iterator[str]:
         path = getattr(sys.modules.get(name), "__path__", ())
         for module in pkgutil.walk_packages(path, f"{name}.", onerror=lambda _: None):
             yield module.name
-    yield "gradlint.running._jobs"
+    yield "gradlint.running.jobs"
     yield "gradlint.running._worker"
 
 

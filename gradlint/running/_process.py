@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sys
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from gradlint.running import _confine, _server, _stack, _wire, _worker
+from gradlint.ops.phase import PHASES
+from gradlint.running import _confine, _stack, _wire, _worker
+from gradlint.running import server as _server
 from gradlint.running._job import Job
-from gradlint.trace._phase import PHASES
 
 #: Bytes kept of what a worker prints.
 TAIL_BYTES = 64 * 1024
@@ -233,7 +235,6 @@ class Worker:
 def _widen(fd: int) -> None:
     if sys.platform != "linux":
         return
-    import fcntl
 
     with suppress(OSError):
         fcntl.fcntl(fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), _PIPE_BYTES)

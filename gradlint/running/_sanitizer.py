@@ -13,17 +13,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gradlint._errors import GradlintError
-from gradlint.config import Settings
-from gradlint.report import Check
-from gradlint.rules import select_rules
+from gradlint.base.errors import GradlintError
+from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parsed
+from gradlint.model.op import OpRef
+from gradlint.model.report import Check
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import select_rules
 from gradlint.rules.device import memory_error
-from gradlint.rules.device._sanitizer_report import DeviceError, SanitizerReport, parsed
-from gradlint.running._findings import relative
 from gradlint.running._job import Job
 from gradlint.running._stack import Frame, place
 from gradlint.running._task import TargetTask
-from gradlint.targets import OpRef
+from gradlint.running.findings import relative
 
 PROGRAM = "compute-sanitizer"
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gradlint.report import Excerpt, Location
-from gradlint.targets._source_file import shown_path
+from gradlint.model.report import Excerpt, Location
+from gradlint.targets.source_file import shown_path
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<function>.*)$')
 _THREAD = re.compile(r"^(Current thread|Thread) 0x[0-9a-fA-F]+")

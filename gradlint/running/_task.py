@@ -7,17 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gradlint import _errors
-from gradlint._errors import GradlintError
-from gradlint.config import Settings
-from gradlint.native._runner import pass_on
-from gradlint.report import Check, Finding, TargetReport
-from gradlint.running import _findings
+from gradlint.base import errors
+from gradlint.base.errors import GradlintError
+from gradlint.model.op import OpRef
+from gradlint.model.report import Check, Finding, TargetReport
+from gradlint.model.settings import Settings
+from gradlint.native.runner import pass_on
+from gradlint.rules.catalogue import select_rules
+from gradlint.running import findings as _findings
 from gradlint.running._collect import Collector
-from gradlint.running._findings import Scene, final_finding
 from gradlint.running._job import Job
 from gradlint.running._process import Ending
-from gradlint.targets import OpRef
+from gradlint.running.findings import Scene, final_finding
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
@@ -27,7 +28,7 @@ MOST_CRASHES = 3
 LAST_WORDS = ("exiting", "raised", "memory", "internal", "op_raised", "replaced", "rubbish")
 
 #: The function that runs the rules.
-EXAMINE = "gradlint.rules._examine:examine"
+EXAMINE = "gradlint.checking.examine:examine"
 
 
 @dataclass
@@ -92,7 +93,7 @@ class TargetTask:
         self._last = None
         done = frozenset(self._collector.done)
         return Job(
-            "gradlint.running._jobs:check",
+            "gradlint.running.jobs:check",
             (self.ref, self.settings, done, self._examine),
             self._memory_mb,
         )
@@ -181,8 +182,6 @@ class TargetTask:
         return False
 
     def _skip_rest(self) -> None:
-        from gradlint.rules import select_rules
-
         reason = f"not run: {MOST_CRASHES} workers ended on this target before"
         for sample in self.report.samples:
             for rule in select_rules(self.settings):
@@ -213,8 +212,8 @@ def error_line(payload: dict[str, Any]) -> str:
 
 def usage_error(payload: dict[str, Any]) -> GradlintError:
     """The error that a worker told about."""
-    kind = getattr(_errors, payload["class"], GradlintError)
-    if kind is _errors.SpecError or not issubclass(kind, GradlintError):
+    kind = getattr(errors, payload["class"], GradlintError)
+    if kind is errors.SpecError or not issubclass(kind, GradlintError):
         kind = GradlintError
     error: GradlintError = kind(payload["message"], place=payload["place"], hint=payload["hint"])
     return error

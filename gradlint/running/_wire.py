@@ -84,7 +84,7 @@ def plain(value: Any) -> Any:
     for number in (bool, int, float):
         if isinstance(value, number):
             return number(value)
-    from gradlint.inputs import short_text
+    from gradlint.model.sample import short_text
 
     return short_text(value, 200)
 

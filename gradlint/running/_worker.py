@@ -26,10 +26,10 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
+from gradlint.ops.phase import PHASES, install
 from gradlint.running import _confine, _wire
 from gradlint.running._job import Job
-from gradlint.trace._originals import at_the_start
-from gradlint.trace._phase import PHASES, install
+from gradlint.trace.originals import at_the_start
 
 Send = Callable[[str, Any], None]
 
@@ -108,7 +108,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
         replaced = originals.blamed(error)
-        from gradlint.trace._problem import OpRaised
+        from gradlint.trace.problem import OpRaised
 
         if isinstance(error, OpRaised):
             channel.send_last("op_raised", {**_account(error.error, watch), "phase": error.phase})
@@ -174,7 +174,7 @@ class PhaseWatch:
         self.last_user_phase = "start"
 
     def enter(self, index: int) -> None:
-        """The sink that :func:`gradlint.trace.install` is given."""
+        """The sink that :func:`gradlint.ops.phase.install` is given."""
         self._shared[0] = index
         if PHASES[index] in USER_PHASES:
             self._shared[1] = index
@@ -200,7 +200,7 @@ def _account(error: BaseException, watch: PhaseWatch) -> dict[str, Any]:
             traceback.clear_frames(chained.__traceback__)
         chained = chained.__cause__ or chained.__context__
     gc.collect()
-    from gradlint.inputs import short_text
+    from gradlint.model.sample import short_text
 
     return {
         "type": type(error).__name__,

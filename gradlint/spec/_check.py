@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradlint.expressions import ExpressionError, compile_expression, nearest
-from gradlint.expressions._vocabulary import DTYPES
+from gradlint.base.nearest import nearest
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import ExpressionError
+from gradlint.expressions.vocabulary import DTYPES
 from gradlint.spec._dims import size_of
 from gradlint.spec._domains import NAMES, parse_domain
 from gradlint.spec._yaml import Document, Path
@@ -269,7 +271,7 @@ def rule_codes() -> list[str]:
     """Codes of all rules; empty where the table can't be had."""
     try:
         # By name: rules stand above specs, and only their codes are wanted.
-        table = importlib.import_module("gradlint.rules").TABLE
+        table = importlib.import_module("gradlint.rules.catalogue").TABLE
         return [rule.code for rule in table]
     except (ImportError, AttributeError):
         return []

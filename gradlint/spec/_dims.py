@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradlint.expressions import ExpressionError, compile_expression
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import ExpressionError
 
 #: Samples that one spec makes at most by sweeping (heuristic: what stays quick to check).
 MAX_SAMPLES = 12

@@ -79,7 +79,7 @@ class Domain:
 
     def draw(self, shape: list[int], generator: torch.Generator) -> torch.Tensor:
         """A float64 tensor of ``shape`` inside the domain, away from its ends and from ties."""
-        from gradlint.inputs._values import spread
+        from gradlint.inputs.values import spread
 
         count = math.prod(shape)
         if self.name != "interval":
@@ -133,7 +133,7 @@ def parse_domain(value: Any) -> Domain:
 
 def _inferred() -> dict[str, str]:
     """Words of inference → its generator: what it can find, a spec can say."""
-    from gradlint.inputs._values import DOMAINS
+    from gradlint.inputs.values import DOMAINS
 
     return {words.lower(): name for name, words in DOMAINS.items()}
 

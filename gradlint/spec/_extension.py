@@ -7,19 +7,20 @@ import inspect
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
-from gradlint._errors import NotHere, SpecError
-from gradlint.expressions import nearest
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from gradlint.config import Settings
-    from gradlint.native import BuildError
-    from gradlint.spec._model import Extension, OpSpec
-    from gradlint.spec._yaml import Document, Path
-    from gradlint.targets import Op
+from gradlint.base.errors import NotHere, SpecError
+from gradlint.base.nearest import nearest
+from gradlint.model.op import Op
+from gradlint.model.settings import Settings
+from gradlint.native.extension import CPP_ENDINGS, CUDA_ENDINGS, load_extension
+from gradlint.native.failures import BuildError
+from gradlint.native.reference import usable_devices, why_no_cuda
+from gradlint.spec._model import Extension, OpSpec
+from gradlint.spec._yaml import Document, Path
+from gradlint.targets.build import from_object
+from gradlint.targets.signature import signature_of_node
 
 _SOURCES: Path = ("extension", "sources")
 
@@ -56,9 +57,6 @@ def open_extension(spec: OpSpec, document: Document, settings: Settings) -> Open
         SpecError: a source is missing or can't be built; at the source's place in the spec.
         NotHere: it needs CUDA, which is absent here.
     """
-    from gradlint.native import BuildError
-    from gradlint.native._extension import load_extension
-
     wanted = spec.extension
     assert wanted is not None
     folder = os.path.dirname(os.path.abspath(spec.path))
@@ -95,8 +93,6 @@ def function_op(opened: Opened, attribute: str, spec: OpSpec, document: Document
     Raises:
         SpecError: there is no module, or nothing of that name in it.
     """
-    from gradlint.targets import from_object
-
     thing: Any = opened.module
     for part in attribute.split("."):
         thing = getattr(thing, part, None)
@@ -122,8 +118,6 @@ def function_op(opened: Opened, attribute: str, spec: OpSpec, document: Document
 
 
 def _sources(wanted: Extension, document: Document, folder: str) -> list[str]:
-    from gradlint.native._extension import CPP_ENDINGS, CUDA_ENDINGS
-
     made = []
     stems: dict[str, str] = {}
     for index, text in enumerate(wanted.sources):
@@ -179,9 +173,6 @@ def _for_this_machine(
 ) -> tuple[list[str], list[str], bool]:
     """The sources that can be compiled here, what is to be said of the others, and whether CUDA
     takes part."""
-    from gradlint.native._extension import CUDA_ENDINGS
-    from gradlint.native._reference import usable_devices, why_no_cuda
-
     assert spec.extension is not None
     needing = [path for path in sources if path.endswith(CUDA_ENDINGS)]
     if not needing and not spec.extension.with_cuda:
@@ -250,7 +241,6 @@ def _signature(function: Any, spec: OpSpec) -> inspect.Signature | None:
     except SyntaxError:
         return None
     assert isinstance(node, ast.FunctionDef)
-    from gradlint.targets._signature import signature_of_node
 
     found = signature_of_node(node, {})
     given = [n for n, item in spec.inputs.items() if not item.keyword]

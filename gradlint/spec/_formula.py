@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from gradlint.expressions import Expression, compile_expression
+from gradlint.expressions.compile import Expression, compile_expression
 from gradlint.spec._check import GRADIENT_NAMES, OUTPUT_NAMES
-
-if TYPE_CHECKING:
-    from gradlint.spec._model import OpSpec
+from gradlint.spec._model import OpSpec
 
 
 class Program:

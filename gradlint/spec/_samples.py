@@ -5,20 +5,20 @@ from __future__ import annotations
 import inspect
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint._errors import SpecError
-from gradlint.expressions import ExpressionError, compile_expression, nearest
-from gradlint.inputs import Sample
+import torch
+
+from gradlint.base.errors import SpecError
+from gradlint.base.nearest import nearest
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import ExpressionError
+from gradlint.model.sample import Sample
 from gradlint.spec._dims import size_of
 from gradlint.spec._domains import Domain, parse_domain
-from gradlint.spec._plan import Planned, planned
+from gradlint.spec._model import Input, OpSpec
 from gradlint.spec._yaml import Document, Path
-
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.spec._model import Input, OpSpec
+from gradlint.spec.plan import Planned, planned
 
 _REALS = parse_domain("reals")
 
@@ -92,8 +92,6 @@ class _Maker:
         return item.value
 
     def tensor(self, name: str, item: Input) -> torch.Tensor:
-        import torch
-
         shape = [size_of(size, self.plan.dims) for size in item.shape or ()]
         generator = self.generator(name)
         wanted = _dtype(item)
@@ -126,8 +124,6 @@ class _Maker:
         generator: torch.Generator,
         dtype: torch.dtype,
     ) -> torch.Tensor:
-        import torch
-
         made = domain.draw(shape, generator)
         self.domains[name] = domain.words
         if dtype.is_complex:
@@ -135,8 +131,6 @@ class _Maker:
         return made.to(dtype)
 
     def computed(self, name: str, item: Input, path: Path) -> Any:
-        import torch
-
         assert item.expression is not None
         try:
             expression = compile_expression(item.expression, self.plan.dims)
@@ -155,16 +149,12 @@ class _Maker:
         return made
 
     def generator(self, name: str) -> torch.Generator:
-        import torch
-
         # Each argument of each sample has its own stream, whatever the others draw.
         key = f"{self.seed}/{self.plan.label}/{name}".encode()
         return torch.Generator().manual_seed(zlib.crc32(key))
 
 
 def _dtype(item: Input) -> torch.dtype | None:
-    import torch
-
     if item.dtype is not None:
         return getattr(torch, item.dtype.removeprefix("torch."))
     if item.boolean:
@@ -173,8 +163,6 @@ def _dtype(item: Input) -> torch.dtype | None:
 
 
 def _filled(value: Any, shape: list[int], dtype: torch.dtype | None) -> torch.Tensor:
-    import torch
-
     made = torch.tensor(value, dtype=dtype)
     if dtype is None and made.is_floating_point():
         made = torch.tensor(value, dtype=torch.float64)
@@ -183,8 +171,6 @@ def _filled(value: Any, shape: list[int], dtype: torch.dtype | None) -> torch.Te
 
 def _spread(values: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
     """``values`` repeated until they fill ``shape``, in random order: each occurs where it can."""
-    import torch
-
     count = 1
     for size in shape:
         count *= size

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import yaml
 
-from gradlint._errors import Problem, SpecError
-from gradlint.expressions import nearest
+from gradlint.base.errors import Problem, SpecError
+from gradlint.base.nearest import nearest
 
 #: Bytes of a spec file (heuristic: the largest spec of this repository has 2 KiB).
 MAX_BYTES = 256 * 1024

@@ -6,15 +6,14 @@ import enum
 import re
 from collections.abc import Iterator
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from gradlint.numerics._seeds import PARAMETERS, mixed
-from gradlint.targets._calls import call_hints
-from gradlint.targets._load_error import LoadError, described, load_error, short_repr
-from gradlint.targets._signature import signature_of
+import torch
 
-if TYPE_CHECKING:
-    import torch
+from gradlint.numerics.seeds import PARAMETERS, mixed
+from gradlint.targets.calls import call_hints
+from gradlint.targets.load_error import LoadError, described, load_error, short_repr
+from gradlint.targets.signature import signature_of
 
 #: Sizes handed to size-like arguments, in order of trial: distinct ones first, so that a
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
@@ -64,8 +63,6 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
     Raises:
         LoadError: the constructor raised whatever was tried.
     """
-    import torch
-
     required = _required(cls)
     state = torch.get_rng_state()
     try:
@@ -172,8 +169,6 @@ def _named(name: str) -> Any:
 
 def _by_annotation(annotation: Any, size: int, name: str) -> Any:
     """A value of the annotated type where the type says more than the name would."""
-    import torch
-
     origin, inner = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, str):
         short = annotation.replace("typing.", "").replace(" ", "")
@@ -203,8 +198,6 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
 
 
 def _instance(cls: type[torch.nn.Module], size: int) -> Any:
-    import torch
-
     try:
         return torch.nn.Linear(size, size) if cls is torch.nn.Module else cls()
     except Exception:
@@ -212,8 +205,6 @@ def _instance(cls: type[torch.nn.Module], size: int) -> Any:
 
 
 def _object(name: str, size: int) -> Any:
-    import torch
-
     if re.search(r"act(ivation)?(_layer|_fn|_func)?$|nonlin", name):
         return torch.nn.Tanh if name.endswith("layer") else torch.nn.Tanh()
     if re.search(r"norm_layer$", name):

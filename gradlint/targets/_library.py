@@ -7,12 +7,15 @@ import keyword
 from inspect import Parameter, Signature
 from typing import Any, Optional
 
-from gradlint._errors import TargetError
-from gradlint.config import Settings
-from gradlint.targets._load_error import attempt
-from gradlint.targets._locate import nearest
+import torch
+
+from gradlint.base.errors import TargetError
+from gradlint.model.op import Op, OpRef
+from gradlint.model.settings import Settings
+from gradlint.native.reference import load_reference
 from gradlint.targets._missing import suggest
-from gradlint.targets._op import Op, OpRef
+from gradlint.targets.load_error import attempt
+from gradlint.targets.locate import nearest
 
 #: Namespace of the reference operators, which are built when they are asked for.
 _OWN = "gradlint"
@@ -29,8 +32,6 @@ def load_library(path: str, settings: Settings) -> Op:
         TargetError: nothing of that name is registered.
         BuildError: it is one of gradlint's own, and they can't be built here.
     """
-    import torch
-
     _, _, namespace, name, *overload = path.split(".")
     _provide(namespace, settings)
     packet = _get(getattr(torch.ops, namespace), name)
@@ -56,8 +57,6 @@ def load_library(path: str, settings: Settings) -> Op:
 
 def is_library_op(thing: Any) -> bool:
     """Whether ``thing`` is a registered op, an overload of one, or made by ``custom_op``."""
-    import torch
-
     if isinstance(thing, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return True
     return type(thing).__name__ == "CustomOpDef" and hasattr(thing, "_opoverload")
@@ -65,8 +64,6 @@ def is_library_op(thing: Any) -> bool:
 
 def library_op(thing: Any, name: str | None = None) -> Op:
     """The operator behind an OpOverload, an OpOverloadPacket or a ``custom_op``."""
-    import torch
-
     written = getattr(thing, "_init_fn", None)
     schema_of = getattr(thing, "_opoverload", thing)
     if isinstance(schema_of, torch._ops.OpOverloadPacket):
@@ -130,8 +127,6 @@ def _parameter_name(name: str) -> str:
 def _provide(namespace: str, settings: Settings) -> None:
     """Build and load gradlint's own operators where one of them is asked for."""
     if namespace == _OWN:
-        from gradlint.native import load_reference
-
         load_reference(settings.devices if "cuda" in settings.devices else None)
 
 
@@ -161,8 +156,6 @@ def _get(namespace: Any, name: str) -> Any:
 
 def _registered() -> set[str]:
     """Every registered op as ``ns.name``, without overloads."""
-    import torch
-
     names = torch._C._dispatch_get_all_op_names()
     return {name.partition(".")[0].replace("::", ".") for name in names}
 
@@ -181,8 +174,6 @@ def _like(namespace: str, name: str) -> list[str]:
 
 def _annotation(text: str) -> Any:
     """The Python type of a schema type such as ``Optional[List[int]]``; the text where none is."""
-    import torch
-
     plain: dict[str, Any] = {
         "Tensor": torch.Tensor,
         "int": int,

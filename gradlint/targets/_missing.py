@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from gradlint._errors import TargetError
-from gradlint.targets._locate import folder_files, nearest, nearest_modules, skipped_folder
-from gradlint.targets._op import OpRef
+from gradlint.base.errors import TargetError
+from gradlint.model.op import OpRef
 from gradlint.targets._scan import operators
 from gradlint.targets._static import StaticModule
+from gradlint.targets.locate import folder_files, nearest, nearest_modules, skipped_folder
 
 FORMS = (
     "A target is pkg.mod:Name, path/file.py:Name, a module, file, folder, YAML spec "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from gradlint.targets._source_file import bindings, dotted
 from gradlint.targets._static import FunctionNode
+from gradlint.targets.source_file import bindings, dotted
 
 #: Longest repetition such as ``(None,) * 5`` that is written out.
 _LONGEST = 256

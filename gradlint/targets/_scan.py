@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradlint.report import Location
-from gradlint.targets._source_file import bindings, dotted, header, shown_path
+from gradlint.model.report import Location
 from gradlint.targets._static import StaticModule, find_class, lineage, members
+from gradlint.targets.source_file import bindings, dotted, header, shown_path
 
 #: Text without any of these holds no operator that a listing would name; not worth parsing.
 _HINTS = re.compile(

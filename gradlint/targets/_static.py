@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradlint.targets._locate import dotted_of_file, split_module
-from gradlint.targets._source_file import SourceFile, bindings, dotted, read_source
+from gradlint.targets.locate import dotted_of_file, split_module
+from gradlint.targets.source_file import SourceFile, bindings, dotted, read_source
 
 #: How many files a chain of base classes or re-exports is followed through.
 MAX_HOPS = 12

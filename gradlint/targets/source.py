@@ -12,12 +12,12 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from gradlint.report import Excerpt, Location
-from gradlint.targets._nodes import class_node, function_node, method_node
-from gradlint.targets._op import Op
+from gradlint.model.op import Op
+from gradlint.model.report import Excerpt, Location
 from gradlint.targets._returns import returned_element
-from gradlint.targets._source_file import SourceFile, header, read_source
 from gradlint.targets._static import FunctionNode
+from gradlint.targets.nodes import class_node, function_node, method_node
+from gradlint.targets.source_file import SourceFile, header, read_source
 
 Place = tuple[Location | None, Excerpt | None, list[Location]]
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from gradlint.inputs import map_tensors
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, map_tensors
 from gradlint.trace._sparse import Pattern, is_sparse
-from gradlint.trace._terms import Handed, Input
-
-if TYPE_CHECKING:
-    from gradlint.inputs import Sample
-    from gradlint.targets import Op
+from gradlint.trace.op_io import Handed, Input
 
 #: The same values in another layout, or None for none.
 Relay = Callable[[torch.Tensor], "torch.Tensor | None"]

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlint.diagnosis._engine_errors import error_line, error_text
+from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.ops.phase import phase
 from gradlint.trace._binding import Binding, Relay
-from gradlint.trace._phase import phase
-from gradlint.trace._random import OwnGenerators, start_from
-from gradlint.trace._terms import Handed, OpRaised, Output, outputs_in
-
-if TYPE_CHECKING:
-    from gradlint.inputs import Sample
-    from gradlint.targets import Op
-
+from gradlint.trace.global_state import preserved_state
+from gradlint.trace.op_io import Handed, OpRaised, Output, outputs_in
+from gradlint.trace.random import OwnGenerators, start_from
 
 # -- Casts to coarser dtypes that an op makes inside ----------------------------------------------
 #: Coarser ones come last.
@@ -199,7 +197,6 @@ class Calls:
     def _around(self) -> AbstractContextManager[Any]:
         if not self.preserve_state and not self.uncast:
             return nullcontext()
-        from gradlint.trace._state import preserved_state
 
         around = ExitStack()
         if self.preserve_state:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from gradlint.numerics._products import dense
+from gradlint.numerics.products import dense
 
 _BY_ROW = (torch.sparse_csr, torch.sparse_bsr)
 _BY_COLUMN = (torch.sparse_csc, torch.sparse_bsc)

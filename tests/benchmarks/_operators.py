@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from _faults import Faulty
 
-from gradlint.inputs import Sample, map_tensors
-from gradlint.numerics._decide import Decision, decide
-from gradlint.rules._maps import first_order, second_order
-from gradlint.targets._op import Op
-from gradlint.trace._problem import Problem
+from gradlint.experiments.differentiable_maps import first_order, second_order
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.numerics.decide import Decision, decide
+from gradlint.trace.problem import Problem
 
 #: Directions of the second order: those of GL501.
 TWICE = ("aligned", "signs", "equalised")

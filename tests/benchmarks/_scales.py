@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from _faults import FACTOR, Faulty, sizeable_place
 
-from gradlint.inputs import Sample
-from gradlint.numerics._directions import move_scale
-from gradlint.targets._op import Op
-from gradlint.trace._problem import Problem
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.numerics.directions import move_scale
+from gradlint.trace.problem import Problem
 
 Tensors = tuple[torch.Tensor, ...]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from _faults import FAULTS
 from _operators import Case
 
-from gradlint.numerics._decide import Decision
-from gradlint.numerics._judge import DIFFERS, ROUNDED, UNSURE, InputJudgement
+from gradlint.numerics.decide import Decision
+from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE, InputJudgement
 
 GOAL_MISSED = {"float64": 0.003, "float32": 0.01}
 GOAL_TIME = 3.0

@@ -22,9 +22,9 @@ from _known import known
 from _measure import heading, table
 from _operators import Case, cases
 
-from gradlint.config import Settings
-from gradlint.rules._examine import examine
-from gradlint.targets._op import Op
+from gradlint.checking.examine import examine
+from gradlint.model.op import Op
+from gradlint.model.settings import Settings
 
 SEED = 3
 

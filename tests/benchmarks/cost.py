@@ -31,9 +31,9 @@ from _measure import heading, markdown, spaced, table
 from _operators import judged
 
 import gradlint
-from gradlint.inputs import Sample
-from gradlint.targets._op import Op
-from gradlint.trace._problem import Problem
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.trace.problem import Problem
 
 GOAL_FORWARD, GOAL_BACKWARD, GOAL_TENSORS, GOAL_TIME = 40, 30, 12, 6.0
 GOAL_SLOW = 50.0

@@ -20,28 +20,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import torch
 from _measure import heading, table
-from _planted import (
-    OPERATORS,
-    VISIBLE,
-    Fault,
-    Operator,
-    drawn_gradients,
-    faults,
-    planted,
-    same,
-)
+from _planted import OPERATORS, VISIBLE, Fault, Operator, drawn_gradients, faults, planted, same
 
-from gradlint.inputs import Sample
-from gradlint.numerics._decide import decide
-from gradlint.numerics._judge import DIFFERS
-from gradlint.rules._evidence import mismatch
-from gradlint.rules._maps import differentiable_names, first_order
-from gradlint.targets import from_object
-from gradlint.trace._problem import Problem
+from gradlint.experiments.differentiable_maps import differentiable_names, first_order
+from gradlint.experiments.mismatch import mismatch
+from gradlint.model.sample import Sample
+from gradlint.numerics.decide import decide
+from gradlint.numerics.verdict import DIFFERS
+from gradlint.targets.build import from_object
+from gradlint.trace.problem import Problem
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 
 GOAL_RIGHT, GOAL_FALSE = 0.95, 0.01
 RIGHT, NONE, FALSE, UNSEEN = "right", "none", "false", "not seen"

@@ -29,11 +29,12 @@ from _measure import heading, markdown, table
 from _operators import Case, cases, judged
 from _tally import CAUGHT, GOAL_MISSED, Line, Tally, outcome_of, rows, slowest
 
-from gradlint.numerics._decide import Decision
-from gradlint.numerics._directions import cotangent, move_scale
-from gradlint.numerics._judge import AGREES, DIFFERS
-from gradlint.numerics._products import norm, unit_roundoff, widened
-from gradlint.trace._problem import OpRaised, Problem
+from gradlint.numerics.decide import Decision
+from gradlint.numerics.directions import cotangent, move_scale
+from gradlint.numerics.products import norm, unit_roundoff, widened
+from gradlint.numerics.verdict import AGREES, DIFFERS
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
 
 SEED = 5
 

@@ -24,8 +24,8 @@ from _measure import heading, markdown, table
 from _planted_bugs import Bug, all_bugs
 
 import gradlint
-from gradlint.inputs import map_tensors
-from gradlint.trace._state import preserved_state
+from gradlint.model.sample import map_tensors
+from gradlint.trace.global_state import preserved_state
 
 SEED = 7
 FAMILIES = {

@@ -23,14 +23,14 @@ import torch
 from _measure import heading, table
 from _repeated import REPEATED, Repeated
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._examine import expand_samples
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.checking.examine import expand_samples
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.precision.low_precision_gradient import RULE as GL801
 from gradlint.rules.value.wrong_gradient import RULE as GL401
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 DTYPES = ("float64", "float32", "bfloat16")
 SEEDS = 500

@@ -31,7 +31,7 @@ from _operators import judged
 from _scales import SCALES, TRIPLE, problem_of
 from _tally import CAUGHT, DECLARED, SILENT, outcome_of
 
-from gradlint.numerics._judge import DIFFERS, UNSURE
+from gradlint.numerics.verdict import DIFFERS, UNSURE
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 SEEDS = 20

@@ -18,8 +18,8 @@ from _known import known
 from _measure import heading, table
 from _operators import cases, judged_twice
 
-from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
-from gradlint.trace._problem import OpRaised
+from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
+from gradlint.trace.op_io import OpRaised
 
 #: Elements of all inputs of a sample together.
 MOST = 2000

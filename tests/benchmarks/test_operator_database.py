@@ -10,8 +10,8 @@ from _operators import cases, judged
 from _tally import CAUGHT, DECLARED, SILENT, rows
 from operator_database import run
 
-from gradlint.numerics._judge import DIFFERS
-from gradlint.trace._problem import OpRaised
+from gradlint.numerics.verdict import DIFFERS
+from gradlint.trace.op_io import OpRaised
 
 #: Smooth, kinked, reducing, normalising, indexing, of several inputs and outputs, in place of all.
 SOME = {

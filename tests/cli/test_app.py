@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.cli import main
-from gradlint.cli._app import COMMANDS
+from gradlint.cli.app import COMMANDS
+from gradlint.cli.entry import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +37,9 @@ def run(code: str) -> str:
 )
 def test_no_torch_is_imported(words: list[str]) -> None:
     heavy = "[name for name in ('torch', 'numpy', 'sympy') if name in sys.modules]"
-    code = f"import sys; from gradlint.cli import main; main({words!r}); print('heavy', {heavy})"
+    code = (
+        f"import sys; from gradlint.cli.entry import main; main({words!r}); print('heavy', {heavy})"
+    )
     assert run(code).splitlines()[-1] == "heavy []"
 
 
@@ -126,12 +128,12 @@ def test_markup_in_what_the_user_typed_is_printed_as_it_is(
 def test_a_fault_of_gradlints_own_is_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gradlint.config
+    import gradlint.model.settings
 
     def broken(*args: object) -> None:
         raise ZeroDivisionError("oops [red]")
 
-    monkeypatch.setattr(gradlint.config, "resolve_settings", broken)
+    monkeypatch.setattr(gradlint.model.settings, "resolve_settings", broken)
     assert main(["check", "x"]) == 3
     err = capsys.readouterr().err
     assert err.startswith("internal error: ZeroDivisionError: oops [red]\n")

@@ -11,8 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from gradlint import _environment
-from gradlint._environment import (
+from gradlint.cli.env import env
+import gradlint.environment as facts_module
+from gradlint.environment import (
     can_run,
     compiler_facts,
     environment,
@@ -20,9 +21,8 @@ from gradlint._environment import (
     torch_facts,
     triton_facts,
 )
-from gradlint.cli.env import env
-from gradlint.report._environment_page import add_environment
-from gradlint.report._text import Page
+from gradlint.report.environment_page import add_environment
+from gradlint.report.text import Page
 
 
 def script(folder: Path, name: str, text: str) -> Path:
@@ -147,7 +147,7 @@ def test_torch_that_hangs_or_python_that_is_missing(
     assert torch_facts(str(tmp_path / "nothing"))["error"].startswith("Python can't be started")
     torch_package(tmp_path, "while True: pass", monkeypatch)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_environment, "TORCH_TIMEOUT", 0.5)
+    monkeypatch.setattr(facts_module, "TORCH_TIMEOUT", 0.5)
     assert torch_facts()["error"] == "import torch did not end within 0 s"
 
 
@@ -192,7 +192,7 @@ def test_extras_come_from_the_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
         'no-such-package[a]>=2; extra == "plot"',
         "typer; python_version >= '3.8' and extra == 'watch'",
     ]
-    monkeypatch.setattr(_environment.metadata, "requires", lambda _: requires)
+    monkeypatch.setattr(facts_module.metadata, "requires", lambda _: requires)
     monkeypatch.setattr(sys, "executable", "/a b/python")
     found = extras()
     assert list(found) == ["plot", "watch"]
@@ -232,7 +232,7 @@ def test_without_a_gpu_cuda_extensions_only_compile() -> None:
 
 
 def test_triton_that_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_environment, "_version", lambda name: None)
+    monkeypatch.setattr(facts_module, "_version", lambda name: None)
     assert triton_facts() == {"version": None, "error": "triton is not installed"}
     facts = {**FACTS, "torch": {**FACTS["torch"]}, "triton": triton_facts()}
     facts["compilers"] = {**FACTS["compilers"]}
@@ -240,7 +240,7 @@ def test_triton_that_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_triton_that_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_environment, "_version", lambda name: "3.9.0")
+    monkeypatch.setattr(facts_module, "_version", lambda name: "3.9.0")
     python = script(tmp_path, "python", "#!/bin/sh\necho 'ImportError: no kernels' >&2\nexit 1\n")
     found = triton_facts(str(python))
     assert found["version"] == "3.9.0"
@@ -248,7 +248,7 @@ def test_triton_that_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_triton_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_environment, "_version", lambda name: "3.9.0")
+    monkeypatch.setattr(facts_module, "_version", lambda name: "3.9.0")
     facts = {**FACTS, "triton": triton_facts(str(script(tmp_path, "python", "#!/bin/sh\n")))}
     assert can_run(facts)["Triton on cpu"] == "yes: gradlint check --triton-interpret"
     page = Page(80)

@@ -9,12 +9,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from gradlint._errors import GradlintError
+from gradlint.base.errors import GradlintError
 from gradlint.cli.explain import explain
 from gradlint.cli.rules import rules
-from gradlint.report._explain import add_catalogue, add_rule, find_rules, sections
-from gradlint.report._text import Page
-from gradlint.rules._rule import Rule
+from gradlint.model.rule import Rule
+from gradlint.report.explain import add_catalogue, add_rule, find_rules, sections
+from gradlint.report.text import Page
 
 TEXT = '''Wrong gradient.
 
@@ -227,8 +227,8 @@ def test_catalogue_at_40_columns(table: tuple[Rule, ...]) -> None:
 
 def test_neither_imports_torch() -> None:
     code = (
-        "import sys, gradlint.report._explain, gradlint.cli.explain, gradlint.cli.rules, "
-        "gradlint.cli.env, gradlint.config, gradlint._environment; "
+        "import sys, gradlint.report.explain, gradlint.cli.explain, gradlint.cli.rules, "
+        "gradlint.cli.env, gradlint.model.settings, gradlint.environment; "
         "from gradlint.report import Report, render; render(Report()); "
         "print('torch' in sys.modules)"
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gradlint.cli import main
-from gradlint.spec import load
+from gradlint.cli.entry import main
+from gradlint.spec.load import load
 
 MODULE = """\
 import torch

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from gradlint._errors import GradlintError
-from gradlint.cli import main
+from gradlint.base.errors import GradlintError
+from gradlint.cli.entry import main
 from gradlint.cli.kernels import parse_size
-from gradlint.native import _roots
-from gradlint.native._catalogue import catalogue, reference_specs, schemas_in
-from gradlint.native._compile import parse_architectures
+from gradlint.cli.reference_operators import catalogue, reference_specs, schemas_in
+from gradlint.native import roots as _roots
+from gradlint.native.compile import parse_architectures
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -61,7 +61,7 @@ def test_help_names_the_commands(run: Run) -> None:
 
 def test_listing_needs_no_torch() -> None:
     code = (
-        "import sys; from gradlint.cli import main; code = main(['kernels', 'list'])\n"
+        "import sys; from gradlint.cli.entry import main; code = main(['kernels', 'list'])\n"
         "assert code == 0 and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

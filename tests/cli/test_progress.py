@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from gradlint.cli import _progress
-from gradlint.report import TargetReport
+from gradlint.cli import progress as _progress
+from gradlint.model.report import TargetReport
 
 
 class _Terminal(io.StringIO):

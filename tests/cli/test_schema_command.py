@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.cli import main
+from gradlint.cli.entry import main
 
 
 @pytest.mark.parametrize("kind", ["spec", "report"])

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint import _sweep
-from gradlint._errors import GradlintError
-from gradlint.cli import main
+from gradlint import sweeping
+from gradlint.base.errors import GradlintError
+from gradlint.cli.entry import main
 
 OPS = """
 import os
@@ -134,10 +134,10 @@ def test_float32_inside_is_seen_as_such(ops):
 
 
 def test_a_slow_op_is_not_measured_in_every_way(monkeypatch):
-    from gradlint.numerics import _measures
+    from gradlint.numerics import sweep_measurements as _measures
 
     monkeypatch.setattr(_measures, "ALLOWED_S", 0.0)
-    report = _sweep.sweep(Cube, values(), seed=1)
+    report = sweeping.sweep(Cube, values(), seed=1)
     (entry,) = report.inputs
     assert [one.method for one in entry.measurements] == ["extrapolation"]
     assert entry.left_out == ["window fit", "path integral", "path integral at 0.125"]
@@ -235,7 +235,7 @@ def test_a_missing_extra_is_named_before_anything_runs(ops, monkeypatch, capsys)
 
 def test_piped_under_ascii_in_40_columns_without_colour(ops):
     environment = dict(os.environ, COLUMNS="40", PYTHONIOENCODING="ascii", NO_COLOR="1")
-    environment["PYTHONPATH"] = str(Path(_sweep.__file__).parents[1])
+    environment["PYTHONPATH"] = str(Path(sweeping.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-m", "gradlint", "sweep", "ops.py:Wrong"],
         capture_output=True,
@@ -252,10 +252,10 @@ def test_piped_under_ascii_in_40_columns_without_colour(ops):
 
 def test_help_and_mistakes_do_not_import_torch():
     code = (
-        "import sys; from gradlint.cli import main; code = main(sys.argv[1:]); "
+        "import sys; from gradlint.cli.entry import main; code = main(sys.argv[1:]); "
         "print(code, 'torch' in sys.modules, 'matplotlib' in sys.modules)"
     )
-    environment = dict(os.environ, PYTHONPATH=str(Path(_sweep.__file__).parents[1]))
+    environment = dict(os.environ, PYTHONPATH=str(Path(sweeping.__file__).parents[1]))
     for words, status in ((["--help"], 0), (["x.py:X", "--plot", "a.gif"], 2)):
         done = subprocess.run(
             [sys.executable, "-c", code, "sweep", *words],
@@ -288,14 +288,14 @@ def values() -> tuple[torch.Tensor]:
 
 
 def test_live_objects_are_swept_in_this_process(monkeypatch):
-    report = _sweep.sweep(Cube, values(), seed=1)
+    report = sweeping.sweep(Cube, values(), seed=1)
     (entry,) = report.inputs
     assert (report.ok, report.exit_code, report.seed) == (True, 0, 1)
     assert (entry.name, entry.verdict, entry.shape) == ("x", "agrees", [7])
     assert entry.resolution < 1e-10
     assert entry.curvature > 0
     monkeypatch.setattr(Cube, "factor", 2.0)
-    wrong = _sweep.sweep(Cube, values, seed=1)
+    wrong = sweeping.sweep(Cube, values, seed=1)
     assert not wrong.ok
     assert wrong.inputs[0].relative_error == pytest.approx(1 / 3)
     assert "wrong by that much" in " ".join(str(wrong).split())
@@ -304,13 +304,13 @@ def test_live_objects_are_swept_in_this_process(monkeypatch):
 def test_modules_and_callables_are_swept_by_input_and_parameter():
     layer = torch.nn.Linear(3, 2, dtype=torch.float64)
     x = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    report = _sweep.sweep(layer, (x,), seed=0)
+    report = sweeping.sweep(layer, (x,), seed=0)
     assert [(item.name, item.verdict) for item in report.inputs] == [
         ("input", "agrees"),
         ("weight", "agrees"),
         ("bias", "agrees"),
     ]
-    report = _sweep.sweep(lambda a, b: a.exp().sum() + b.sum(), (x, x[:0]), seed=0)
+    report = sweeping.sweep(lambda a, b: a.exp().sum() + b.sum(), (x, x[:0]), seed=0)
     assert [item.verdict for item in report.inputs] == ["agrees", "empty"]
     assert report.exit_code == 0
 
@@ -318,32 +318,32 @@ def test_modules_and_callables_are_swept_by_input_and_parameter():
 def test_the_default_generator_is_left_as_it_was():
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    _sweep.sweep(torch.nn.Dropout(0.5), (torch.ones(5, dtype=torch.float64),), seed=0)
+    sweeping.sweep(torch.nn.Dropout(0.5), (torch.ones(5, dtype=torch.float64),), seed=0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_mistakes_of_the_caller():
     with pytest.raises(GradlintError, match="3 steps at least"):
-        _sweep.sweep(Cube, values(), steps=2)
+        sweeping.sweep(Cube, values(), steps=2)
     with pytest.raises(GradlintError, match="no sample 'other'"):
-        _sweep.sweep(Cube, values(), sample="other")
+        sweeping.sweep(Cube, values(), sample="other")
     with pytest.raises(TypeError, match="must be text"):
-        _sweep.sweep("ops.py:Exp", values())
+        sweeping.sweep("ops.py:Exp", values())
 
 
 def test_a_path_that_crosses_a_kink_is_no_disagreement(monkeypatch):
-    from gradlint.numerics import _measures
-    from gradlint.numerics._differences import Estimate
+    from gradlint.numerics import sweep_measurements as _measures
+    from gradlint.numerics.differences import Estimate
 
     monkeypatch.setattr(
         _measures, "path_integral", lambda *_, **__: Estimate(1.0, 1e-3, 2.0, 1e-4, 0.5)
     )
-    (entry,) = _sweep.sweep(Cube, values(), seed=1).inputs
+    (entry,) = sweeping.sweep(Cube, values(), seed=1).inputs
     assert entry.verdict == "agrees"
     assert [one.agrees for one in entry.measurements] == [True, True, None, None]
-    assert "unclear" in str(_sweep.sweep(Cube, values(), seed=1))
+    assert "unclear" in str(sweeping.sweep(Cube, values(), seed=1))
     monkeypatch.setattr(Cube, "factor", 2.0)
-    (entry,) = _sweep.sweep(Cube, values(), seed=1).inputs
+    (entry,) = sweeping.sweep(Cube, values(), seed=1).inputs
     assert [one.agrees for one in entry.measurements] == [False] * 4
 
 
@@ -351,7 +351,7 @@ def test_where_two_steps_are_too_noisy_other_measurements_may_settle_it():
     x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).abs()
     reasons = []
     for seed in range(6):
-        (entry,) = _sweep.sweep(torch.log, (x,), seed=seed, dtypes=["bfloat16"]).inputs
+        (entry,) = sweeping.sweep(torch.log, (x,), seed=seed, dtypes=["bfloat16"]).inputs
         assert entry.verdict in ("agrees", "cannot tell")
         reasons.append(entry.reason)
     assert {"by path integral", "by window fit"} & set(reasons)

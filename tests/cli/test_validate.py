@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gradlint
-from gradlint.cli import main
+from gradlint.cli.entry import main
 
 #: Other processes find this package even where it is not installed.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gradlint.__file__).parents[1])}
@@ -83,7 +83,7 @@ def test_markup_is_printed_as_it_is(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_nothing_heavy_is_imported(folder: Path) -> None:
     code = (
-        "import sys; from gradlint.cli import main\n"
+        "import sys; from gradlint.cli.entry import main\n"
         "assert main(['validate', 'right.yaml']) == 0\n"
         "assert main(['schema', 'spec', '-o', 's.json']) == 0\n"
         "assert 'torch' not in sys.modules"

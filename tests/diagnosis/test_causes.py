@@ -5,17 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.diagnosis._causes import (
-    NOT_LINEAR,
-    Evidence,
-    diagnose,
-    recognised,
-    unravel,
-    wrong_elements,
-)
-from gradlint.numerics._directions import cotangent
-from gradlint.numerics._elements import Residuals, measure_elements
-from gradlint.numerics._map import Map
+from gradlint.diagnosis._factors import recognised
+from gradlint.diagnosis.causes import diagnose
+from gradlint.diagnosis.evidence import Evidence, unravel, wrong_elements
+from gradlint.diagnosis.response import NOT_LINEAR
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.elements import Residuals, measure_elements
+from gradlint.numerics.map import Map
 
 NAMES = ["x", "weight", "bias"]
 

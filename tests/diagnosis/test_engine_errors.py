@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.autograd.function import once_differentiable
 
-from gradlint.diagnosis._engine_errors import REJECTIONS, error_line, error_text, explain
 from gradlint.diagnosis._engine_texts import KNOWN
+from gradlint.diagnosis.engine_errors import REJECTIONS, error_line, error_text, explain
 
 
 def leaf(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:

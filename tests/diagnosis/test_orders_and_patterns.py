@@ -7,12 +7,13 @@ import math
 import pytest
 import torch
 
-from gradlint.diagnosis._causes import Evidence, Response, diagnose
 from gradlint.diagnosis._factors import meaning, recognised
 from gradlint.diagnosis._patterns import worded
-from gradlint.diagnosis._precision import low_precision
-from gradlint.diagnosis._response import NOT_LINEAR
-from gradlint.numerics._pattern import BORDER, DIAGONAL, UPPER, Pattern
+from gradlint.diagnosis.causes import diagnose
+from gradlint.diagnosis.evidence import Evidence
+from gradlint.diagnosis.precision import low_precision
+from gradlint.diagnosis.response import NOT_LINEAR, Response
+from gradlint.numerics.pattern import BORDER, DIAGONAL, UPPER, Pattern
 
 
 def draw(*shape, seed=0):

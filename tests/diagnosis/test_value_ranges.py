@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.diagnosis._causes import Evidence, diagnose
-from gradlint.inputs import Sample
-from gradlint.rules._examine import examine
-from gradlint.targets._build import from_object
+from gradlint.checking.examine import examine
+from gradlint.diagnosis.causes import diagnose
+from gradlint.diagnosis.evidence import Evidence
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 
 def draw(*shape, seed=0):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint import InconclusiveWarning
+from gradlint.dropin.failure import InconclusiveWarning
 
 
 @pytest.fixture(autouse=True)

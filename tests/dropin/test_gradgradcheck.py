@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 from torch.autograd.gradcheck import GradcheckError
 
 import gradlint
-from gradlint import InconclusiveWarning
+from gradlint.dropin.failure import InconclusiveWarning
 from tests.dropin.conftest import function, leaf
 
 cube = function(lambda x: x**3, lambda s, g: 3 * s[0] ** 2 * g)
@@ -97,7 +97,7 @@ def test_a_wrong_first_derivative_is_told_beside():
 
 
 def test_gen_non_contig_grad_outputs_are_non_contiguous():
-    from gradlint.dropin._gradgradcheck import Backward
+    from gradlint.dropin.gradgradcheck import Backward
 
     backward = Backward(torch.sin, (leaf(4, 3),), 0)
     backward.draw_cotangents(strided=True)

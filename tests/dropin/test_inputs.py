@@ -10,7 +10,7 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 
 import gradlint
-from gradlint import InconclusiveWarning
+from gradlint.dropin.failure import InconclusiveWarning
 from tests.dropin.conftest import function, leaf, square, thrice
 
 

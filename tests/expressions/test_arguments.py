@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.expressions import ExpressionError, parse_arguments
+from gradlint.expressions.arguments import parse_arguments
+from gradlint.expressions.limits import ExpressionError
 
 
 def test_positional_and_keyword() -> None:

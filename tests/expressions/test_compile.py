@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from gradlint.expressions import ExpressionError, compile_expression, nearest
+from gradlint.base.nearest import nearest
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import ExpressionError
 
 #: text, names, column, part of the message, part of the hint.
 REFUSED = [

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.expressions import ExpressionError, compile_expression
-from gradlint.expressions import _vocabulary as words
+from gradlint.expressions import vocabulary as words
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import ExpressionError
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.0, -0.25]], dtype=torch.float64)
 W = torch.arange(12, dtype=torch.float64).reshape(4, 3) / 7

@@ -10,13 +10,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlint.expressions import (
-    FUNCTIONS,
-    METHODS,
-    ExpressionError,
-    _limits,
-    compile_expression,
-)
+from gradlint.expressions import limits as _limits
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import ExpressionError
+from gradlint.expressions.vocabulary import FUNCTIONS, METHODS
 
 #: The limit while these tests run, and how far intermediates of one operation may exceed it.
 LIMIT, SLACK = 4096, 2

@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradlint.expressions import (
-    FUNCTIONS,
-    METHODS,
-    ExpressionError,
-    compile_expression,
-    parse_arguments,
-)
-from gradlint.expressions._limits import MAX_DEPTH, MAX_ELEMENTS, MAX_LENGTH
+from gradlint.expressions.arguments import parse_arguments
+from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.limits import MAX_DEPTH, MAX_ELEMENTS, MAX_LENGTH, ExpressionError
+from gradlint.expressions.vocabulary import FUNCTIONS, METHODS
 
 #: Refused when compiled, whatever the names stand for.
 ESCAPES = [

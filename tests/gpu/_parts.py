@@ -148,7 +148,7 @@ def _unfit(shows: str) -> str:
     if shows == "two GPUs" and torch.cuda.device_count() < 2:
         return "one GPU only"
     if shows in TOOLS:
-        from gradlint._errors import GradlintError
+        from gradlint.base.errors import GradlintError
         from gradlint.running import _sanitizer
 
         try:

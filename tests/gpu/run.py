@@ -58,7 +58,7 @@ def why_not() -> str:
         return f"this torch ({torch.__version__}) is built without CUDA"
     if not torch.cuda.is_available():
         return "torch finds no CUDA device"
-    from gradlint.native._reference import why_no_cuda
+    from gradlint.native.reference import why_no_cuda
 
     found = why_no_cuda()
     return "" if found is None else f"{found[0]}; {found[1]}"

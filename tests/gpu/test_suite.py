@@ -7,14 +7,13 @@ import sys
 import time
 from pathlib import Path
 
+import _parts
 import pytest
 import torch
+from _table import Row, rendered
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "kernels"))
-
-import _parts  # noqa: E402
-from _table import Row, rendered  # noqa: E402
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

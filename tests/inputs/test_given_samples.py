@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint._errors import InputsError
-from gradlint.config import Settings
-from gradlint.inputs import samples_for
-from gradlint.targets import from_object
+from gradlint.base.errors import InputsError
+from gradlint.inputs.samples import samples_for
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 
 class Product(Function):

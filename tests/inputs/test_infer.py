@@ -11,8 +11,11 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.inputs import NoInputsFound, Sample, _search, infer, map_tensors
-from gradlint.targets import from_object
+from gradlint.inputs import _search
+from gradlint.inputs._infer import infer
+from gradlint.inputs.not_found import NoInputsFound
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.targets.build import from_object
 
 
 def inferred(thing, seed: int = 0) -> list[Sample]:

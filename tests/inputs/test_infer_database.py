@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.inputs import NoInputsFound, infer
-from gradlint.targets import from_object
+from gradlint.inputs._infer import infer
+from gradlint.inputs.not_found import NoInputsFound
+from gradlint.targets.build import from_object
 
 database = pytest.importorskip("torch.testing._internal.autograd_function_db")
 

@@ -11,7 +11,7 @@ from torch.autograd import Function
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
 from gradlint.inputs._names import inverse_of, kinds, square_domain
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 
 def evidence(thing) -> dict[str, Evidence]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch.autograd import Function
 
-from gradlint.inputs import infer
-from gradlint.targets import from_object
+from gradlint.inputs._infer import infer
+from gradlint.targets.build import from_object
 
 
 def shapes(function: type[Function]) -> list[tuple[int, ...]]:

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint import check
-from gradlint.inputs import infer
-from gradlint.inputs._stand_ins import Closure, first_stand_in, handing_over, stand_in
-from gradlint.targets import from_object
+from gradlint.api import check
+from gradlint.inputs._infer import infer
+from gradlint.inputs.stand_ins import Closure, first_stand_in, handing_over, stand_in
+from gradlint.targets.build import from_object
 
 
 def shapes(function: type[Function]) -> list[tuple[int, ...]]:

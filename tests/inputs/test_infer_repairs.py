@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.inputs import infer
 from gradlint.inputs._attempt import Failure
 from gradlint.inputs._frames import Scene
+from gradlint.inputs._infer import infer
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs._repairs import repairs, size_pairs
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 A, B, C = 5, 7, 6
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess, axes
-from gradlint.inputs._values import DOMAINS, build, spread
+from gradlint.inputs.values import DOMAINS, build, spread
 
 
 def drawn(domain: str, *shape: int) -> torch.Tensor:

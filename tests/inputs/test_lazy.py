@@ -7,9 +7,11 @@ import torch
 from torch import nn
 
 import gradlint
-from gradlint.inputs import NoInputsFound, Sample, infer, with_shapes
-from gradlint.inputs._lazy import fresh, is_lazy
-from gradlint.targets import from_object
+from gradlint.inputs._infer import infer
+from gradlint.inputs.lazy import fresh, is_lazy, with_shapes
+from gradlint.inputs.not_found import NoInputsFound
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
 
 
 class Normalized(nn.Module):

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.inputs import Sample
-from gradlint.inputs._resized import (
+from gradlint.inputs.resized import (
     repeats_indices,
     resizable,
     resized,
@@ -18,6 +17,7 @@ from gradlint.inputs._resized import (
     without_dimensions,
     without_leading_axis,
 )
+from gradlint.model.sample import Sample
 
 
 def sample(*args: Any) -> Sample:

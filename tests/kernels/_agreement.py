@@ -9,12 +9,15 @@ from pathlib import Path
 
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.native import load_reference, specs_root
-from gradlint.spec import open_spec
-from gradlint.targets import Op, resolve
-from gradlint.trace._problem import OpRaised, Problem
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.native.reference import load_reference
+from gradlint.native.roots import specs_root
+from gradlint.spec.open import open_spec
+from gradlint.targets.resolve import resolve
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
 
 #: What two devices may differ by, as a share of the largest element: sums are taken in another
 #: order, and results in 16 bits are rounded once (two units in the last place of 11 and 8 bits).

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from _linked import compiled, linked
 
-from gradlint.native import _tools, kernels_root
+from gradlint.native import _tools
 from gradlint.native._files import locked
-from gradlint.native._reference import recipe
+from gradlint.native.reference import recipe
+from gradlint.native.roots import kernels_root
 
 EMULATION = Path(__file__).parent / "emulation"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.config import Settings
-from gradlint.native import specs_root
-from gradlint.report import TargetReport
-from gradlint.running import execute
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.native.roots import specs_root
+from gradlint.running.run import execute
 
 #: Loads a library in place of the right one.
 MODULE = """

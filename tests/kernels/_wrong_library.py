@@ -7,8 +7,8 @@ from pathlib import Path
 
 from _linked import compiled, linked
 
-from gradlint.native._recipe import Recipe
-from gradlint.native._reference import recipe
+from gradlint.native.recipe import Recipe
+from gradlint.native.reference import recipe
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gradlint import native
+from gradlint.native.reference import load_reference
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kernels() -> None:
     """Registers ``torch.ops.gradlint``."""
-    native.load_reference()
+    load_reference()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,7 +8,7 @@ import pytest
 from _emulated_library import EMULATION, WATCHED, device_objects, made_once, outcomes, program
 from _faulty import FOLDER, TWINS
 
-from gradlint.native import kernels_root
+from gradlint.native.roots import kernels_root
 
 #: What is said of a twin in each order of the threads and blocks (emulation/twins.cpp).
 FOUND = {

@@ -18,7 +18,7 @@ from _emulated_library import (
     program,
 )
 
-from gradlint.native import kernels_root
+from gradlint.native.roots import kernels_root
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from _faulty import FOLDER, TWINS, Twin
 
-from gradlint.config import Settings
-from gradlint.report import TargetReport
-from gradlint.running import execute
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.run import execute
 
 #: The rules on transforms, which compile, are left out: they take most of the time and find
 #: consequences only.

@@ -8,10 +8,10 @@ import pytest
 import torch
 from _agreement import SETTINGS, SHARES, disagreement, opened
 
-from gradlint.config import Settings
-from gradlint.native import specs_root
-from gradlint.rules import by_code
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.settings import Settings
+from gradlint.native.roots import specs_root
+from gradlint.rules.catalogue import by_code
 
 SPECS = sorted(specs_root().glob("*.yaml"))
 

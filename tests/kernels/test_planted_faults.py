@@ -8,7 +8,7 @@ import pytest
 from _stand_in import checked, codes
 from _wrong_library import FAULTS, wrong_library
 
-from gradlint.native import kernels_root, specs_root
+from gradlint.native.roots import kernels_root, specs_root
 
 #: Specs whose operator is that of another kernel.
 KERNELS = {"gumbel_softmax_hard": "gumbel_softmax", "scale_in_place": "scale"}

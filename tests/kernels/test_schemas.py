@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.native import kernels_root
-from gradlint.native._catalogue import catalogue, schemas_in
+from gradlint.cli.reference_operators import catalogue, schemas_in
+from gradlint.native.roots import kernels_root
 
 
 def test_schemas_of_the_catalogue_are_those_registered() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.native._recipe import Recipe
+from gradlint.native.recipe import Recipe
 
 
 @pytest.fixture

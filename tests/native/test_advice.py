@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradlint.native._failures import advice
+from gradlint.native.failures import advice
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.native import BuildError, Progress, _build, _runner, _tools
+from gradlint.native import _build, _tools
+from gradlint.native import runner as _runner
 from gradlint.native._build import build
-from gradlint.native._recipe import Recipe
+from gradlint.native.failures import BuildError
+from gradlint.native.recipe import Recipe
+from gradlint.native.runner import Progress
 
 
 def answer(library: Path) -> int:
@@ -184,7 +187,7 @@ def test_processes_that_build_at_once_build_once(small: Recipe, tmp_path: Path) 
     )
     wrapper.chmod(0o755)
     code = (
-        "from gradlint.native._build import build; from gradlint.native._recipe import Recipe\n"
+        "from gradlint.native._build import build; from gradlint.native.recipe import Recipe\n"
         f"print(build(Recipe('small', ({small.sources[0]!r},))))"
     )
     environment = {**os.environ, "CXX": str(wrapper)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradlint.native._runner import Line, Progress, pass_on, reporting, told, words
+from gradlint.native.runner import Line, Progress, pass_on, reporting, told, words
 
 NEWS = Progress("building ops", 2, 5, "square.cu", 12.3)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gradlint._errors import NotHere, SpecError
-from gradlint.config import Settings
-from gradlint.report import TargetReport
-from gradlint.running import execute, run
-from gradlint.spec import open_spec
-from gradlint.targets import OpRef
+from gradlint.base.errors import NotHere, SpecError
+from gradlint.model.op import OpRef
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.run import execute, run
+from gradlint.spec.open import open_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "extension"
@@ -147,7 +147,7 @@ def test_mistakes_are_found_before_anything_is_built(
 
 
 def test_cuda_sources_without_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradlint.native import _reference
+    from gradlint.native import reference as _reference
 
     monkeypatch.setattr(_reference, "usable_devices", lambda: ("cpu",))
     monkeypatch.setattr(_reference, "why_no_cuda", lambda: ("no nvcc here", "install it"))

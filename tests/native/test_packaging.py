@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from gradlint.native import kernels_root, specs_root
-from gradlint.native._recipe import tree_files
+from gradlint.native.recipe import tree_files
+from gradlint.native.roots import kernels_root, specs_root
 
 if sys.version_info >= (3, 11):
     import tomllib

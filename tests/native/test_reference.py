@@ -7,8 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint.native import BuildError, _reference, _tools, kernels_root, reference_sources
-from gradlint.native._reference import check_cuda, recipe, usable_devices, why_no_cuda
+from gradlint.native import _tools
+from gradlint.native import reference as _reference
+from gradlint.native.failures import BuildError
+from gradlint.native.reference import (
+    check_cuda,
+    recipe,
+    reference_sources,
+    usable_devices,
+    why_no_cuda,
+)
+from gradlint.native.roots import kernels_root
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.numerics._judge import Map
+from gradlint.numerics.map import Map
 
 Fault = Callable[[torch.Tensor], torch.Tensor]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._decide import decide
-from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
-from gradlint.numerics._smooth import NUDGE, nudge
+from gradlint.numerics.decide import decide
+from gradlint.numerics.kinks import NUDGE, nudge
+from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
 
 F = torch.nn.functional
 SEEDS = range(20)

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from gradlint.numerics._differences import (
+from gradlint.numerics.differences import (
     CRITICAL,
     LADDER,
     LADDER_COARSER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._directions import (
+from gradlint.numerics.directions import (
     COTANGENT_SPREAD,
     KINDS,
     SMALLEST_RELATIVE_MOVE,

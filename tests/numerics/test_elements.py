@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._elements import Residuals, measure_elements
+from gradlint.numerics.elements import Residuals, measure_elements
 
 
 def measured(function_map, cotangents=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._rounded_runs import LONGEST_RUN, Rounding
+from gradlint.numerics.emulated_rounding import LONGEST_RUN, Rounding
 
 BF16 = torch.bfloat16
 

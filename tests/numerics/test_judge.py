@@ -8,16 +8,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradlint.numerics._decide import decide
-from gradlint.numerics._judge import (
-    AGREES,
-    DIFFERS,
-    ROUNDED,
-    UNSURE,
-    Pair,
-    judge,
-    working_bits,
-)
+from gradlint.numerics.decide import decide
+from gradlint.numerics.judge import judge
+from gradlint.numerics.map import working_bits
+from gradlint.numerics.pair import Pair
+from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
 
 F = torch.nn.functional
 SEEDS = range(20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._smooth import kinked_outputs
+from gradlint.numerics.kinks import kinked_outputs
 
 F64 = torch.float64
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._elements import Residuals
-from gradlint.numerics._locate import SCATTERED, locate
-from gradlint.numerics._pattern import (
-    BORDER,
-    DIAGONAL,
-    LOWER,
-    UPPER,
-    Pattern,
-    pattern_of,
-    pick_of,
-)
+from gradlint.numerics.elements import Residuals
+from gradlint.numerics.locate import SCATTERED, locate
+from gradlint.numerics.pattern import BORDER, DIAGONAL, LOWER, UPPER, Pattern, pattern_of, pick_of
 
 EVERY = slice(None)
 

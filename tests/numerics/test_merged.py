@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradlint.numerics._judge import AGREES, DIFFERS, Map, judge
-from gradlint.numerics._merged import by_dtype, merged
+from gradlint.numerics.concatenated_inputs import by_dtype, merged
+from gradlint.numerics.judge import judge
+from gradlint.numerics.map import Map
+from gradlint.numerics.verdict import AGREES, DIFFERS
 
 FACTORS = {"right": 1.0, "wrong": 1.01}
 

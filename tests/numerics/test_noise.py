@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gradlint.numerics._noise import Noise, ecnoise, measure_noise, too_fine
-from gradlint.numerics._products import unit_roundoff
+from gradlint.numerics.products import unit_roundoff
 
 
 def noisy(level: float, seed: int, smooth=lambda t: 0.0, count: int = 9) -> list[float]:

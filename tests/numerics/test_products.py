@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from gradlint.numerics._products import norm, real_dot, rms, unit_roundoff, widened
+from gradlint.numerics.products import norm, real_dot, rms, unit_roundoff, widened
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradlint.numerics._seeds import ON_IMPORT, PARAMETERS, mixed
+from gradlint.numerics.seeds import ON_IMPORT, PARAMETERS, mixed
 
 
 def test_seeds_are_apart_and_fit_a_generator():

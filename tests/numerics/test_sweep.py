@@ -8,9 +8,9 @@ import math
 import pytest
 import torch
 
-from gradlint.numerics._judge import AGREES, DIFFERS, ROUNDED, UNSURE
-from gradlint.numerics._steps import NOT_FINITE, OK, RAISED, RANGES, UNCHANGED, step_sizes
-from gradlint.numerics._sweep import CLAIM_NOT_FINITE, KINKS, sweep_input
+from gradlint.numerics.step_ladder import NOT_FINITE, OK, RAISED, RANGES, UNCHANGED, step_sizes
+from gradlint.numerics.sweep import CLAIM_NOT_FINITE, KINKS, sweep_input
+from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
 
 F = torch.nn.functional
 SEEDS = range(20)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradlint.numerics import _timing
-from gradlint.numerics._timing import TIMES, least_seconds
+from gradlint.numerics import timing as _timing
+from gradlint.numerics.timing import TIMES, least_seconds
 
 
 class Called:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.numerics._judge import AGREES, DIFFERS, UNSURE
-from gradlint.numerics._twin import compare
+from gradlint.numerics.twin import compare
+from gradlint.numerics.verdict import AGREES, DIFFERS, UNSURE
 
 F = torch.nn.functional
 LOW = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.numerics._decide import LOST, ZERO, decide
-from gradlint.numerics._directions import cotangent
-from gradlint.numerics._judge import AGREES, DIFFERS, UNSURE
+from gradlint.numerics.decide import LOST, ZERO, decide
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.verdict import AGREES, DIFFERS, UNSURE
 
 F = torch.nn.functional
 SEEDS = range(10)

@@ -8,8 +8,8 @@ import random
 import pytest
 import torch
 
-from gradlint.numerics._differences import CRITICAL, Step, difference
 from gradlint.numerics._window import RATIO, WINDOW, choose_window, fit
+from gradlint.numerics.differences import CRITICAL, Step, difference
 
 NOISE = 1e-16  # of half a difference, that is of residual·h
 

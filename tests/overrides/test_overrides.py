@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.cli import main
-from gradlint.config import Settings
-from gradlint.overrides import audit
+from gradlint.cli.entry import main
+from gradlint.model.settings import Settings
 from gradlint.overrides._signatures import signature_findings
-from gradlint.report._overrides import failing, render_overrides
-from gradlint.targets import resolve
+from gradlint.overrides.audit import audit
+from gradlint.report.overrides import failing, render_overrides
+from gradlint.targets.resolve import resolve
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "tensor_like"
 

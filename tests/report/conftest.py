@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gradlint.report import (
+from gradlint.model.report import (
     Argument,
     Check,
     Excerpt,

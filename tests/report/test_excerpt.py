@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from gradlint.report import Excerpt, Location
+from gradlint.model.report import Excerpt, Location
 from gradlint.report._excerpt import excerpt_lines
 
 

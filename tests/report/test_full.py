@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from rich.cells import cell_len
 
-from gradlint.report import (
+from gradlint.model.report import (
     Argument,
     Check,
     Finding,
@@ -14,8 +14,8 @@ from gradlint.report import (
     SampleReport,
     TargetReport,
     TorchVerdict,
-    render,
 )
+from gradlint.report.render import render
 
 AT_80 = """\
 pass   examples/right/square.py:Square  x[4, 3] (inferred)  2 checks, resolving

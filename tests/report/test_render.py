@@ -8,17 +8,10 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from gradlint._errors import GradlintError
-from gradlint.report import (
-    FORMATS,
-    Check,
-    Finding,
-    Report,
-    TargetReport,
-    render,
-    stream_options,
-)
-from gradlint.report._schema import json_schema
+from gradlint.base.errors import GradlintError
+from gradlint.model.report import Check, Finding, Report, TargetReport
+from gradlint.report.render import FORMATS, render, stream_options
+from gradlint.report.schema import json_schema
 
 
 def test_unknown_format_offers_the_nearest() -> None:

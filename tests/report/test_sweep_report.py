@@ -11,18 +11,12 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from gradlint._errors import GradlintError
-from gradlint.report import Argument, SampleReport
-from gradlint.report._plot import MARKS, check_plot, curves, limits, save_plot, terminal_plot
-from gradlint.report._sweep import render_sweep
-from gradlint.report._sweep_model import (
-    InputSweep,
-    Measurement,
-    SweepReport,
-    SweepStep,
-    SweepTarget,
-)
-from gradlint.report._sweep_words import INSTALL_PLOT
+from gradlint.base.errors import GradlintError
+from gradlint.model.report import Argument, SampleReport
+from gradlint.model.sweep import InputSweep, Measurement, SweepReport, SweepStep, SweepTarget
+from gradlint.report.plot import MARKS, check_plot, curves, limits, save_plot, terminal_plot
+from gradlint.report.sweep import render_sweep
+from gradlint.report.sweep_words import INSTALL_PLOT
 
 CHOSEN = 2.0**-13
 

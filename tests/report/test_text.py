@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from gradlint.report._table import table
-from gradlint.report._text import Page, clean, lines_of, wrap
+from gradlint.report.table import table
+from gradlint.report.text import Page, clean, lines_of, wrap
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample, map_tensors
-from gradlint.rules._rule import Outcome, Rule
-from gradlint.rules._subject import Subject
-from gradlint.targets import Op
-from gradlint.targets._build import from_object
+from gradlint.experiments.subject import Subject
+from gradlint.model.op import Op
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 
 def with_grad(value: Any, dtype: torch.dtype = torch.float64) -> Any:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import gradlint
-from gradlint.report import Report
+from gradlint.model.report import Report
 
 
 class Sin(torch.autograd.Function):

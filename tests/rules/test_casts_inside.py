@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.report import Finding
-from gradlint.rules._examine import examine
-from gradlint.rules._maps import float64_twin
-from gradlint.rules._subject import Subject
-from gradlint.targets import from_object
+from gradlint.checking.examine import examine
+from gradlint.experiments.differentiable_maps import float64_twin
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._domain import projections
-from gradlint.rules._subject import Subject
+from gradlint.experiments.direction_projections import projections
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.value import wrong_gradient
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 
 def spd(size=4, dtype=torch.float64):

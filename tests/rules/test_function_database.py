@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample, infer
-from gradlint.report import Check, Finding
-from gradlint.rules._examine import examine
-from gradlint.targets import from_object
+from gradlint.checking.examine import examine
+from gradlint.inputs._infer import infer
+from gradlint.model.report import Check, Finding
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 database = pytest.importorskip("torch.testing._internal.autograd_function_db")
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint._api import _check_object
-from gradlint.config import resolve_settings
-from gradlint.rules._same import held_once
-from gradlint.rules._subject import READERS, Subject
-from gradlint.rules._table import by_code
-from gradlint.rules.finite import _extremes
-from gradlint.rules.order import _shared
+from gradlint.api import _check_object
+from gradlint.experiments.baseline_comparison import held_once
+from gradlint.experiments.finite import extremes as _extremes
+from gradlint.experiments.order import second_order as _shared
+from gradlint.experiments.subject import READERS, Subject
+from gradlint.model.settings import resolve_settings
+from gradlint.rules.catalogue import by_code
 
 X = torch.linspace(-1.5, 1.4, 7, dtype=torch.float64).requires_grad_()
 NAN = float("nan")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradlint.rules._order import in_run_order, turn
-from gradlint.rules._table import TABLE
+from gradlint.checking.run_order import in_run_order, turn
+from gradlint.rules.catalogue import TABLE
 
 
 def test_every_rule_has_a_turn() -> None:

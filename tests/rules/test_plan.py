@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint._api import _check_object
-from gradlint.config import resolve_settings
-from gradlint.numerics._directions import KINDS
-from gradlint.report import Check, Report, TargetReport
-from gradlint.report._render import to_json
-from gradlint.rules._cost import Shape, first_order_calls, second_order_calls
-from gradlint.rules._plan import SECOND_KINDS, Plan
+from gradlint.api import _check_object
+from gradlint.experiments.call_cost import Shape, first_order_calls, second_order_calls
+from gradlint.experiments.plan import SECOND_KINDS, Plan
+from gradlint.model.report import Check, Report, TargetReport
+from gradlint.model.settings import resolve_settings
+from gradlint.numerics.directions import KINDS
+from gradlint.report.render import to_json
 
 F = torch.nn.functional
 
@@ -232,7 +232,7 @@ def test_a_slow_op_with_a_wrong_gradient_is_not_measured_without_end():
 
 
 def test_beyond_the_time_nothing_is_measured(monkeypatch):
-    from gradlint.rules import _allowance
+    from gradlint.experiments import call_budget as _allowance
 
     monkeypatch.setattr(_allowance, "DEADLINE", 0.0)
     target = check(*OPS["exp"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._examine import examine
-from gradlint.rules._precision import accepted, computes_in, outputs_in_float32
-from gradlint.rules._subject import Subject
-from gradlint.targets import from_object
+from gradlint.checking.examine import examine
+from gradlint.experiments.judged_dtype import accepted, computes_in, outputs_in_float32
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 
 def sample(*shape, seed=0):

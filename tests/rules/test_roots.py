@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradlint.report import Finding
-from gradlint.rules._roots import ROOTS, grouped
-from gradlint.rules._table import TABLE
+from gradlint.checking.finding_causality import ROOTS, grouped
+from gradlint.model.report import Finding
+from gradlint.rules.catalogue import TABLE
 
 RANKS = {"error": 0, "warning": 1, "info": 2}
 

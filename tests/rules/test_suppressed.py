@@ -8,13 +8,13 @@ from types import ModuleType
 
 import pytest
 
-from gradlint._errors import GradlintError
-from gradlint.config import Settings, resolve_settings
-from gradlint.report import Finding, Location
-from gradlint.rules._examine import ignored_rules, without_suppressed
-from gradlint.rules._rule import Outcome
-from gradlint.rules._table import TABLE
-from gradlint.targets import from_object
+from gradlint.base.errors import GradlintError
+from gradlint.checking.examine import ignored_rules, without_suppressed
+from gradlint.model.report import Finding, Location
+from gradlint.model.rule import Outcome
+from gradlint.model.settings import Settings, resolve_settings
+from gradlint.rules.catalogue import TABLE
+from gradlint.targets.build import from_object
 
 SOURCE = """
 import torch

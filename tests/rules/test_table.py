@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import gradlint.rules
-from gradlint.config import Settings
-from gradlint.report import SEVERITIES
-from gradlint.rules import TABLE, by_code, select_rules, unknown_selectors
+from gradlint.model.report import SEVERITIES
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import TABLE, by_code, select_rules, unknown_selectors
 
 FAMILIES = {
     "GL0": ("loading",),
@@ -51,7 +51,7 @@ def test_table_is_sorted_and_unique() -> None:
 
 
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
-def test_rule_is_named_after_its_file_and_family(rule: gradlint.rules.Rule) -> None:
+def test_rule_is_named_after_its_file_and_family(rule: gradlint.model.rule.Rule) -> None:
     assert re.fullmatch(r"GL\d{3}", rule.code)
     _, _, family, name = rule.module.split(".")
     assert family in FAMILIES[rule.code[:3]]

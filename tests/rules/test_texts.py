@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.report import SEVERITIES
-from gradlint.report._explain import sections
-from gradlint.rules import HEADINGS, TABLE, Rule, by_code
-from gradlint.rules._subject import Subject
-from gradlint.targets._build import from_object
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import SEVERITIES
+from gradlint.model.rule import HEADINGS, Rule
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.report.explain import sections
+from gradlint.rules.catalogue import TABLE, by_code
+from gradlint.targets.build import from_object
 
 #: The examples of these rules are about another dtype than float64.
 DTYPES = {"GL801": torch.float32}
@@ -72,7 +73,7 @@ def subject_in(
 
 
 def reference_of(text: str, op: Any) -> Callable[..., Any]:
-    from gradlint.expressions import compile_expression
+    from gradlint.expressions.compile import compile_expression
 
     names = list(op.signature.parameters)
     return lambda *args: compile_expression(text, names).evaluate(
@@ -131,8 +132,8 @@ def test_unloadable_example_raises_on_import(load_module: Callable[..., ModuleTy
 
 
 def test_example_without_inputs_gives_none(load_module: Callable[..., ModuleType]) -> None:
-    from gradlint.inputs import samples_for
-    from gradlint.inputs._not_found import NoInputsFound
+    from gradlint.inputs.not_found import NoInputsFound
+    from gradlint.inputs.samples import samples_for
 
     rule = by_code("GL002")
     assert rule is not None

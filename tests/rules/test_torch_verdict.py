@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules import _torch_verdict
-from gradlint.rules._subject import Subject
-from gradlint.rules._torch_verdict import WRITES, torch_verdict
-from gradlint.targets import from_object
+from gradlint.checking import torch_verdict as _torch_verdict
+from gradlint.checking.torch_verdict import WRITES, torch_verdict
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 
 class Doubled(torch.autograd.Function):

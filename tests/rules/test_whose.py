@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules import Outcome, by_code
-from gradlint.rules._subject import Subject
-from gradlint.rules._whose import IN_TORCH, is_torchs_backward
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 
 class Copied(Function):

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from gradlint.report import Check
+from gradlint.model.report import Check
 
 CACHING = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 

@@ -6,8 +6,8 @@ import os
 import signal
 from typing import Any
 
-from gradlint.report import Check, Finding
-from gradlint.trace import phase
+from gradlint.model.report import Check, Finding
+from gradlint.ops.phase import phase
 
 CODES = ("GL101", "GL301", "GL401")
 

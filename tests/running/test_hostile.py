@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.config import Settings
-from gradlint.report import Finding, TargetReport
-from gradlint.running import execute
+from gradlint.model.report import Finding, TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.run import execute
 
 HERE = Path(__file__).parent
 
@@ -164,7 +164,8 @@ def test_neighbours_are_unaffected(reports: dict[str, TargetReport], name: str) 
 
 
 def test_everything_can_be_printed(reports: dict[str, TargetReport]) -> None:
-    from gradlint.report import Report, render
+    from gradlint.model.report import Report
+    from gradlint.report.render import render
 
     report = Report(targets=list(reports.values()))
     for format in ("full", "concise", "json"):

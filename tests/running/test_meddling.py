@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.config import Settings
-from gradlint.report import TargetReport
-from gradlint.running import execute
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.run import execute
 
 SETTINGS = Settings(select=("GL0", "GL301", "GL401"), seed=1, timeout=60.0)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gradlint.config import Settings
-from gradlint.running import run
+from gradlint.model.settings import Settings
+from gradlint.running.run import run
 
 SOURCE = """\
 import random

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gradlint._errors import GradlintError
-from gradlint.config import Settings
-from gradlint.report import TargetReport
-from gradlint.running import Run, execute, run
+from gradlint.base.errors import GradlintError
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.run import Run, execute, run
 
 HERE = Path(__file__).parent
 SETTINGS = Settings(timeout=30.0, jobs=2, seed=5)
@@ -148,7 +148,7 @@ def test_the_process_that_reports_has_no_torch_and_runs_nothing_of_the_users() -
 
     code = (
         "import sys\n"
-        "from gradlint.config import Settings\n"
+        "from gradlint.model.settings import Settings\n"
         "from gradlint.running import execute\n"
         "run = execute(['planned.py:Passes'], Settings(), examine='stub_examine:examine')\n"
         "print(run.report.targets[0].verdict, 'torch' in sys.modules, 'planned' in sys.modules)\n"

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from gradlint._errors import GradlintError
-from gradlint.config import SANITIZERS, Settings, resolve_settings
-from gradlint.report import TargetReport
-from gradlint.running import Run, _run, _sanitizer, execute
+from gradlint.base.errors import GradlintError
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import SANITIZERS, Settings, resolve_settings
+from gradlint.running import _sanitizer
+from gradlint.running import run as _run
+from gradlint.running.run import Run, execute
 
 HERE = Path(__file__).parent
 REPORTS = HERE.parent / "rules" / "device" / "reports"

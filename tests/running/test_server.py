@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.running import WorkerFailed, _server, call_in_worker
+from gradlint.running import server as _server
 from gradlint.running._job import Job
 from gradlint.running._process import Worker
+from gradlint.running.call import WorkerFailed, call_in_worker
 
 
 def events_of(job: Job) -> tuple[list[tuple[str, object]], Worker]:
@@ -28,7 +29,7 @@ def events_of(job: Job) -> tuple[list[tuple[str, object]], Worker]:
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no fork server on Windows")
 def test_torch_is_loaded_before_the_fork() -> None:
-    events, worker = events_of(Job("gradlint.running._jobs:call", ("os:getpid", ())))
+    events, worker = events_of(Job("gradlint.running.jobs:call", ("os:getpid", ())))
     assert events[0] == ("hello", True)
     assert [kind for kind, _ in events] == ["hello", "result", "done"]
     assert worker.ending is not None

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from gradlint.report import Check, Finding, Location
+from gradlint.model.report import Check, Finding, Location
 from gradlint.running import _wire
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradlint.expressions import ExpressionError
+from gradlint.expressions.limits import ExpressionError
 from gradlint.spec._dims import MAX_SAMPLES, Axis, combinations, size_of
 
 DIMS = {"N": 4, "K": 3, "e": 2}

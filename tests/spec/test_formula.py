@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.expressions import ExpressionError
-from gradlint.spec import loads
+from gradlint.expressions.limits import ExpressionError
 from gradlint.spec._formula import Program, function_class, plain_callable, reference_callable
+from gradlint.spec.load import loads
 
 X = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
 Y = torch.tensor([1.0, 0.25, -3.0], dtype=torch.float64, requires_grad=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.spec import open_spec
-from gradlint.targets import OpRef
+from gradlint.model.op import OpRef
+from gradlint.model.settings import Settings
+from gradlint.spec.open import open_spec
 
 SPECS = sorted((Path(__file__).parents[2] / "examples/formulas").glob("*.yaml"))
 

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from gradlint._errors import SpecError
-from gradlint.spec import loads, sample_labels
+from gradlint.base.errors import SpecError
+from gradlint.spec.load import loads
+from gradlint.spec.plan import sample_labels
 
 DESIGN = """\
 # yaml-language-server: $schema=gradlint.schema.json

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint._errors import SpecError
-from gradlint.inputs import Sample
-from gradlint.spec import loads
+from gradlint.base.errors import SpecError
+from gradlint.model.sample import Sample
 from gradlint.spec._samples import make_samples
+from gradlint.spec.load import loads
 
 
 def samples(

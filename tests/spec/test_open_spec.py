@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint._errors import SpecError
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.spec import open_spec
-from gradlint.targets import Op, OpRef
+from gradlint.base.errors import SpecError
+from gradlint.model.op import Op, OpRef
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.spec.open import open_spec
 from gradlint.targets import source as sources
 
 MODULE = """\
@@ -111,7 +111,7 @@ def test_mistakes(folder: Path, text: str, line: int, column: int, message: str)
 
 
 def test_a_module_that_raises_is_no_mistake_of_the_spec(folder: Path) -> None:
-    from gradlint.targets import LoadError
+    from gradlint.targets.load_error import LoadError
 
     (folder / "sub" / "raises.py").write_text("class Op: pass\nraise ValueError('no')")
     with pytest.raises(LoadError):

@@ -8,9 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradlint._errors import SpecError
-from gradlint.spec import loads, sample_labels
+from gradlint.base.errors import SpecError
 from gradlint.spec._model import Case, Input, OpSpec
+from gradlint.spec.load import loads
+from gradlint.spec.plan import sample_labels
 
 FORMULAS = Path(__file__).parents[2] / "examples/formulas"
 TEXTS = [path.read_text() for path in sorted(FORMULAS.glob("*.yaml"))]

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from gradlint._errors import SpecError
-from gradlint.spec import json_schema, loads
+from gradlint.base.errors import SpecError
 from gradlint.spec._yaml import parse_document
+from gradlint.spec.load import loads
+from gradlint.spec.schema import json_schema
 
 SPECS = Path(__file__).parents[2] / "specs"
 

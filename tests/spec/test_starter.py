@@ -11,10 +11,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradlint.inputs import Sample
-from gradlint.spec import dump_starter, loads
+from gradlint.model.op import Intent, Op
+from gradlint.model.sample import Sample
 from gradlint.spec._samples import make_samples
-from gradlint.targets import Intent, Op
+from gradlint.spec.load import loads
+from gradlint.spec.starter import dump_starter
 
 
 def _forward(

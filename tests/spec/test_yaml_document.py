@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradlint._errors import SpecError
+from gradlint.base.errors import SpecError
 from gradlint.spec._yaml import MAX_BYTES, Mark, parse_document, read_document
 
 

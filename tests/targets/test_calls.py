@@ -7,7 +7,7 @@ import importlib
 import pytest
 import torch
 
-from gradlint.targets import Hint, call_hints
+from gradlint.targets.calls import Hint, call_hints
 
 MODULE = """
     import torch

@@ -13,8 +13,9 @@ from torch import nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from gradlint._errors import TargetError
-from gradlint.targets import Intent, from_object
+from gradlint.base.errors import TargetError
+from gradlint.model.op import Intent
+from gradlint.targets.build import from_object
 
 
 def careless(function):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint._errors import TargetError
-from gradlint.config import Settings
-from gradlint.targets import LoadError, Op, OpRef, expand, load, resolve
+from gradlint.base.errors import TargetError
+from gradlint.model.op import Op, OpRef
+from gradlint.model.settings import Settings
+from gradlint.targets.load import expand, load
+from gradlint.targets.load_error import LoadError
+from gradlint.targets.resolve import resolve
 
 SETTINGS = Settings()
 
@@ -421,7 +424,7 @@ def test_references_that_load_does_not_take():
 def test_the_import_machinery_is_no_place_in_the_users_code(tmp_path, monkeypatch):
     import importlib
 
-    from gradlint.targets._load_error import raised_at
+    from gradlint.targets.load_error import raised_at
 
     broken = tmp_path / "no_extension.so"
     broken.write_bytes(b"no library")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gradlint._errors import TargetError
-from gradlint.config import Settings
-from gradlint.targets import EVERY, OpRef, resolve
-from gradlint.targets._source_file import shown_path
+from gradlint.base.errors import TargetError
+from gradlint.model.op import OpRef
+from gradlint.model.settings import Settings
+from gradlint.targets.resolve import EVERY, resolve
+from gradlint.targets.source_file import shown_path
 
 SQUARE = """
     import torch
@@ -253,7 +254,7 @@ def test_resolving_imports_neither_torch_nor_the_target(write):
     write("spec.yaml", "op: a:b\n")
     script = (
         "import sys\n"
-        "from gradlint.config import Settings\n"
+        "from gradlint.model.settings import Settings\n"
         "from gradlint.targets import resolve\n"
         "for text in ('pkg', 'pkg.square', 'pkg.square:Square', 'pkg/square.py', '.',\n"
         "             'spec.yaml', 'torch.ops.aten.relu', 'torch.nn:Linear',\n"

@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.report import Location
-from gradlint.targets import from_object, source
+from gradlint.model.report import Location
+from gradlint.targets import source
+from gradlint.targets.build import from_object
 
 #: backward's body → for each position, (underlined text, texts of the related statements)
 BODIES: dict[str, tuple[str, list[tuple[str, list[str]]]]] = {

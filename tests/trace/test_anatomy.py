@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.inputs import Sample
-from gradlint.targets._build import from_object
-from gradlint.trace._anatomy import anatomy, tensor_facts
-from gradlint.trace._problem import Problem
-from gradlint.trace._record import record
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+from gradlint.trace.anatomy import anatomy, tensor_facts
+from gradlint.trace.problem import Problem
+from gradlint.trace.record import record
 
 
 class Scale(Function):

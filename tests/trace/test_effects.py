@@ -13,8 +13,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradlint.experiments.loading.process_effects import FLOOD_BYTES, observed_effects
 from gradlint.trace import _modes
-from gradlint.trace._effects import FLOOD_BYTES, observed_effects
 
 
 class Functions(TorchFunctionMode):

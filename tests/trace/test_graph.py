@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.trace._graph import held_tensors, memory_of, python_nodes, saved_by, whose
-from gradlint.trace._terms import Handed
+from gradlint.trace.graph import held_tensors, memory_of, python_nodes, saved_by, whose
+from gradlint.trace.op_io import Handed
 
 
 class Sine(Function):

@@ -9,8 +9,8 @@ import types
 import pytest
 import torch
 
-from gradlint.trace import _originals
-from gradlint.trace._originals import Originals, of_torch, put_back, watched_functions
+from gradlint.trace import originals as _originals
+from gradlint.trace.originals import Originals, of_torch, put_back, watched_functions
 
 
 @pytest.fixture(autouse=True)

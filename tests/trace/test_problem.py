@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._examine import examine
-from gradlint.targets import from_object
-from gradlint.trace._problem import OpRaised, Problem
-from gradlint.trace._vjp import refuses_grad
+from gradlint.checking.examine import examine
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.ops.vjp import refuses_grad
+from gradlint.targets.build import from_object
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
 
 
 class ScaleInPlace(torch.autograd.Function):

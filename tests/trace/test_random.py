@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.trace._random import OwnGenerators
+from gradlint.trace.random import OwnGenerators
 
 HELD = torch.Generator().manual_seed(5)
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction, _SingleLevelFunction, once_differentiable
 
-from gradlint.inputs import Sample, map_tensors
-from gradlint.targets._build import from_object
-from gradlint.trace._problem import Problem
-from gradlint.trace._record import RunRecord, record
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.targets.build import from_object
+from gradlint.trace.problem import Problem
+from gradlint.trace.record import RunRecord, record
 
 X = torch.tensor([0.7, -1.2, 2.0], dtype=torch.float64)
 

@@ -8,11 +8,17 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.inputs import Sample
-from gradlint.targets._build import from_object
-from gradlint.trace._problem import OpRaised, Problem
-from gradlint.trace._record import draw_cotangents
-from gradlint.trace._saving import _copied, pull_checkpointed, pull_packed, pull_recomputed
+from gradlint.experiments.state.saved_otherwise import (
+    _copied,
+    pull_checkpointed,
+    pull_packed,
+    pull_recomputed,
+)
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
+from gradlint.trace.record import draw_cotangents
 
 PULLS = (pull_checkpointed, pull_recomputed, pull_packed)
 X = torch.tensor([0.5, -1.5, 2.5], dtype=torch.float64, requires_grad=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint.trace._state import preserved_state
+from gradlint.trace.global_state import preserved_state
 
 
 def test_everything_comes_back(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import _SingleLevelFunction
 
-from gradlint.trace._graph import memory_of
-from gradlint.trace._written import argument_name, marked_dirty, written_arguments
+from gradlint.trace.graph import memory_of
+from gradlint.trace.written import argument_name, marked_dirty, written_arguments
 
 
 class Writes(Function):

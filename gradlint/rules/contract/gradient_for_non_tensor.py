@@ -72,20 +72,24 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.returned_gradients import (
+    UNSEEN,
+    Returned,
+    finished_nodes,
+    rejection,
+    returned_gradients,
+    returned_place,
+)
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import short_text
 
 
 def probe(subject: Subject) -> Outcome:
     """Look for values returned in the place of arguments that are no tensors."""
-    from gradlint.rules._raw import UNSEEN, finished_nodes, rejection, returned_gradients
-
     rejected = rejection(subject, "gradient-for-non-tensor", "wrong-number-of-gradients")
     if rejected is not None and rejected.slug == "wrong-number-of-gradients":
         return Outcome("skipped", note="the number of gradients is wrong: see GL101")
@@ -111,16 +115,10 @@ def probe(subject: Subject) -> Outcome:
 
 def _all_seen(subject: Subject) -> bool:
     """Whether forward's arguments were seen; else which of them are tensors is a guess."""
-    from gradlint.rules._raw import finished_nodes
-
     return all(any(node.metas) for node in finished_nodes(subject))
 
 
 def _finding(subject: Subject, item: Returned) -> Finding:
-    import torch
-
-    from gradlint.rules._raw import returned_place
-
     advice = f"return None for `{item.name}`"
     if isinstance(item.value, torch.Tensor):
         others = [
@@ -142,10 +140,6 @@ def _finding(subject: Subject, item: Returned) -> Finding:
 
 
 def _described(value: object) -> str:
-    import torch
-
-    from gradlint.inputs import short_text
-
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {list(value.shape)}"
     return short_text(value)

@@ -66,21 +66,26 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
-    from gradlint.trace._record import NodeRun
+from gradlint.experiments.returned_gradients import (
+    UNSEEN,
+    Returned,
+    backward_place,
+    finished_nodes,
+    rejection,
+    returned_gradients,
+    returned_place,
+)
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import short_text
+from gradlint.trace.record import NodeRun
 
 
 def probe(subject: Subject) -> Outcome:
     """Look for returned values that are neither tensors nor None."""
-    from gradlint.rules._raw import UNSEEN, finished_nodes, rejection, returned_gradients
-
     nodes = finished_nodes(subject)
     if not nodes:
         rejected = rejection(subject, "gradient-not-a-tensor")
@@ -104,14 +109,10 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _acceptable(value: object) -> bool:
-    import torch
-
     return value is None or isinstance(value, torch.Tensor)
 
 
 def _list(subject: Subject, node: NodeRun) -> Finding:
-    from gradlint.rules._raw import backward_place
-
     return subject.finding(
         RULE,
         "backward returned a list instead of a tuple",
@@ -122,9 +123,6 @@ def _list(subject: Subject, node: NodeRun) -> Finding:
 
 
 def _finding(subject: Subject, item: Returned) -> Finding:
-    from gradlint.inputs import short_text
-    from gradlint.rules._raw import returned_place
-
     kind = type(item.value).__name__
     like = f"torch.full_like({item.node.arguments[item.position]}, value)"
     if kind == "ndarray":

@@ -82,13 +82,19 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.contract.requires_grad_subsets import (
+    closed_over,
+    passed_twice,
+    subsets,
+    twins,
+)
+from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
+from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.altered import pull_altered
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "test ctx.needs_input_grad once for each input, at its own position, and compute every "
@@ -100,9 +106,6 @@ _TWICE_HELP = "do not compare the arguments by identity, and write to none of th
 
 def probe(subject: Subject) -> Outcome:
     """Freeze inputs in turn, and pass one tensor for two."""
-    from gradlint.rules.contract._subsets import closed_over, subsets, twins
-    from gradlint.rules.state._fit import CHANCE, unfit, wavers
-
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -125,10 +128,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding]:
     """Findings where only the inputs ``chosen`` require grad; each input is told of once."""
-    from gradlint.rules.state._tell import changed_gradient, raised_there
-    from gradlint.trace._altered import pull_altered
-    from gradlint.trace._problem import OpRaised
-
     baseline, inputs = subject.baseline, subject.problem.inputs
     assert baseline is not None
     flags = [position in chosen for position in range(len(inputs))]
@@ -162,10 +161,6 @@ def _when(names: list[str], flags: list[bool]) -> str:
 def _twice(subject: Subject, first: int, second: int) -> list[Finding]:
     """A finding where one tensor passed for two inputs gets another gradient than the sum of what
     two equal tensors get."""
-    from gradlint.rules.contract._subsets import passed_twice
-    from gradlint.rules.state._tell import changed_gradient, raised_there
-    from gradlint.trace._problem import OpRaised
-
     other = subject.problem.inputs[second].name
     when = f"where the same tensor is passed for `{other}`"
     try:

@@ -77,15 +77,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
 
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
-    from gradlint.trace._problem import Problem
+from gradlint.experiments.contract.dependence import slope_along
+from gradlint.experiments.returned_gradients import (
+    UNSEEN,
+    Returned,
+    rejection,
+    returned_gradients,
+    returned_place,
+)
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.problem import Problem
+from gradlint.trace.record import record
 
 
 # -- Tensors that were inferred to be constants, since backward has no gradient for them ----------
@@ -96,10 +103,6 @@ def taken_as_constants(subject: Subject) -> Iterator[tuple[Returned, float]]:
     With grad required of the argument too, backward must return None still: it may compute what is
     asked for, or refuse to.
     """
-    from gradlint.rules._raw import returned_gradients
-    from gradlint.rules.contract._dependence import slope_along
-    from gradlint.trace._record import record
-
     own = subject.run.own
     if subject.sample.origin != "inferred" or own is None:
         return
@@ -121,8 +124,6 @@ def taken_as_constants(subject: Subject) -> Iterator[tuple[Returned, float]]:
 
 def _requiring(subject: Subject, position: int) -> Problem | None:
     """The problem with grad required of one more argument; None where that has no derivatives."""
-    import torch
-
     args = list(subject.sample.args)
     value = args[position] if position < len(args) else None
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
@@ -148,9 +149,6 @@ CONSTANTS = frozenset(
 
 def probe(subject: Subject) -> Outcome:
     """Look for None where a finite difference shows that the output depends on the input."""
-    from gradlint.rules._raw import UNSEEN, rejection, returned_gradients
-    from gradlint.rules.contract._dependence import slope_along
-
     own = subject.run.own
     if own is None and subject.run.nodes:
         return Outcome("skipped", note="the backward that ran belongs to a Function inside")
@@ -207,8 +205,6 @@ def _by_convention(name: str) -> bool:
 
 
 def _constant(subject: Subject, item: Returned, slope: float) -> Finding:
-    from gradlint.rules._raw import returned_place
-
     name = item.name
     return subject.finding(
         RULE,
@@ -225,8 +221,6 @@ def _constant(subject: Subject, item: Returned, slope: float) -> Finding:
 
 
 def _finding(subject: Subject, item: Returned, slope: float, severity: str) -> Finding:
-    from gradlint.rules._raw import returned_place
-
     name = item.name
     constant = (
         f"by its name `{name}` is a constant; `.detach()` it in the caller, or raise when "

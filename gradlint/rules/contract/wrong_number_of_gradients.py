@@ -71,14 +71,20 @@ References
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.trace._record import NodeRun
+from gradlint.experiments.returned_gradients import (
+    UNSEEN,
+    argument_name,
+    backward_place,
+    finished_nodes,
+    function_in,
+    rejection,
+)
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.record import NodeRun
 
 #: Ways of leaving arguments out that are tried when looking for the one that was forgotten.
 MAX_ALIGNMENTS = 2000
@@ -86,8 +92,6 @@ MAX_ALIGNMENTS = 2000
 
 def probe(subject: Subject) -> Outcome:
     """Count what backward returned against forward's arguments."""
-    from gradlint.rules._raw import UNSEEN, backward_place, finished_nodes, function_in, rejection
-
     nodes = finished_nodes(subject)
     findings = []
     notes = []
@@ -120,8 +124,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _miscounted(subject: Subject, node: NodeRun, values: tuple[Any, ...]) -> Finding:
-    from gradlint.rules._raw import argument_name, backward_place
-
     expected, got = len(node.needs_input_grad), len(values)
     names = [argument_name(subject, node, index) for index in range(expected)]
     without = _left_out(node, values)

@@ -72,12 +72,10 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.device.cuda_runs import moved, told, unfit
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "compare the kernels of the two devices (`returned` is from the CPU, `expected` from cuda); "
@@ -87,9 +85,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare outputs and gradients on cuda with those on the CPU."""
-    from gradlint.rules.device._on_cuda import moved, told, unfit
-    from gradlint.trace._problem import OpRaised
-
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)

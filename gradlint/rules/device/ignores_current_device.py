@@ -68,12 +68,13 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.device.cuda_runs import told, unfit
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "make the device of the tensors current before a launch (c10::cuda::CUDAGuard, "
@@ -83,12 +84,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op while another GPU than that of its tensors is current."""
-    import torch
-
-    from gradlint.diagnosis._engine_errors import error_line
-    from gradlint.rules.device._on_cuda import told, unfit
-    from gradlint.trace._problem import OpRaised
-
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)

@@ -77,17 +77,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 
-from gradlint.rules._rule import Outcome, Rule
-from gradlint.trace._problem import OpRaised
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
-    from gradlint.trace._problem import Output
-
+from gradlint.experiments.device.cuda_runs import told, unfit
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised, Output
 
 # -- The op on a side stream, behind a kernel that sleeps -----------------------------------------
 #
@@ -173,8 +169,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op on a side stream on which its inputs come late."""
-    from gradlint.rules.device._on_cuda import told, unfit
-
     reason = unfit(subject, drawing=True)
     if reason:
         return Outcome("skipped", note=reason)

@@ -73,14 +73,14 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.device._tiled import Block, Tiled
+from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.device.cuda_runs import unfit
+from gradlint.experiments.device.tiled_sample import Block, Tiled, overflowed
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 _HELP = (
     "compute indices in 64 bits: int64_t in CUDA (also for blockIdx.x * blockDim.x), "
@@ -90,14 +90,9 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op on more than 2³¹ elements."""
-    from gradlint.rules.device._on_cuda import unfit
-
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    import torch
-
-    from gradlint.rules.device._tiled import overflowed
 
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
@@ -108,10 +103,6 @@ def probe(subject: Subject) -> Outcome:
 
 def judged(subject: Subject, found: Tiled) -> Outcome:
     """The outcome of a huge call."""
-    import torch
-
-    from gradlint.diagnosis._engine_errors import error_line
-
     if found.reason:
         return Outcome("skipped", note=found.reason)
     if found.raised is not None:

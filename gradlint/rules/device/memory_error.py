@@ -106,14 +106,11 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Rule
-
-if TYPE_CHECKING:
-    from gradlint.config import Settings
-    from gradlint.report import Excerpt, Finding, Location
-    from gradlint.rules.device._sanitizer_report import DeviceError
+from gradlint.experiments.device.sanitizer_report import DeviceError
+from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Rule
+from gradlint.model.settings import Settings
 
 #: The next step, by how the tool's words begin.
 _HELP = {
@@ -143,8 +140,6 @@ def found(
         tool: "memcheck", "racecheck", "initcheck" or "synccheck".
         location: of the line of the kernel, or of the operator.
     """
-    from gradlint.rules.loading._build import running_finding
-
     where = f" in {error.kernel}" if error.kernel else ""
     times = f" ({error.count} times)" if error.count > 1 else ""
     advice = next((text for word, text in _HELP.items() if error.kind.startswith(word)), "")

@@ -79,21 +79,16 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
+from gradlint.experiments.finite.nonfinite_gradients import at_extremes, at_the_sample
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Measure the function wherever a gradient is not finite, at the sample and at extremes."""
-    from gradlint.rules.finite._finite import inputs_finite
-    from gradlint.rules.finite._nan_gradient import at_extremes, at_the_sample
-
     run = subject.run
     if run.gradients is None:
         return Outcome("skipped", note=f"{run.error.phase} raised" if run.error else "nothing ran")
@@ -109,16 +104,12 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _not_finite(gradients: list[torch.Tensor | None]) -> bool:
-    from gradlint.rules.finite._finite import values_of
-
     found = (None if gradient is None else values_of(gradient) for gradient in gradients)
     return any(value is not None and not bool(value.isfinite().all()) for value in found)
 
 
 def _forward_finite(subject: Subject) -> bool:
     """Whether outputs hold no NaN, and no infinity but those that are there on purpose."""
-    from gradlint.rules.finite._finite import constant_infinities, values_of
-
     for output in subject.run.outputs:
         value = values_of(output.value) if output.differentiable else None
         if value is None or bool(value.isfinite().all()):

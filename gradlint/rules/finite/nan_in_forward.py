@@ -72,22 +72,20 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
 
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.trace._problem import Output
+from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
+from gradlint.experiments.finite.removable_singularities import removable
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import Output
 
 
 def probe(subject: Subject) -> Outcome:
     """Look for NaN and Inf in the outputs at finite inputs."""
-    from gradlint.rules.finite._finite import constant_infinities, inputs_finite, values_of
-
     run = subject.run
     if not run.outputs:
         return Outcome("skipped", note="forward raised" if run.error else "no output is a tensor")
@@ -119,8 +117,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _holes(subject: Subject) -> list[Finding]:
     """NaN at a single special element where the function has a limit: the first."""
-    from gradlint.rules.finite._limits import removable
-
     extreme = subject.extremes.named("single")
     hole = next(removable(subject, extreme), None) if extreme is not None else None
     if extreme is None or hole is None:

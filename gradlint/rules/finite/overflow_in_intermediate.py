@@ -76,21 +76,15 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.finite._overflow import Overflow
+from gradlint.experiments.finite.overflow import Overflow, low_problem, overflows
+from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Run forward at large inputs in a low dtype and in float64."""
-    from gradlint.rules._blocked import blocked
-    from gradlint.rules.finite._overflow import low_problem, overflows
-
     reason = blocked(subject)
     if reason:
         return Outcome("skipped", note=reason)

@@ -82,14 +82,19 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.layout._sizes import Tried
+from gradlint.experiments.baseline_comparison import compared
+from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.judge_at_other_inputs import RAISED, judged_inputs
+from gradlint.experiments.layout.independent_axes import is_batch
+from gradlint.experiments.layout.other_sizes import Sizes, Tried, no_sizes
+from gradlint.experiments.state.poisoned_memory import deterministic
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 HELP = (
     "return zeros where there is nothing to sum, make gradients with torch.zeros_like, and return"
@@ -99,12 +104,6 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run backward with each dimension at size 0 that forward accepts."""
-    from gradlint.rules._elsewhere import RAISED
-    from gradlint.rules._told import told
-    from gradlint.rules.layout._elementwise import is_batch
-    from gradlint.rules.layout._sizes import Sizes, no_sizes
-    from gradlint.rules.state._poison import deterministic
-
     reason = no_sizes(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -140,13 +139,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
     """Findings where all outputs are empty, so that nothing depends on anything."""
-    import torch
-
-    from gradlint.rules._elsewhere import judged_inputs
-    from gradlint.rules._place import gradient_place
-    from gradlint.rules._same import compared
-    from gradlint.rules._whose import IN_TORCH, is_torchs_backward
-
     if any(output.value.numel() for output in item.look.outputs):
         return []
     findings = []

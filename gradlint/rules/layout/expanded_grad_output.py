@@ -75,12 +75,11 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.layout.altered_calls import unable
+from gradlint.experiments.layout.cotangent_layouts import with_ones
+from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 HELP = (
     "begin backward with grad_output = grad_output.contiguous(), make gradients with"
@@ -90,10 +89,6 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand over ones, contiguous and expanded."""
-    from gradlint.rules.layout._cotangents import with_ones
-    from gradlint.rules.layout._findings import of_cotangents
-    from gradlint.rules.layout._seen import unable
-
     reason = unable(subject)
     if reason:
         return Outcome("skipped", note=reason)

@@ -78,14 +78,20 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.inputs import Sample
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.judge_at_other_inputs import RIGHT
+from gradlint.experiments.layout.altered_calls import unable
+from gradlint.experiments.layout.cotangent_layouts import laid_out, with_cotangents
+from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
+from gradlint.experiments.plan import affords
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import Sample
+from gradlint.numerics.directions import cotangent
+from gradlint.trace.op_io import OpRaised
 
 #: Calls, at most, of the look at an axis more.
 CALLS_MORE = 24
@@ -103,10 +109,6 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand over the same cotangents in other layouts."""
-    from gradlint.rules.layout._cotangents import with_cotangents
-    from gradlint.rules.layout._findings import of_cotangents
-    from gradlint.rules.layout._seen import unable
-
     reason = unable(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -124,13 +126,6 @@ def probe(subject: Subject) -> Outcome:
 def _with_an_axis_more(subject: Subject) -> list[Finding]:
     """What a transposed grad_output shows where tensors have an axis more in front: of few axes,
     every view that backward takes of it may be possible."""
-    from gradlint.rules._elsewhere import RIGHT
-    from gradlint.rules._plan import affords
-    from gradlint.rules.layout._cotangents import with_cotangents
-    from gradlint.rules.layout._findings import of_cotangents
-    from gradlint.rules.layout._seen import unable
-    from gradlint.rules.layout._sizes import Sizes, no_sizes
-
     if all(output.value.dim() > FEW_AXES for output in subject.run.outputs):
         return []
     if no_sizes(subject) or not affords(subject, CALLS_MORE):
@@ -151,12 +146,6 @@ def _with_an_axis_more(subject: Subject) -> list[Finding]:
 
 def _raises(subject: Subject, sample: Sample | None) -> bool:
     """Whether backward raises at ``sample`` where grad_output is transposed; one call of each."""
-    import torch
-
-    from gradlint.numerics._directions import cotangent
-    from gradlint.rules.layout._cotangents import laid_out
-    from gradlint.trace._problem import OpRaised
-
     if sample is None:
         return False
     here, there = subject.problem, subject.problem.at(sample)

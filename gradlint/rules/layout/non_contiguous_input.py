@@ -83,12 +83,9 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.layout.input_layouts import compare_layouts
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 LAYOUTS = ("transposed", "padded", "strided", "channels_last")
 
@@ -97,8 +94,6 @@ HELP = "call .contiguous() on inputs and saved tensors whose memory is read, or 
 
 def probe(subject: Subject) -> Outcome:
     """Call the op with inputs in other layouts, and compare outputs and gradients."""
-    from gradlint.rules.layout._compare import compare_layouts
-
     return compare_layouts(subject, RULE, LAYOUTS, HELP)
 
 

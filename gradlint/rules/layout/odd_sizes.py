@@ -87,13 +87,12 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
+from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 HELP = (
     "look in backward for blocks without a mask for their tail, sizes that are rounded down or"
@@ -110,10 +109,6 @@ HELP_RANK = (
 
 def probe(subject: Subject) -> Outcome:
     """Judge the op at odd sizes, at size 1, and with an axis more and less."""
-    from gradlint.rules._elsewhere import RAISED, RIGHT
-    from gradlint.rules._told import told
-    from gradlint.rules.layout._sizes import Sizes, no_sizes
-
     reason = no_sizes(subject)
     if reason:
         return Outcome("skipped", note=reason)

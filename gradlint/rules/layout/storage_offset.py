@@ -81,12 +81,11 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.layout.cotangent_layouts import with_cotangents
+from gradlint.experiments.layout.input_layouts import compare_layouts
+from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 HELP = (
     "start at the tensor's data_ptr() or storage_offset(), not at that of its storage; load by"
@@ -96,10 +95,6 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand over inputs and cotangents at storage offset 1."""
-    from gradlint.rules.layout._compare import compare_layouts
-    from gradlint.rules.layout._cotangents import with_cotangents
-    from gradlint.rules.layout._findings import of_cotangents
-
     outcome = compare_layouts(subject, RULE, ("offset",), HELP)
     if outcome.verdict == "skipped":
         return outcome

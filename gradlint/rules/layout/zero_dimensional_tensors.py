@@ -72,12 +72,13 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.judge_at_other_inputs import RAISED, REFUSED, RIGHT, affordable, look
+from gradlint.experiments.layout.independent_axes import another_rank, elementwise
+from gradlint.experiments.layout.other_sizes import FAULTS, no_sizes
+from gradlint.experiments.subject import Subject
+from gradlint.inputs.resized import tensors_of, without_dimensions
+from gradlint.model.rule import Outcome, Rule
 
 WHERE = "every tensor has no dimensions"
 
@@ -89,12 +90,6 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Judge the op with every tensor reduced to one without dimensions."""
-    from gradlint.inputs._resized import tensors_of, without_dimensions
-    from gradlint.rules._elsewhere import RAISED, REFUSED, RIGHT, affordable, look
-    from gradlint.rules._told import told
-    from gradlint.rules.layout._elementwise import another_rank, elementwise
-    from gradlint.rules.layout._sizes import FAULTS, no_sizes
-
     reason = no_sizes(subject)
     if reason:
         return Outcome("skipped", note=reason)

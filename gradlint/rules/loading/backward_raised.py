@@ -74,20 +74,15 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.diagnosis.engine_errors import REJECTIONS
+from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
+from gradlint.experiments.returned_gradients import rejection
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Report the exception with which backward ended, unless a rule of its own explains it."""
-    from gradlint.diagnosis._engine_errors import REJECTIONS
-    from gradlint.rules._raised import is_out_of_memory, raised_finding
-    from gradlint.rules._raw import rejection
-
     error = subject.run.error
     if error is None:
         return Outcome("pass")

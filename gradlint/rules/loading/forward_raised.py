@@ -69,18 +69,13 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Report the exception with which forward ended."""
-    from gradlint.rules._raised import is_out_of_memory, raised_finding
-
     error = subject.run.error
     if error is None or error.phase != "forward":
         return Outcome("pass")

@@ -66,13 +66,12 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from gradlint.report import Excerpt, Finding, Location
-from gradlint.rules._rule import Rule
-
-if TYPE_CHECKING:
-    from gradlint.config import Settings
+from gradlint.diagnosis.engine_errors import explain_text
+from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Rule
+from gradlint.model.settings import Settings
 
 #: Attempts shown in the evidence.
 SHOWN = 8
@@ -97,9 +96,6 @@ def found(
         line_to_add: what the user can write to give inputs.
         count: how often the op was called, where that is more.
     """
-    from gradlint.diagnosis._engine_errors import explain_text
-    from gradlint.rules.loading._build import running_finding
-
     count = max(count, len(attempts))
     tried = f"{count} attempt{'s' if count != 1 else ''}, none ran" if count else "nothing to try"
     shown = {f"tried {n}": f"{a}: {e}" for n, (a, e) in enumerate(attempts[:SHOWN], 1)}

@@ -67,12 +67,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradlint.report import Excerpt, Finding, Location
-from gradlint.rules._rule import Outcome, Rule
+from gradlint.experiments.loading.running_findings import running_finding, where
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.settings import Settings
 
 if TYPE_CHECKING:
-    from gradlint.config import Settings
-    from gradlint.rules._subject import Subject
+    from gradlint.experiments.subject import Subject
 
 _HELP = (
     "look for an allocation that grows with the product of the sizes or with values instead of "
@@ -97,13 +98,11 @@ def found(
     """The finding that the worker of ``target`` ran out of memory.
 
     Args:
-        phase: one of ``gradlint.trace.PHASES``.
+        phase: one of ``gradlint.ops.phase.PHASES``.
         rule: code of the check that was running, if any.
         limit_mb: the share of memory that was allowed, in MiB.
         message: the exception's text, where there was one.
     """
-    from gradlint.rules.loading._build import running_finding, where
-
     limit = f": more than {limit_mb:,.0f} MiB" if limit_mb is not None else ""
     return running_finding(
         RULE,
@@ -128,7 +127,7 @@ def found(
 
 def probe(subject: Subject) -> Outcome:
     """Report an allocation that was refused while the worker lived on."""
-    from gradlint.rules._raised import (
+    from gradlint.experiments.raised_errors import (
         defining_file,
         is_out_of_memory,
         raised_evidence,

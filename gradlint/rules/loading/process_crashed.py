@@ -72,13 +72,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from gradlint.report import Excerpt, Finding, Location
-from gradlint.rules._rule import Rule
-
-if TYPE_CHECKING:
-    from gradlint.config import Settings
+from gradlint.experiments.loading.running_findings import running_finding, where
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Rule
+from gradlint.model.settings import Settings
 
 #: What usually stands behind a signal.
 _ORIGINS = {
@@ -108,15 +106,13 @@ def found(
     """The finding that the worker of ``target`` ended by itself.
 
     Args:
-        phase: one of ``gradlint.trace.PHASES``.
+        phase: one of ``gradlint.ops.phase.PHASES``.
         rule: code of the check that was running, if any.
         signal: name of the signal, such as "SIGSEGV".
         exit_code: exit code, where the process exited instead.
         output_tail: last lines that were printed.
         stack: lines of the Python stack at the crash, where known.
     """
-    from gradlint.rules.loading._build import running_finding, where
-
     ending = signal or (f"exit code {exit_code}" if exit_code is not None else "no signal seen")
     cause = _ORIGINS.get(signal or "", "")
     if signal is None and exit_code is not None:

@@ -72,19 +72,23 @@ References
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gradlint.report import Excerpt, Finding, Location
-from gradlint.rules._rule import Outcome, Rule
+from gradlint.experiments.loading.running_findings import running_finding, where
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.settings import Settings
+from gradlint.targets import source
 
 if TYPE_CHECKING:
     import torch
 
-    from gradlint.config import Settings
-    from gradlint.rules._subject import Subject
-    from gradlint.trace._problem import Output, Problem
+    from gradlint.experiments.subject import Subject
+    from gradlint.trace.op_io import Output
+    from gradlint.trace.problem import Problem
 
 #: Names that a message lists.
 MOST_NAMES = 4
@@ -100,9 +104,9 @@ def probe(subject: Subject) -> Outcome:
     """
     import torch
 
-    from gradlint.trace._effects import observed_effects, silence
-    from gradlint.trace._problem import OpRaised
-    from gradlint.trace._state import preserved_state
+    from gradlint.experiments.loading.process_effects import observed_effects, silence
+    from gradlint.trace.global_state import preserved_state
+    from gradlint.trace.op_io import OpRaised
 
     problem = subject.problem
     findings: list[Finding] = []
@@ -142,11 +146,9 @@ def probe(subject: Subject) -> Outcome:
 def _left_open(problem: Problem) -> list[str]:
     """Descriptors that every call leaves open, in words: what is opened once is a cache, and what
     goes with the graph is closed."""
-    import gc
-
     import torch
 
-    from gradlint.trace._effects import open_descriptors
+    from gradlint.experiments.loading.process_effects import open_descriptors
 
     counts = []
     for _ in range(CALLS + 1):
@@ -163,7 +165,6 @@ def _left_open(problem: Problem) -> list[str]:
 def _finding(subject: Subject, phase: str, texts: list[str]) -> list[Finding]:
     if not texts:
         return []
-    from gradlint.targets import source
 
     thing = subject.op.function or subject.op
     return [
@@ -194,13 +195,11 @@ def found(
     """The finding that code of ``target`` replaced what gradlint calls, so that it failed.
 
     Args:
-        phase: one of ``gradlint.trace.PHASES``: the last that ran the user's code.
+        phase: one of ``gradlint.ops.phase.PHASES``: the last that ran the user's code.
         failure: what came of it: ``type`` and ``text`` of the exception, and the names that were
             ``replaced``.
         rule: code of the check that was running, if any.
     """
-    from gradlint.rules.loading._build import running_finding, where
-
     names = failure["replaced"]
     told = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
     finding = running_finding(

@@ -62,13 +62,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from gradlint.report import Excerpt, Finding, Location
-from gradlint.rules._rule import Rule
-
-if TYPE_CHECKING:
-    from gradlint.config import Settings
+from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Rule
+from gradlint.model.settings import Settings
 
 
 def found(
@@ -94,8 +92,6 @@ def found(
         output_tail: the last lines that were printed.
         help: the next step, where the loader knows one.
     """
-    from gradlint.rules.loading._build import running_finding
-
     return running_finding(
         RULE,
         target,

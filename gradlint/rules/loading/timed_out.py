@@ -69,13 +69,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from gradlint.report import Excerpt, Finding, Location
-from gradlint.rules._rule import Rule
-
-if TYPE_CHECKING:
-    from gradlint.config import Settings
+from gradlint.experiments.loading.running_findings import running_finding, where
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Rule
+from gradlint.model.settings import Settings
 
 
 def found(
@@ -93,13 +91,11 @@ def found(
     """The finding that a phase of ``target`` ran longer than ``settings.timeout`` seconds.
 
     Args:
-        phase: one of ``gradlint.trace.PHASES``.
+        phase: one of ``gradlint.ops.phase.PHASES``.
         rule: code of the check that was running, if any.
         output_tail: last lines that were printed.
         stack: lines of the Python stack when it was ended, where known.
     """
-    from gradlint.rules.loading._build import running_finding, where
-
     return running_finding(
         RULE,
         target,

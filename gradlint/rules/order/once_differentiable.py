@@ -68,19 +68,14 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.diagnosis.engine_errors import error_text
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.targets import source
 
 
 def probe(subject: Subject) -> Outcome:
     """See whether the op refuses openly to be differentiated twice."""
-    from gradlint.diagnosis._engine_errors import error_text
-    from gradlint.targets import source
-
     twice = subject.twice
     if twice.error is None or not twice.refused:
         return Outcome("skipped" if twice.map is None else "pass", note=twice.reason)

@@ -68,19 +68,14 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.order.second_order import is_lost, second_order_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.verdict import DIFFERS
 
 
 def probe(subject: Subject) -> Outcome:
     """See whether a gradient that depends on something carries a graph to it."""
-    from gradlint.numerics._judge import DIFFERS
-    from gradlint.rules.order._shared import is_lost, second_order_place
-
     twice = subject.twice
     if twice.map is None or twice.decision is None:
         return Outcome("skipped", note=twice.reason)

@@ -74,22 +74,21 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.order._shared import Twice
+from gradlint.diagnosis.engine_errors import error_text, explain
+from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.order.second_order import Twice, asymmetry, is_lost, second_order_place
+from gradlint.experiments.rounding_only import only_rounding
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.verdict import DIFFERS, UNSURE
+from gradlint.targets import source
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare double backward with finite differences of backward."""
-    from gradlint.numerics._judge import DIFFERS, UNSURE
-    from gradlint.rules._scattered import only_rounding
-    from gradlint.rules.order._shared import is_lost
-
     twice = subject.twice
     if twice.error is not None and not twice.refused:
         return Outcome("fail", [_raised(subject)])
@@ -132,16 +131,12 @@ def probe(subject: Subject) -> Outcome:
 
 def _broken(twice: Twice, position: int) -> int:
     """How many elements of the claimed second derivative of a value are NaN or infinite."""
-    import torch
-
     assert twice.decision is not None
     gradients = twice.decision.judgement.gradients
     return max(int((~torch.isfinite(found[position])).sum()) for found in gradients)
 
 
 def _not_finite(subject: Subject, position: int) -> Finding:
-    from gradlint.rules.order._shared import second_order_place
-
     twice = subject.twice
     assert twice.map is not None
     name = twice.map.names[position]
@@ -160,9 +155,6 @@ def _not_finite(subject: Subject, position: int) -> Finding:
 
 
 def _wrong(subject: Subject, place: int) -> Finding:
-    from gradlint.rules._evidence import mismatch
-    from gradlint.rules.order._shared import second_order_place
-
     twice = subject.twice
     assert twice.map is not None
     assert twice.decision is not None
@@ -185,8 +177,6 @@ def _wrong(subject: Subject, place: int) -> Finding:
 
 
 def _asymmetric(subject: Subject) -> list[Finding]:
-    from gradlint.rules.order._shared import asymmetry, second_order_place
-
     found = asymmetry(subject, subject.twice)
     if found is None:
         return []
@@ -207,9 +197,6 @@ def _asymmetric(subject: Subject) -> list[Finding]:
 
 
 def _raised(subject: Subject) -> Finding:
-    from gradlint.diagnosis._engine_errors import error_text, explain
-    from gradlint.targets import source
-
     error = subject.twice.error
     assert error is not None
     explanation = explain(error.error)

@@ -83,21 +83,25 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.numerics._twin import TwinJudgement
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.gradient_place import gradient_place, returned_expression
+from gradlint.experiments.judged_dtype import outputs_in_float32
+from gradlint.experiments.precision.against_float64 import (
+    against_float64,
+    cause_of,
+    gradients_in_float32,
+    in_low_precision,
+    numbers_of,
+)
+from gradlint.experiments.precision.error_growth import growing
+from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.twin import TwinJudgement
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients in low precision with those in float64."""
-    from gradlint.rules._blocked import blocked
-    from gradlint.rules.precision._against_float64 import against_float64, in_low_precision
-
     reason = blocked(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -128,9 +132,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[Finding]:
     """Gradients whose error grows with the length of a sum; ``notes`` gets what is left out."""
-    from gradlint.rules._place import gradient_place
-    from gradlint.rules.precision._growth import growing
-
     findings = []
     for found in growing(subject, positions, notes):
         item = subject.problem.inputs[found.position]
@@ -160,10 +161,6 @@ def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[F
 
 def _float32_inside(subject: Subject) -> list[Finding]:
     """What an op that takes float64 rounds to float32: outputs, or gradients alone."""
-    from gradlint.rules._place import gradient_place
-    from gradlint.rules._precision import outputs_in_float32
-    from gradlint.rules.precision._against_float64 import gradients_in_float32
-
     told = "low-precision: every value of {} is a number of float32"
     help_text = (
         "keep everything in the dtype of the inputs: no .float() or float32 buffer on the way"
@@ -197,9 +194,6 @@ def _float32_inside(subject: Subject) -> list[Finding]:
 
 
 def _finding(subject: Subject, found: TwinJudgement) -> Finding:
-    from gradlint.rules._place import gradient_place, returned_expression
-    from gradlint.rules.precision._against_float64 import cause_of, numbers_of
-
     item = subject.problem.inputs[found.index]
     dtype = str(item.value.dtype).removeprefix("torch.")
     cause = cause_of(found, [i.name for i in subject.problem.inputs])

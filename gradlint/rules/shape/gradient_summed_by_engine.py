@@ -65,20 +65,16 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.gradient_place import returned_expression
+from gradlint.experiments.returned_gradients import Returned, returned_place
+from gradlint.experiments.shape.compared_gradients import compared, reduces_to
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Look for gradients that the engine has to sum."""
-    from gradlint.rules.shape._compare import compared, reduces_to
-
     items, note = compared(subject)
     if note:
         return Outcome("skipped", note=note)
@@ -93,9 +89,6 @@ def probe(subject: Subject) -> Outcome:
 def _finding(
     subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
 ) -> Finding:
-    from gradlint.rules._place import returned_expression
-    from gradlint.rules._raw import returned_place
-
     place = returned_place(item)
     text = returned_expression(place) if place else ""
     summed = f"{text if text.isidentifier() else f'({text})' if text else 'the gradient'}"

@@ -67,20 +67,15 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.returned_gradients import Returned, returned_place
+from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare the device of every returned gradient with that of its input."""
-    from gradlint.rules.shape._compare import engine_finding, tensors
-
     items, note = tensors(subject)
     findings = [
         _finding(subject, item)
@@ -96,8 +91,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _finding(subject: Subject, item: Returned) -> Finding:
-    from gradlint.rules._raw import returned_place
-
     assert item.meta is not None
     have, want = str(item.value.device), str(item.meta.device)
     # The engine copies a zero-dimensional gradient over, which it can't from the meta device.

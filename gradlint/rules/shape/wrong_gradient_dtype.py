@@ -79,22 +79,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 
-from gradlint.inputs import map_tensors
-from gradlint.rules._rule import Outcome, Rule
-from gradlint.rules._subject import Subject
-
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.inputs import Sample
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
-
+from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.returned_gradients import Returned, backward_place, returned_place
+from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import Sample, map_tensors
 
 # -- Inputs of mixed dtypes, where forward takes them: a weight coarser than the activation, and
 # the
@@ -144,8 +138,6 @@ def _converted(sample: Sample, keys: set[int], dtype: torch.dtype) -> Sample:
 
 def probe(subject: Subject) -> Outcome:
     """Compare the dtype of every returned gradient with that of its input."""
-    from gradlint.rules.shape._compare import engine_finding, tensors
-
     items, note = tensors(subject)
     findings = [
         _finding(subject, item, severity)
@@ -165,8 +157,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
     """What is wrong with inputs of mixed dtypes only: the first of it."""
-    from gradlint.rules.shape._compare import tensors
-
     if subject.run.error is not None or subject.problem.has_sparse_inputs:
         return []
     for words, other in mixed(subject):
@@ -187,9 +177,6 @@ def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
 
 
 def _raised(subject: Subject, other: Subject, words: str) -> Finding:
-    from gradlint.diagnosis._engine_errors import error_line
-    from gradlint.rules._raw import backward_place
-
     error = other.run.error
     assert error is not None
     node = next((node for node in other.run.nodes if node.raised is not None), None)
@@ -206,8 +193,6 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
 
 def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> str | None:
     """None where the engine's cast loses nothing that the caller was promised."""
-    import torch
-
     if have == want:
         return None
     if not (have.is_floating_point or have.is_complex):
@@ -223,8 +208,6 @@ def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> str | Non
 
 def _coarsest(item: Returned) -> float:
     """The largest epsilon among the incoming gradients: forward's outputs had no more digits."""
-    import torch
-
     found = [
         torch.finfo(value.dtype).eps
         for value in item.node.grad_outputs
@@ -234,10 +217,6 @@ def _coarsest(item: Returned) -> float:
 
 
 def _finding(subject: Subject, item: Returned, severity: str, condition: str = "") -> Finding:
-    import torch
-
-    from gradlint.rules._raw import returned_place
-
     assert item.meta is not None
     have = str(item.value.dtype).removeprefix("torch.")
     want = str(item.meta.dtype).removeprefix("torch.")

@@ -67,20 +67,15 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._raw import Returned
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.returned_gradients import Returned, returned_place
+from gradlint.experiments.shape.compared_gradients import compared, engine_finding, reduces_to
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare the shape of every returned gradient with that of its input."""
-    from gradlint.rules.shape._compare import compared, engine_finding, reduces_to
-
     items, note = compared(subject)
     findings = [
         _finding(subject, item, shape, wanted)
@@ -98,8 +93,6 @@ def probe(subject: Subject) -> Outcome:
 def _finding(
     subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
 ) -> Finding:
-    from gradlint.rules._raw import returned_place
-
     return subject.finding(
         RULE,
         f"gradient for `{item.name}` has shape {list(shape)}, its input {list(wanted)}",

@@ -74,18 +74,25 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
+
+from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
+from gradlint.experiments.state.saved_otherwise import (
+    pull_checkpointed,
+    pull_packed,
+    pull_recomputed,
+)
+from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.random import common_random_numbers, generator_states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import torch
-
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-
     Pull = Callable[[], list[torch.Tensor | None]]
 
 _HELP = (
@@ -102,10 +109,6 @@ _UNHOOKED = "saved tensor hooks"
 
 def probe(subject: Subject) -> Outcome:
     """Pull under checkpointing, and under hooks that keep copies."""
-    from gradlint.rules.state._fit import CHANCE, unfit, wavers
-    from gradlint.trace._problem import OpRaised
-    from gradlint.trace._saving import pull_checkpointed, pull_packed, pull_recomputed
-
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -129,9 +132,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Finding]:
-    from gradlint.rules.state._tell import changed_gradient, raised_there
-    from gradlint.trace._problem import OpRaised
-
     severity, help = ("warning", _SEED_HELP) if foreign else (None, _HELP)
     baseline = subject.baseline
     assert baseline is not None
@@ -149,8 +149,6 @@ def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Findin
 
 def _draws_elsewhere(subject: Subject) -> bool:
     """Whether forward draws from generators other than torch's own."""
-    from gradlint.trace._random import common_random_numbers, generator_states
-
     with common_random_numbers(subject.seed):
         before = generator_states()
     subject.problem.forward()

@@ -77,15 +77,14 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.state._guarded import Written
-
+from gradlint.experiments.state.guarded_run import Written
+from gradlint.experiments.state.repeated_calls import unrun
+from gradlint.experiments.state.residual_use import spoiled
+from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.state.write_places import write_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 _HELP = (
     "work on a copy: grad_output.clone(), or an operation that is not in place "
@@ -95,8 +94,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare every gradient that backward received with what it was, also beside a branch."""
-    from gradlint.rules.state._fit import unrun
-
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -107,10 +104,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _beside_a_branch(subject: Subject) -> list[Finding]:
     """What the residual use shows: a write that only happens where nobody else seems to look."""
-    from gradlint.rules.state._residual import spoiled
-    from gradlint.rules.state._tell import raised_there
-    from gradlint.rules.state._writes import write_place
-
     raised, names = subject.guarded.residual_error, subject.guarded.added
     first = subject.problem.inputs[next(iter(names.values()))].name if names else ""
     where = f"in a residual connection, `{first} + op({first})`"
@@ -131,8 +124,6 @@ def _beside_a_branch(subject: Subject) -> list[Finding]:
 
 
 def _finding(subject: Subject, item: Written) -> Finding:
-    from gradlint.rules.state._writes import write_place
-
     names = item.function.__name__ if isinstance(item.function, type) else ""
     outer = any(item.name == output.name for output in subject.run.outputs)
     what = f"grad_output of `{item.name}`" if outer else f"{item.name} of {names}"

@@ -80,16 +80,13 @@ References
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from gradlint.rules._rule import Outcome, Rule
-from gradlint.rules.state._writes import write_place
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._rule import Rule
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.state._guarded import Written
+from gradlint.experiments.state.guarded_run import Written
+from gradlint.experiments.state.repeated_calls import unfit
+from gradlint.experiments.state.write_places import write_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 
 # -- Findings of GL601 about what is no argument of the op itself: intermediates, and outputs -----
@@ -154,8 +151,6 @@ WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scra
 
 def probe(subject: Subject) -> Outcome:
     """Compare every argument with what it was, and change the outputs in place."""
-    from gradlint.rules.state._fit import unfit
-
     if subject.run.error is not None and subject.run.error.phase == "forward":
         return Outcome("skipped", note="forward raised: see GL003")
     guarded = subject.guarded
@@ -197,8 +192,6 @@ def _severity(subject: Subject, item: Written) -> str:
 
 
 def _finding(subject: Subject, item: Written, severity: str) -> Finding:
-    from gradlint.rules.state._writes import write_place
-
     found, name = item.difference, item.name
     undeclared = " undeclared" if item.phase == "forward" else ""
     return subject.finding(

@@ -76,15 +76,14 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.state._fit import Repeats
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.state.repeated_calls import CHANCE, Repeats, repeat, unfit
+from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "look for state kept between calls, races (atomics, missing synchronisation), memory that is "
@@ -94,8 +93,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare identical calls."""
-    from gradlint.rules.state._fit import CHANCE, repeat, unfit
-
     again = _raised_again(subject)
     if again is not None:
         return Outcome("fail", [again])
@@ -121,9 +118,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _raised_again(subject: Subject) -> Finding | None:
     """A finding where an identical later call raises, and the first did not."""
-    from gradlint.rules.state._tell import raised_there
-    from gradlint.trace._problem import OpRaised
-
     run = subject.run
     unseen = run.error is not None or run.gradients is None or subject.problem.has_sparse_inputs
     if unseen or subject.baseline is not None:
@@ -136,8 +130,6 @@ def _raised_again(subject: Subject) -> Finding | None:
 
 
 def _finding(subject: Subject, repeats: Repeats, found: Difference, output: bool) -> Finding:
-    from gradlint.rules._place import gradient_place
-
     item = None if output else subject.problem.inputs[found.position]
     what = f"`{found.name}`" if item is None else f"the gradient for `{item.name}`"
     when = "after the first call" if repeats.first_only else "between identical calls"

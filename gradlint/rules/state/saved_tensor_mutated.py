@@ -77,21 +77,18 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.state._guarded import Written
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.state.guarded_run import Written
+from gradlint.experiments.state.repeated_calls import unfit, unrun
+from gradlint.experiments.state.state_findings import changed_gradient
+from gradlint.experiments.state.write_places import write_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare what was saved with what it was, and change the output in place before backward."""
-    from gradlint.rules.state._fit import unfit, unrun
-
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -105,8 +102,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _finding(subject: Subject, item: Written) -> Finding:
-    from gradlint.rules.state._writes import write_place
-
     found = item.difference
     what = f"the saved {item.kin} `{item.name}`" if item.kin != "intermediate" else item.name
     return subject.finding(
@@ -122,8 +117,6 @@ def _finding(subject: Subject, item: Written) -> Finding:
 
 
 def _unnoticed(subject: Subject, difference: Difference) -> Finding:
-    from gradlint.rules.state._tell import changed_gradient
-
     return changed_gradient(
         subject,
         RULE,

@@ -73,21 +73,16 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
+from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 _HELP = "leave `ctx` and what it saved as they are: backward may run again"
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare the gradients of two backward passes through one graph."""
-    from gradlint.rules.state._fit import relative_to, unfit, unrun
-    from gradlint.rules.state._tell import changed_gradient, raised_there
-
     reason = unrun(subject) or unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)

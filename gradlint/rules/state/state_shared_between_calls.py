@@ -70,12 +70,11 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.state.interleaved_calls import interleave
+from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
+from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
 
 _HELP = (
     "keep what backward needs by ctx.save_for_backward (plain values on `ctx`), not on a class, a "
@@ -85,10 +84,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Call the op with other values between a forward and its backward."""
-    from gradlint.rules.state._fit import CHANCE, unfit, wavers
-    from gradlint.rules.state._interleave import interleave
-    from gradlint.rules.state._tell import changed_gradient, raised_there
-
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)

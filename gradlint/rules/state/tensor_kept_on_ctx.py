@@ -75,14 +75,12 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.state._lifetime import Held
+from gradlint.experiments.state.lifetimes import Held
+from gradlint.experiments.state.repeated_calls import unrun
+from gradlint.experiments.state.write_places import attribute_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 #: Elements up to which a tensor that is no input or output is a constant, not worth a note.
 CONSTANT = 1
@@ -90,8 +88,6 @@ CONSTANT = 1
 
 def probe(subject: Subject) -> Outcome:
     """Look at what nodes hold after backward, and at which nodes outlive their outputs."""
-    from gradlint.rules.state._fit import unrun
-
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -125,8 +121,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _circle(subject: Subject, held: list[Held]) -> Finding:
-    from gradlint.rules.state._writes import attribute_place
-
     item = held[0]
     return subject.finding(
         RULE,
@@ -151,8 +145,6 @@ def _survived(subject: Subject, node: str) -> Finding:
 
 
 def _kept(subject: Subject, held: list[Held], severity: str) -> Finding:
-    from gradlint.rules.state._writes import attribute_place
-
     item = held[0]
     names = ", ".join(f"`{other.attribute}`" for other in held)
     what = f"{item.kin} `{item.name}`" if item.name else f"tensor of {item.shape}"

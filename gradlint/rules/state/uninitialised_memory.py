@@ -74,14 +74,14 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.state.poisoned_memory import poisoned
+from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
+from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 _HELP = (
     "write every element of what `empty` returns, at every size, or allocate with `zeros` or "
@@ -91,9 +91,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare forward and gradients with those that poisoned memory gives."""
-    from gradlint.rules.state._fit import CHANCE, unfit, wavers
-    from gradlint.rules.state._poison import poisoned
-
     reason = unfit(subject)
     chance = reason == CHANCE  # what nobody wrote changes from call to call
     if reason and not chance:
@@ -105,8 +102,6 @@ def probe(subject: Subject) -> Outcome:
     if blurred and wavers(subject):
         return Outcome("skipped", note=CHANCE)
     if raised is not None:
-        from gradlint.rules.state._tell import raised_there
-
         when = "where uninitialised memory holds NaN"
         return Outcome("fail", [raised_there(subject, RULE, raised, when, help=_HELP)])
     findings = [_finding(subject, item, True) for item in outputs]
@@ -117,8 +112,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _finding(subject: Subject, found: Difference, output: bool) -> Finding:
-    from gradlint.rules._place import gradient_place
-
     item = None if output else subject.problem.inputs[found.position]
     what = f"`{found.name}`" if item is None else f"the gradient for `{item.name}`"
     return subject.finding(

@@ -64,15 +64,20 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.transforms._likes import Fed
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.pure_calls import unfit
+from gradlint.experiments.transforms.reference_points import (
+    gradient_difference,
+    here,
+    output_difference,
+    quiet,
+)
+from gradlint.experiments.transforms.refusals import first_line
+from gradlint.experiments.transforms.tensor_likes import Fed, Subclass, Wrapper
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "test with isinstance(x, torch.Tensor) or torch.overrides.is_tensor_like, not by type, and "
@@ -83,10 +88,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand the differentiable inputs over as tensor-likes, and compare."""
-    from gradlint.rules.transforms._called import unfit
-    from gradlint.rules.transforms._likes import Subclass, Wrapper
-    from gradlint.rules.transforms._point import quiet
-
     reason = unfit(subject)
     if not reason and len(subject.problem.parameters) == len(subject.problem.inputs):
         reason = "no argument requires grad"
@@ -109,10 +110,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
     """Findings for one kind of tensor-like, or why there is nothing to say."""
-    from gradlint.rules.transforms._likes import Fed
-    from gradlint.rules.transforms._refusals import first_line
-    from gradlint.trace._problem import OpRaised
-
     fed = Fed(subject.problem, like)
     try:
         return _judged(subject, fed, words)
@@ -124,8 +121,6 @@ def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
 
 
 def _judged(subject: Subject, fed: Fed, words: str) -> tuple[list[Finding], str]:
-    from gradlint.rules.transforms._point import gradient_difference, here, output_difference
-
     point, vs = here(subject), subject.run.cotangents
     leaves = fed.problem.leaves()
     outputs = fed.problem.connect(leaves)

@@ -82,14 +82,20 @@ References
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.transforms._autocast import Cast
+from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.returned_gradients import backward_place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.autocast import (
+    Cast,
+    in_float32,
+    under_autocast,
+    written_for_autocast,
+)
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
 
 _HELP = (
     "decorate forward with custom_fwd and backward with custom_bwd (torch.amp), both with the "
@@ -100,9 +106,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients after a forward under autocast with those without."""
-    from gradlint.rules._blocked import blocked
-    from gradlint.rules.transforms._autocast import in_float32, under_autocast
-
     reason = blocked(subject)
     if reason or not subject.run.cotangents:
         return Outcome("skipped", note=reason or "no output is differentiable")
@@ -126,8 +129,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _refused(subject: Subject, found: Cast) -> Finding:
-    from gradlint.diagnosis._engine_errors import error_line
-
     assert found.refused is not None
     line = error_line(found.refused.error)
     return subject.finding(
@@ -140,10 +141,6 @@ def _refused(subject: Subject, found: Cast) -> Finding:
 
 
 def _raised(subject: Subject, found: Cast) -> Finding:
-    from gradlint.diagnosis._engine_errors import error_line
-    from gradlint.rules._raw import backward_place
-    from gradlint.rules.transforms._autocast import written_for_autocast
-
     assert found.raised is not None
     line = error_line(found.raised.error)
     own = subject.run.own
@@ -158,8 +155,6 @@ def _raised(subject: Subject, found: Cast) -> Finding:
 
 
 def _wrong(subject: Subject, found: Cast, position: int) -> Finding:
-    from gradlint.rules._place import gradient_place
-
     item = subject.problem.inputs[position]
     error, allowed, index, returned, expected = found.wrong[position]
     gap = abs(returned - expected)

@@ -83,16 +83,32 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
 
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.raised_errors import raised_evidence, raised_place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.forward_operators import is_random
+from gradlint.experiments.transforms.pure_calls import (
+    differentiable_names,
+    directions,
+    plain_second,
+    pure,
+    unfit,
+)
+from gradlint.experiments.transforms.reference_points import (
+    gradient_difference,
+    here,
+    output_difference,
+    quiet,
+)
+from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
+from gradlint.experiments.value.forward_mode import push
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "let backward and jvp take all they need from tensors saved in setup_context, and forward "
@@ -105,12 +121,6 @@ _JVP = "jvp"
 
 def probe(subject: Subject) -> Outcome:
     """Differentiate through torch.func, once and twice, and compare with plain autograd."""
-    from gradlint.rules.transforms._called import unfit
-    from gradlint.rules.transforms._operators import is_random
-    from gradlint.rules.transforms._point import quiet
-    from gradlint.rules.transforms._refusals import without
-    from gradlint.trace._problem import OpRaised
-
     reason = unfit(subject)
     if not reason and (old := without(subject, "setup_context")):
         names = ", ".join(f"`{name}`" for name in old)
@@ -133,20 +143,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _backward(subject: Subject) -> tuple[list[Finding], str]:
     """Differences of outputs, gradients and second derivatives, the first kind that is there."""
-    import torch
-
-    from gradlint.rules.transforms._called import (
-        differentiable_names,
-        directions,
-        plain_second,
-        pure,
-    )
-    from gradlint.rules.transforms._point import (
-        gradient_difference,
-        here,
-        output_difference,
-    )
-
     call, problem = pure(subject), subject.problem
     vjp: Any = torch.func.vjp  # its type knows no aux
     names = differentiable_names(subject)
@@ -185,8 +181,6 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
 def _second(
     subject: Subject, got: list[torch.Tensor], plain: list[torch.Tensor | None]
 ) -> list[Finding]:
-    from gradlint.rules.transforms._point import gradient_difference
-
     pairs = zip(got, plain, strict=True)
     wrong = [gradient_difference(subject, k, value, old) for k, (value, old) in enumerate(pairs)]
     return [
@@ -203,14 +197,6 @@ def _second(
 
 def _forward(subject: Subject) -> list[Finding]:
     """Differences of tangents, where a Function of the op's defines jvp."""
-    import torch
-
-    from gradlint.rules.transforms._called import differentiable_names, directions, pure
-    from gradlint.rules.transforms._point import output_difference
-    from gradlint.rules.transforms._refusals import functions, without
-    from gradlint.rules.value._forward_mode import push
-    from gradlint.trace._problem import OpRaised
-
     if not functions(subject) or without(subject, _JVP):
         return []
     ws, names = directions(subject), differentiable_names(subject)
@@ -253,9 +239,6 @@ def _finding(
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """Announced by a separate setup_context, and refused (info) or failing (error)."""
-    from gradlint.rules._raised import raised_evidence, raised_place
-    from gradlint.rules.transforms._refusals import first_line, functions, refuses
-
     line = first_line(error)
     if not functions(subject):
         return Outcome("skipped", note=f"torch.func is refused: {line}")

@@ -89,19 +89,30 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import torch
-
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.transforms._point import Point
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.raised_errors import raised_evidence, raised_place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.pure_calls import differentiable_names, pure, unfit
+from gradlint.experiments.transforms.reference_points import (
+    Point,
+    batched_difference,
+    evaluated,
+    gradient_difference,
+    here,
+    inside,
+    nearby,
+    quiet,
+)
+from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.targets import source
+from gradlint.trace.op_io import OpRaised
 
 _HELP = (
     "move the batch axis of every input to the front (in_dims says where it is; None: that input "
@@ -112,10 +123,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare vmap over two samples with a loop over them."""
-    from gradlint.rules.transforms._called import unfit
-    from gradlint.rules.transforms._point import evaluated, here, nearby, quiet
-    from gradlint.trace._problem import OpRaised
-
     reason = unfit(subject) or _unsupported(subject)
     if reason:
         return Outcome("skipped", note=reason)
@@ -137,8 +144,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _unsupported(subject: Subject) -> str:
-    from gradlint.rules.transforms._refusals import without
-
     lacking = without(subject, "generate_vmap_rule", "vmap")
     names = ", ".join(f"`{name}`" for name in lacking)
     return f"{names}: neither generate_vmap_rule nor a vmap method" if names else ""
@@ -146,10 +151,6 @@ def _unsupported(subject: Subject) -> str:
 
 def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
     """Outputs of the batched call, and its gradients."""
-    import torch
-
-    from gradlint.rules.transforms._called import differentiable_names, pure
-
     problem = subject.problem
     dims = [0 for _ in points[0].values]
     dims[0] = points[0].values[0].dim()
@@ -175,10 +176,6 @@ def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
 
 def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) -> list[Finding]:
     """Gradients of every sample by itself; the first input is the same one in all of them."""
-    import torch
-
-    from gradlint.rules.transforms._called import differentiable_names, pure
-
     call, names = pure(subject), differentiable_names(subject)
     vs = tuple(subject.run.cotangents[name] for name in names)
 
@@ -206,8 +203,6 @@ def _wrong_outputs(
     points: list[Point],
     where: str,
 ) -> list[Finding]:
-    from gradlint.rules.transforms._point import batched_difference
-
     for name, output in zip(names, outputs, strict=True):
         found = batched_difference(subject, name, output, points)
         if found is not None:
@@ -218,8 +213,6 @@ def _wrong_outputs(
 def _wrong_gradients(
     subject: Subject, batched: list[torch.Tensor | None], points: list[Point], where: str
 ) -> list[Finding]:
-    from gradlint.rules.transforms._point import gradient_difference, inside
-
     findings = []
     for position, gradient in enumerate(batched):
         for number, point in enumerate(points):
@@ -240,8 +233,6 @@ def _finding(
     input: str | None = None,
     output: str | None = None,
 ) -> Finding:
-    from gradlint.targets import source
-
     function = subject.op.function
     place = source.method(function, "vmap") if function is not None else None
     return subject.finding(
@@ -260,9 +251,6 @@ def _finding(
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """What was announced is refused (info), or fails in the op's own vmap method (error)."""
-    from gradlint.rules._raised import raised_evidence, raised_place
-    from gradlint.rules.transforms._refusals import first_line, functions, refuses, without
-
     line = first_line(error)
     known = functions(subject)
     if not known or "randomness" in line:

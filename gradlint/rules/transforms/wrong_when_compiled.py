@@ -93,19 +93,29 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.transforms._compiled import Layout
-    from gradlint.rules.transforms._point import Point
-    from gradlint.trace._problem import Problem
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.raised_errors import raised_evidence, raised_place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.compiled import (
+    Layout,
+    compiled,
+    compiled_backward,
+    opcheck,
+    tried_layout,
+    unavailable,
+    unlike,
+)
+from gradlint.experiments.transforms.forward_operators import is_random, long_to_trace
+from gradlint.experiments.transforms.pure_calls import unfit
+from gradlint.experiments.transforms.reference_points import Point, here, nearby, quiet
+from gradlint.experiments.transforms.refusals import first_line, refuses
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.altered import pull_altered
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
 
 _HELP = (
     "declare in mutates_args what a registered operator writes to, let its fake kernel return the "
@@ -116,11 +126,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare compiled calls with plain ones."""
-    from gradlint.rules.transforms._called import unfit
-    from gradlint.rules.transforms._compiled import unavailable
-    from gradlint.rules.transforms._operators import long_to_trace
-    from gradlint.rules.transforms._point import quiet
-
     with quiet():
         reason = unfit(subject) or unavailable()
         baseline = subject.baseline
@@ -138,11 +143,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _compared(subject: Subject) -> Outcome:
-    from gradlint.rules.transforms._compiled import compiled, tried_layout
-    from gradlint.rules.transforms._operators import is_random
-    from gradlint.rules.transforms._point import here, nearby
-    from gradlint.trace._problem import OpRaised
-
     start, other, layout = here(subject), nearby(subject), tried_layout(subject)
     try:
         with compiled(subject.problem) as (problem, graphs):
@@ -169,18 +169,12 @@ def _differences(
     subject: Subject, problem: Problem, point: Point, layout: Layout | None, where: str
 ) -> list[Finding]:
     """What is another through ``problem`` than at ``point``."""
-    from gradlint.rules.transforms._compiled import unlike
-    from gradlint.trace._altered import pull_altered
-
     vs = subject.run.cotangents
     got = pull_altered(problem, vs, values=point.values, inputs=layout)
     return [_finding(subject, *item, where) for item in unlike(subject, got, point)]
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
-    from gradlint.rules.transforms._compiled import compiled_backward, unlike
-    from gradlint.rules.transforms._point import here
-
     problem, vs = subject.problem, subject.run.cotangents
     leaves, outputs = problem.linearize()
     chosen = [item for item in outputs if item.name in vs and item.differentiable]
@@ -219,9 +213,6 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
 
 def _checked(subject: Subject) -> list[Finding]:
     """What opcheck says of a registered operator."""
-    from gradlint.rules.transforms._compiled import opcheck
-    from gradlint.rules.transforms._refusals import first_line
-
     failed = opcheck(subject)
     if failed is None:
         return []
@@ -242,9 +233,6 @@ def _checked(subject: Subject) -> list[Finding]:
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """A compiler that gives up is no fault of the op's; compiled code that raises is."""
-    from gradlint.rules._raised import raised_evidence, raised_place
-    from gradlint.rules.transforms._refusals import first_line, refuses
-
     line = first_line(error)
     honest = type(error).__module__.startswith("torch._dynamo") or refuses(error)
     finding = subject.finding(

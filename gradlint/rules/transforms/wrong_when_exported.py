@@ -75,19 +75,29 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
+
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.exported import Forward, Program, as_onnx, exported, traced
+from gradlint.experiments.transforms.forward_operators import is_random, long_to_trace
+from gradlint.experiments.transforms.pure_calls import unfit
+from gradlint.experiments.transforms.reference_points import (
+    Point,
+    here,
+    nearby,
+    output_difference,
+    quiet,
+)
+from gradlint.experiments.transforms.refusals import first_line
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.random import common_random_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gradlint.report import Finding
-    from gradlint.rules._same import Difference
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.transforms._exported import Forward, Program
-    from gradlint.rules.transforms._point import Point
-
     Exporter = Callable[[Forward, tuple[Any, ...]], Program]
 
 _HELP = (
@@ -99,10 +109,6 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Export forward, run what comes out at other values, and compare."""
-    from gradlint.rules.transforms._called import unfit
-    from gradlint.rules.transforms._operators import long_to_trace
-    from gradlint.rules.transforms._point import here, nearby, quiet
-
     reason = unfit(subject) or long_to_trace(subject, RULE.code)
     if reason:
         return Outcome("skipped", note=reason)
@@ -118,8 +124,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _programs(subject: Subject) -> dict[str, Exporter]:
     """Name of a kind of program → what makes one."""
-    from gradlint.rules.transforms._exported import as_onnx, exported, traced
-
     found: dict[str, Exporter] = {"torch.export": exported}
     if subject.op.function is None and not subject.run.nodes:
         # A trace holds a Python Function as a call of Python, which may end the process.
@@ -131,13 +135,6 @@ def _programs(subject: Subject) -> dict[str, Exporter]:
 
 def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
     """Findings, and what could not be compared."""
-    import torch
-
-    from gradlint.rules.transforms._exported import Forward
-    from gradlint.rules.transforms._operators import is_random
-    from gradlint.rules.transforms._refusals import first_line
-    from gradlint.trace._random import common_random_numbers
-
     problem = subject.problem
     module = Forward(problem)
     tensors = module.tensors(problem, problem.values())
@@ -162,8 +159,6 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
 
 
 def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | None:
-    from gradlint.rules.transforms._point import output_difference
-
     for item, value in zip(subject.run.outputs, got, strict=False):
         found = output_difference(subject, item.name, value, point.outputs[item.name])
         if found is not None:

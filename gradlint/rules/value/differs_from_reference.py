@@ -72,14 +72,16 @@ way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
 
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.rules._subject import Subject
+from gradlint.diagnosis.evidence import unravel
+from gradlint.experiments.mismatch import plain_number
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.products import widened
+from gradlint.trace.op_io import OpRaised
 
 #: Relative to the largest element of the reference, by dtype: forward may order its operations
 #: differently (heuristic, about √eps).
@@ -92,8 +94,6 @@ OWN_ERRORS = 2.0
 
 def probe(subject: Subject) -> Outcome:
     """Call the reference on the sample and compare every output."""
-    from gradlint.trace._problem import OpRaised
-
     reference = subject.op.reference
     if reference is None:
         return Outcome("skipped", note="no reference is declared")
@@ -143,9 +143,6 @@ def probe(subject: Subject) -> Outcome:
 def _as_good(subject: Subject, number: int, value: torch.Tensor, truth: torch.Tensor) -> bool:
     """Whether output ``number`` is as near to the reference in float64 as the reference in the
     dtype of the sample is: that rounds what it computes on the way, which the op need not."""
-    from gradlint.numerics._products import widened
-    from gradlint.trace._problem import OpRaised
-
     wide = subject.problem.in_float64()
     if wide is None or subject.op.reference is None or not value.is_floating_point():
         return False
@@ -162,8 +159,6 @@ def _as_good(subject: Subject, number: int, value: torch.Tensor, truth: torch.Te
 
 
 def _compare(value: torch.Tensor, truth: torch.Tensor) -> dict[str, Any] | None:
-    import torch
-
     if _name(value) not in ALLOWED and not value.is_complex():
         return None if torch.equal(value, truth.to(value.dtype)) else _worst(value, truth)
     return None if _agrees(value, truth, 0.0) else _worst(value, truth)
@@ -171,10 +166,6 @@ def _compare(value: torch.Tensor, truth: torch.Tensor) -> dict[str, Any] | None:
 
 def _agrees(value: torch.Tensor, truth: torch.Tensor, more: float) -> bool:
     """Whether ``value`` is ``truth`` within what its dtype allows, and ``more``."""
-    import torch
-
-    from gradlint.numerics._products import widened
-
     wide, wide_truth = widened(value), widened(truth)
     error = (wide - wide_truth).abs()
     both = torch.isnan(wide.abs()) & torch.isnan(wide_truth.abs()) | (wide == wide_truth)
@@ -190,12 +181,6 @@ def _name(value: torch.Tensor) -> str:
 
 
 def _worst(value: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
-    import torch
-
-    from gradlint.diagnosis._causes import unravel
-    from gradlint.numerics._products import widened
-    from gradlint.rules._evidence import plain_number
-
     wide, wide_truth = widened(value).reshape(-1), widened(truth).reshape(-1)
     error = torch.nan_to_num((wide - wide_truth).abs(), nan=float("inf"))
     order = torch.argsort(error, descending=True)[:3].tolist()

@@ -83,16 +83,21 @@ References
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
-from gradlint.rules.value._agreement import difference, placed, wrong_already
+import torch
 
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.value._replay import Replay, Trial
-    from gradlint.trace._problem import OpRaised
+from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
+from gradlint.experiments.returned_gradients import backward_place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.gradient_agreement import difference, placed, wrong_already
+from gradlint.experiments.value.preconditions import obstacle
+from gradlint.experiments.value.repeated_backward import Replay, Trial
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.trace.op_io import OpRaised
 
 #: Outputs that are tried alone; of more, the first ones.
 MOST_OUTPUTS = 4
@@ -109,9 +114,6 @@ _HELP = {
 
 def probe(subject: Subject) -> Outcome:
     """Leave out, or set to zero, the gradients of all outputs, and of all but one."""
-    from gradlint.rules.value._obstacles import obstacle
-    from gradlint.rules.value._replay import Replay
-
     if subject.run.error is not None:
         return Outcome("skipped", note=f"{subject.run.error.phase} raised")
     if not subject.problem.inputs:
@@ -133,8 +135,6 @@ def probe(subject: Subject) -> Outcome:
 
 def _look(subject: Subject, replay: Replay) -> list[Finding]:
     """The defects seen, each once."""
-    import torch
-
     outputs = replay.outputs
     vs = [subject.run.cotangents[item.name] for item in outputs]
     zeros = [torch.zeros_like(v) for v in vs]
@@ -207,8 +207,6 @@ def _value(
     unused: str | None,
     numbers: dict[str, Any],
 ) -> Finding:
-    from gradlint.rules._place import gradient_place
-
     item = subject.problem.inputs[position]
     count = numbers["not_finite"]
     kind = f"not finite in {count} of {numbers['numel']} elements" if count else "wrong"
@@ -232,10 +230,6 @@ def _value(
 def _raised(
     subject: Subject, raised: OpRaised, slug: str, text: str, unused: str | None
 ) -> Finding:
-    from gradlint.diagnosis._engine_errors import error_line
-    from gradlint.rules._raised import defining_file, raised_evidence, raised_place
-    from gradlint.rules._raw import backward_place
-
     error = raised.error
     prefer = defining_file(subject)
     nodes = subject.run.nodes

@@ -92,14 +92,29 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-
+from gradlint.diagnosis.precision import cast_down
+from gradlint.experiments.differentiable_maps import differentiable_names
+from gradlint.experiments.gradient_place import gradient_place, returned_expression
+from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.disconnected import disconnected
+from gradlint.experiments.value.gradient_agreement import placed
+from gradlint.experiments.value.linearity import nonlinear
+from gradlint.experiments.value.other_float_arguments import away
+from gradlint.experiments.value.preconditions import changed, obstacle, unmoved, why_unsure
+from gradlint.experiments.value.stopped_gradients import name_stops
+from gradlint.experiments.value.surrogates import (
+    PIECEWISE,
+    judge_surrogates,
+    warn_beside_surrogates,
+)
+from gradlint.experiments.value.uneven_inputs import uneven
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.decide import Decision
+from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE
 
 #: Noise of a float64 op, in units of one rounding of its outputs, beyond which float32 must be at
 #: work inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for averaging.
@@ -108,28 +123,20 @@ SINGLE_PRECISION_NOISE = 2.0**29 / 10.0
 
 def probe(subject: Subject) -> Outcome:
     """Compare what backward returns with what the function really does."""
-    from gradlint.rules.value._obstacles import obstacle
-
     if subject.run.error is not None:
         return Outcome("skipped", note=f"{subject.run.error.phase} raised")
     if not subject.problem.inputs:
         note = "no input requires grad: nothing was judged; give floating or complex tensors"
         return Outcome("inconclusive", note=note)
     if not any(output.differentiable for output in subject.run.outputs):
-        from gradlint.rules.value._disconnected import disconnected
-
         return disconnected(subject, RULE)
     reason = obstacle(subject)
     if reason:
         return Outcome("inconclusive", note=reason)
-    from gradlint.rules.value._surrogate import judge_surrogates
 
     findings, declared = judge_surrogates(subject)
     measured = _measured(subject, declared)
     if measured.verdict == "pass":
-        from gradlint.rules.value._away import away
-        from gradlint.rules.value._constants import uneven
-
         elsewhere, note = away(subject, RULE)
         elsewhere = elsewhere or uneven(subject, RULE)
         measured.findings += elsewhere
@@ -142,16 +149,11 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _measured(subject: Subject, declared: set[str]) -> Outcome:
-    import torch
-
-    from gradlint.numerics._judge import DIFFERS, ROUNDED, UNSURE
-
     inputs = subject.problem.inputs
     if not subject.judged:
         return Outcome(
             "pass" if declared else "skipped", note="" if declared else "see GL103, GL302"
         )
-    from gradlint.rules.value._obstacles import changed, unmoved, why_unsure
 
     subject.problem.changed_outputs.clear()
     subject.problem.raised.clear()
@@ -176,9 +178,6 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
             unsure.append(name)
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
             notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
-    from gradlint.rules.value._linear import nonlinear
-    from gradlint.rules.value._stopped import name_stops
-    from gradlint.rules.value._surrogate import warn_beside_surrogates
 
     more, said = nonlinear(subject, RULE)
     said_of = {finding.input for finding in more}
@@ -207,13 +206,6 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
 
 
 def _wrong(subject: Subject, place: int, decision: object) -> Finding:
-    from gradlint.numerics._decide import Decision
-    from gradlint.rules._evidence import mismatch
-    from gradlint.rules._maps import differentiable_names
-    from gradlint.rules._place import gradient_place, returned_expression
-    from gradlint.rules.value._agreement import placed
-    from gradlint.rules.value._surrogate import PIECEWISE
-
     assert isinstance(decision, Decision)
     problem = subject.problem
     index = decision.judgement.inputs[place].index
@@ -259,10 +251,6 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
 
 
 def _rounded(subject: Subject, place: int, decision: object) -> Finding:
-    from gradlint.diagnosis._precision import cast_down
-    from gradlint.numerics._decide import Decision
-    from gradlint.rules._place import gradient_place
-
     assert isinstance(decision, Decision)
     judged = decision.judgement.inputs[place]
     item = subject.problem.inputs[judged.index]

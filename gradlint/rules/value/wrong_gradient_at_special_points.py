@@ -79,24 +79,21 @@ References
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from gradlint.rules._rule import Outcome, Rule
-
-if TYPE_CHECKING:
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
-    from gradlint.rules.value._slopes import Wrong
+from gradlint.experiments.finite.extremes import JUDGED
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.rounding_only import only_rounding
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.one_sided_slopes import Wrong
+from gradlint.experiments.value.special_points import Points
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.verdict import AGREES, ROUNDED
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients at special points with the slopes of the function there."""
-    from gradlint.numerics._judge import AGREES, ROUNDED
-    from gradlint.rules._blocked import blocked
-    from gradlint.rules._scattered import only_rounding
-    from gradlint.rules.finite._extremes import JUDGED
-    from gradlint.rules.value._points import Points
-
     reason = blocked(subject) or subject.extremes.reason
     if reason:
         return Outcome("skipped", note=reason)
@@ -123,8 +120,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _finding(subject: Subject, wrong: Wrong) -> Finding:
-    from gradlint.rules._place import gradient_place
-
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = min((wrong.right, wrong.left), key=lambda slope: abs(slope - wrong.returned))

@@ -89,15 +89,30 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradlint.rules._rule import Outcome, Rule
+import torch
 
-if TYPE_CHECKING:
-    import torch
-
-    from gradlint.report import Finding
-    from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.forward_mode import (
+    along_line,
+    differences,
+    functions_with_jvp,
+    push,
+    raised,
+    tangent_cause,
+    worst_tangent,
+)
+from gradlint.experiments.value.gradient_agreement import wrong_already
+from gradlint.experiments.value.preconditions import obstacle
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.differences import significand_bits
+from gradlint.numerics.directions import direction
+from gradlint.numerics.products import norm, real_dot, widened
+from gradlint.numerics.verdict import DIFFERS, TOLERATED, UNSURE
+from gradlint.targets import source
+from gradlint.trace.op_io import OpRaised
 
 #: Inputs that are given a tangent; of more, the first ones.
 MOST_INPUTS = 8
@@ -120,9 +135,6 @@ class _Pushed:
 
 def probe(subject: Subject) -> Outcome:
     """Push a tangent through each input, and compare with backward."""
-    from gradlint.rules.value._forward_mode import functions_with_jvp
-    from gradlint.rules.value._obstacles import obstacle
-
     if subject.run.error is not None:
         return Outcome("skipped", note=f"{subject.run.error.phase} raised")
     reason = _unfit(subject) or obstacle(subject)
@@ -135,8 +147,6 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _unfit(subject: Subject) -> str:
-    from gradlint.numerics._differences import significand_bits
-
     tensors = [item.value for item in subject.problem.inputs]
     chosen = [item.value for item in subject.run.outputs if item.differentiable]
     if not tensors or not chosen:
@@ -149,12 +159,6 @@ def _unfit(subject: Subject) -> str:
 
 
 def _judge(subject: Subject, functions: list[type]) -> Outcome:
-    from gradlint.numerics._differences import significand_bits
-    from gradlint.numerics._judge import TOLERATED
-    from gradlint.rules.value._agreement import wrong_already
-    from gradlint.rules.value._forward_mode import raised
-    from gradlint.trace._problem import OpRaised
-
     names = [item.name for item in subject.run.outputs if item.differentiable]
     dtypes = [item.value.dtype for item in subject.problem.inputs]
     dtypes += [item.value.dtype for item in subject.run.outputs if item.differentiable]
@@ -191,8 +195,6 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
 def _wrong_dtype(
     subject: Subject, function: type, found: _Pushed, names: list[str]
 ) -> list[Finding]:
-    from gradlint.targets import source
-
     outputs = {item.name: item.value.dtype for item in subject.run.outputs}
     for name, tangent in zip(names, found.tangents, strict=True):
         if tangent is not None and tangent.dtype != outputs[name]:
@@ -213,12 +215,6 @@ def _wrong_dtype(
 
 
 def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:
-    import torch
-
-    from gradlint.numerics._directions import direction
-    from gradlint.numerics._products import norm, real_dot, widened
-    from gradlint.rules.value._forward_mode import push
-
     problem = subject.problem
     value = problem.inputs[position].value
     generator = torch.Generator().manual_seed(subject.seed + position)
@@ -244,9 +240,6 @@ def _measured(
     subject: Subject, function: type, found: _Pushed, names: list[str]
 ) -> tuple[Finding | None, str]:
     """A finding where what forward does along u is not what jvp says, or a note."""
-    from gradlint.numerics._judge import DIFFERS, UNSURE
-    from gradlint.rules.value._forward_mode import along_line
-
     name = subject.problem.inputs[found.position].name
     decision = along_line(subject, found.position, found.u, names, subject.seed)
     verdict = decision.verdicts[0]
@@ -258,10 +251,6 @@ def _measured(
 
 
 def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -> Finding:
-    from gradlint.rules.value._agreement import wrong_already
-    from gradlint.rules.value._forward_mode import differences, tangent_cause, worst_tangent
-    from gradlint.targets import source
-
     item = subject.problem.inputs[found.position]
     true = differences(subject, found.position, found.u, names)
     numbers: dict[str, Any] = {"jvp_slope": found.jvp, "backward_slope": found.vjp}

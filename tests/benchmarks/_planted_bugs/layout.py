@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import Bug
 import torch
 from torch.autograd import Function
-
-from . import Bug
 
 
 def _randn(*shape: int) -> torch.Tensor:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.rules import Outcome, by_code
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 GL101, GL102, GL103, GL104 = (by_code(code) for code in ("GL101", "GL102", "GL103", "GL104"))
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules._rule import Outcome
-from gradlint.rules.contract._subsets import MOST, subsets
+from gradlint.experiments.contract.requires_grad_subsets import MOST, subsets
+from gradlint.model.rule import Outcome
 from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE
 
 Probed = Callable[..., Outcome]

@@ -10,15 +10,17 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules import Outcome, Rule, by_code
-from gradlint.rules._subject import Subject
-from gradlint.rules.device import _on_cuda, index_overflow
-from gradlint.rules.device._on_cuda import differences
-from gradlint.rules.device._tiled import Tiled, overflowed
-from gradlint.targets._build import from_object
-from gradlint.trace._problem import OpRaised
+from gradlint.experiments.device import cuda_runs as _on_cuda
+from gradlint.experiments.device.cuda_runs import differences
+from gradlint.experiments.device.tiled_sample import Tiled, overflowed
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import by_code
+from gradlint.rules.device import index_overflow
+from gradlint.targets.build import from_object
+from gradlint.trace.op_io import OpRaised
 
 X = torch.tensor([[0.7, -1.3, 2.1, 0.4], [-0.2, 1.6, -2.4, 0.9], [1.1, -0.6, 0.3, -1.8]])
 RULES = [by_code(code) for code in ("GL802", "GL803", "GL804", "GL806")]

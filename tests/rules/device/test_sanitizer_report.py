@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.config import Settings
-from gradlint.report import Location
+from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parsed
+from gradlint.model.report import Location
+from gradlint.model.settings import Settings
 from gradlint.rules.device import memory_error
-from gradlint.rules.device._sanitizer_report import DeviceError, SanitizerReport, parsed
 
 REPORTS = Path(__file__).parent / "reports"
 

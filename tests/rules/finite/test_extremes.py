@@ -11,14 +11,15 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules import Outcome, by_code
-from gradlint.rules._subject import Subject
-from gradlint.rules.finite._domains import range_of
-from gradlint.rules.finite._extremes import bounds_of
-from gradlint.rules.finite._special import large, single, ties, tiny, zeros
-from gradlint.targets._build import from_object
+from gradlint.experiments.finite.extremes import bounds_of
+from gradlint.experiments.finite.special_values import large, single, ties, tiny, zeros
+from gradlint.experiments.finite.value_ranges import range_of
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import by_code
+from gradlint.targets.build import from_object
 
 GL301, GL302, GL303 = by_code("GL301"), by_code("GL302"), by_code("GL303")
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.rules import Outcome, by_code
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 GL301, GL302 = by_code("GL301"), by_code("GL302")
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules import by_code
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 
 def rule(code: str):

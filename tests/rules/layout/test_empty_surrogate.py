@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.autograd import Function
 
-from gradlint import check
+from gradlint.api import check
 
 
 class AuxiliaryLoss(Function):

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules import by_code
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 
 def in_a_row(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.inputs._resized import tied_axes
-from gradlint.rules import by_code
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
-from gradlint.rules.layout import _sizes
-from gradlint.rules.layout._sizes import affordable_sizes, odd_sizes, twice_a_prime
+from gradlint.experiments.layout import other_sizes as _sizes
+from gradlint.experiments.layout.other_sizes import affordable_sizes, odd_sizes, twice_a_prime
+from gradlint.experiments.subject import Subject
+from gradlint.inputs.resized import tied_axes
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 
 def products(x: torch.Tensor, grad_output: torch.Tensor) -> torch.Tensor:

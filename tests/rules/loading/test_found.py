@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from gradlint.config import Settings
-from gradlint.report import Location
+from gradlint.model.report import Location
+from gradlint.model.settings import Settings
 from gradlint.rules.loading import (
     no_usable_inputs,
     out_of_memory,
@@ -90,7 +90,7 @@ def test_out_of_memory() -> None:
 def test_findings_are_built_without_torch() -> None:
     program = (
         "import sys\n"
-        "from gradlint.config import Settings\n"
+        "from gradlint.model.settings import Settings\n"
         "from gradlint.rules.loading import process_crashed\n"
         "process_crashed.found('t', 'forward', Settings(), signal='SIGABRT')\n"
         "sys.exit('torch' in sys.modules)\n"

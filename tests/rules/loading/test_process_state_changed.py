@@ -7,11 +7,11 @@ import os
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.loading import process_state_changed
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 
 def planted(in_forward=None, in_backward=None):

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.rules import TABLE, Outcome, by_code
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import TABLE, by_code
 
 GL003, GL004, GL007 = by_code("GL003"), by_code("GL004"), by_code("GL007")
 

@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch.autograd.function import once_differentiable as once
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.order import (
     once_differentiable,
     second_derivative_lost,
     wrong_second_derivative,
 )
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 
 class Cube(torch.autograd.Function):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.rules._rule import Outcome
-from gradlint.rules.order._shared import asymmetry
+from gradlint.experiments.order.second_order import asymmetry
+from gradlint.model.rule import Outcome
 from gradlint.rules.order.wrong_second_derivative import RULE
 
 X = torch.tensor([0.7, -1.3, 2.1])

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.numerics import _timing
-from gradlint.rules import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.numerics import timing as _timing
 from gradlint.rules.precision.low_precision_gradient import RULE
-from gradlint.targets._build import from_object
+from gradlint.targets.build import from_object
 
 
 def probed(op: Any, dtype: torch.dtype, *shapes: tuple[int, ...]) -> Outcome:

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.precision.low_precision_gradient import RULE
-from gradlint.targets._build import from_object
+from gradlint.targets.build import from_object
 
 LOW = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

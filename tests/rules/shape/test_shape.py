@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.rules import Outcome, by_code
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 GL201, GL202, GL203, GL204 = (by_code(code) for code in ("GL201", "GL202", "GL203", "GL204"))
 
@@ -102,7 +103,7 @@ def test_frozen_inputs_may_get_any_shape(probed: Callable[..., Outcome]) -> None
 def test_engine_texts_serve_where_no_python_backward_is_seen(
     subject: Callable[..., Any],
 ) -> None:
-    from gradlint.trace._problem import OpRaised
+    from gradlint.trace.op_io import OpRaised
 
     bound = subject(torch.sin, torch.randn(3))
     text = (

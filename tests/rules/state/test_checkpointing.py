@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
 from gradlint.rules.state.breaks_under_checkpointing import RULE
 
 Probed = Callable[..., Outcome]

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.inputs import Sample
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
 from gradlint.rules.state.grad_output_mutated import RULE as GL602
 from gradlint.rules.state.input_mutated import RULE as GL601
 from gradlint.rules.state.rng_differs_between_passes import RULE as GL610
@@ -153,12 +153,11 @@ def test_memory_of_the_input_as_output(probed: Probed) -> None:
 
 
 def test_schema_declares_writes(probed: Probed) -> None:
-    from gradlint.rules.state._guarded import declared_writes
-    from gradlint.targets._build import from_object
+    from gradlint.targets.build import from_object
 
-    assert written_arguments(from_object(torch.ops.aten.add_.Tensor)) == {"self"}
-    assert written_arguments(from_object(torch.ops.aten.mul)) <= {"out"}
-    assert written_arguments(from_object(torch.mul)) == set()
+    assert declared_writes(from_object(torch.ops.aten.add_.Tensor)) == {"self"}
+    assert declared_writes(from_object(torch.ops.aten.mul)) <= {"out"}
+    assert declared_writes(from_object(torch.mul)) == set()
 
 
 def test_intermediate_written_to_by_a_function_inside(probed: Probed) -> None:

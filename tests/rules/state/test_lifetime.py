@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
 from gradlint.rules.state.tensor_kept_on_ctx import RULE
 
 Probed = Callable[..., Outcome]

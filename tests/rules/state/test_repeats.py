@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
 from gradlint.rules.state.nondeterministic import RULE as GL606
 from gradlint.rules.state.state_shared_between_calls import RULE as GL608
 from gradlint.rules.state.uninitialised_memory import RULE as GL607

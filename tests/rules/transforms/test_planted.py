@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _planted_bugs.transforms import BUGS
 
-from gradlint.rules import TABLE, by_code
+from gradlint.rules.catalogue import TABLE, by_code
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from _planted_bugs.transforms import BUGS
 
 sys.path.pop(0)
 

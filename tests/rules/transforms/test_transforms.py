@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from gradlint.rules import Outcome, Rule, by_code
+from gradlint.model.rule import Outcome, Rule
+from gradlint.rules.catalogue import by_code
 
 
 def rule(code: str) -> Rule:

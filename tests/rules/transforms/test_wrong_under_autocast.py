@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.amp import custom_bwd, custom_fwd
 from torch.autograd import Function
 
-from gradlint.rules import Outcome, by_code
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 GL904 = by_code("GL904")
 BOTH = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules import by_code
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
-from gradlint.rules.value._away import with_defaults, with_values
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.other_float_arguments import with_defaults, with_values
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 RULE = by_code("GL401")
 

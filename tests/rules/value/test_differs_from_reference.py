@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.value.differs_from_reference import RULE
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 #: Their products cancel: in bfloat16 the rounded ones add up to 0.0078, the exact ones to 0.0002.
 X = [1.0, 1.0078125, -2.0, 3.015625]

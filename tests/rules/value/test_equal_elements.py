@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.rules import by_code
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 
 class Affine(Function):

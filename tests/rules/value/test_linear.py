@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
 from gradlint.rules.value.wrong_gradient import RULE
 
 X = torch.tensor([0.7, -1.3, 2.1, 0.2])

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 import gradlint
-from gradlint.rules._scattered import only_rounding
+from gradlint.experiments.rounding_only import only_rounding
 
 
 def found(op: Callable[..., Tensor], seed: int, dtype: str) -> list[tuple[str, str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.value import wrong_gradient
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 
 class LearnedStep(torch.autograd.Function):

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.rules import Outcome, by_code
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 
 GL402 = by_code("GL402")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradlint.rules._rule import Outcome
+from gradlint.model.rule import Outcome
 from gradlint.rules.value.undefined_or_zero_grad_output import RULE
 
 Probed = Callable[..., Outcome]

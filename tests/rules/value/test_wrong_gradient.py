@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.config import Settings
-from gradlint.inputs import Sample
-from gradlint.report import _wording as wording
-from gradlint.rules._rule import Outcome
-from gradlint.rules._subject import Subject
+from gradlint.experiments.subject import Subject
+from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.report import wording
 from gradlint.rules.value import wrong_gradient
-from gradlint.targets import from_object
+from gradlint.targets.build import from_object
 
 
 def make(forward, backward, name="Planted"):

@@ -1,0 +1,382 @@
+"""All rules over all samples of one op: what a worker runs."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import os
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gradlint.checking.run_order import in_run_order
+from gradlint.checking.torch_verdict import torch_verdict
+from gradlint.experiments.judged_dtype import accepted, as_computed
+from gradlint.experiments.plan import beyond_budget, make_plan
+from gradlint.experiments.subject import Subject
+from gradlint.model.op import Op
+from gradlint.model.report import Check, Finding, InputPower, Location, SampleReport, TorchVerdict
+from gradlint.model.rule import Outcome, Rule
+from gradlint.model.sample import Sample, described
+from gradlint.model.settings import Settings
+from gradlint.numerics.decide import Decision
+from gradlint.ops.phase import phase
+from gradlint.rules.catalogue import TABLE, select_rules
+from gradlint.targets.intent import ignores_in
+from gradlint.targets.source_file import read_source
+from gradlint.trace.anatomy import anatomy
+from gradlint.trace.global_state import preserved_state
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem, draws_random_numbers
+
+
+# -- How sharply each input was judged, and what to do where that was not sharp enough ------------
+def input_powers(subject: Subject, code: str) -> list[InputPower]:
+    """The resolving power of check ``code`` for every input; nothing for checks without one.
+
+    Reads what was measured, and measures nothing.
+    """
+    if code == "GL401" and "first_order" in vars(subject):
+        names = [item.name for item in subject.problem.inputs]
+        return _of(subject.first_order, names)
+    if code == "GL501" and "twice" in vars(subject):
+        twice = subject.twice
+        if twice.map is not None and twice.decision is not None:
+            return _of(twice.decision, twice.map.names)
+    return []
+
+
+def _of(decision: Decision, names: list[str]) -> list[InputPower]:
+    return [
+        InputPower(
+            names[item.index],
+            decision.verdicts[place],
+            decision.resolution_of(item.index),
+            item.element_resolution,
+            item.kappa,
+        )
+        for place, item in enumerate(decision.judgement.inputs)
+        if decision.function.values[item.index].numel()
+    ]
+
+
+def next_step(subject: Subject, code: str, note: str) -> str:
+    """What to do about an inconclusive check with this ``note``."""
+    plan = subject.plan
+    target = shlex.quote(subject.op.target)
+    if "--max-calls" in plan.reason or "--max-calls" in note:
+        return "raise --max-calls, or leave it out"
+    if "--timeout" in note:
+        return "raise --timeout, or give the op smaller inputs (--inputs)"
+    if code.startswith(("GL4", "GL5")) and subject.problem.inputs:
+        return (
+            f"`gradlint sweep {target} --seed {subject.seed}` shows what limits the measurement; "
+            "try --dtype float64, or --inputs away from kinks and poles"
+        )
+    return "try other inputs (--inputs)"
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -- Findings that are accepted: declared with the op, in a comment, or in the configuration ------
+def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, str]:
+    """Code → why it is left out, of those ``rules`` that need not run on ``op`` at all."""
+    found = {}
+    for rule in rules:
+        reason = _fitting(op.ignores, rule.code)
+        if reason is not None:
+            found[rule.code] = f"ignored by the op: {reason}" if reason else "ignored by the op"
+            continue
+        pattern = _pattern(op, rule.code, settings)
+        if pattern is not None:
+            found[rule.code] = f"ignored in pyproject.toml for {pattern}"
+    return found
+
+
+def without_suppressed(outcome: Outcome) -> Outcome:
+    """``outcome`` without the findings that a comment on their line, or on the ``def`` around it,
+    accepts: ``# gradlint: ignore[GL602] reason``."""
+    kept, told = [], []
+    for finding in outcome.findings:
+        reason = _comment(finding)
+        if reason is None:
+            kept.append(finding)
+        else:
+            told.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
+    if not told:
+        return outcome
+    outcome.findings = kept
+    outcome.note = "; ".join(part for part in (outcome.note, *told) if part)
+    if outcome.verdict == "fail" and all(finding.severity == "info" for finding in kept):
+        outcome.verdict = "skipped"
+    return outcome
+
+
+def _fitting(ignores: dict[str, str], code: str) -> str | None:
+    """The reason under ``code`` or the longest prefix of it."""
+    fitting = [key for key in ignores if code.startswith(key)]
+    return ignores[max(fitting, key=len)] if fitting else None
+
+
+def _pattern(op: Op, code: str, settings: Settings) -> str | None:
+    names = {op.target, op.target.partition(":")[0], op.name}
+    for pattern, codes in settings.per_target_ignores:
+        if any(code.startswith(known) for known in codes) and any(
+            fnmatch.fnmatchcase(name, pattern) for name in names
+        ):
+            return pattern
+    return None
+
+
+def _comment(finding: Finding) -> str | None:
+    location = finding.location
+    source = read_source(os.path.abspath(location.file)) if location is not None else None
+    if location is None or source is None or source.tree is None:
+        return None
+    for first, last in _scopes(source.tree, location):
+        reason = _fitting(ignores_in(source, first, last), finding.code)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
+    """Lines whose comments speak for ``location``: its own, and the headers of the functions and
+    classes that hold it."""
+    found = [(location.line, location.end_line or location.line)]
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and (
+            node.lineno <= location.line <= (node.end_lineno or node.lineno)
+        ):
+            found.append((node.lineno, max(node.lineno, node.body[0].lineno - 1)))
+    return found
+
+
+# -------------------------------------------------------------------------------------------------
+
+Emit = Callable[[str, Any], None]
+
+#: Rules that look at the first sample only: they compile, or make samples of their own.
+FIRST_SAMPLE = ("GL705", "GL706", "GL707", "GL9")
+
+
+def examine(
+    op: Op,
+    samples: Sequence[Sample],
+    settings: Settings,
+    emit: Emit,
+    done: frozenset[tuple[str, str]] = frozenset(),
+) -> None:
+    """Run every selected rule on every sample, dtype and device, emitting events as they come.
+
+    Args:
+        op: the loaded operator.
+        samples: its samples, in float64 unless the op takes less.
+        settings: what was asked for.
+        emit: called with ("samples", …), ("begin", (code, label)), ("check", Check),
+            ("finding", Finding), ("anatomy", …), ("predicted", [Prediction …]),
+            ("gradcheck" | "gradgradcheck", TorchVerdict), ("skip", (code, reason)),
+            ("note", text).
+        done: (code, sample label) pairs not to be run again, after a crash.
+    """
+    rules = [
+        rule
+        for rule in select_rules(settings, TABLE)
+        if rule.probe is not None and rule.order <= min(settings.order, op.order or 2)
+    ]
+    ignored = ignored_rules(op, rules, settings)
+    for code, reason in ignored.items():
+        emit("skip", (code, reason))
+    rules = in_run_order(rule for rule in rules if rule.code not in ignored)
+    with preserved_state():
+        variants, notes = expand_samples(op, samples, settings)
+    for note in notes:
+        emit("note", note)
+    emit("samples", [_described(op, sample) for sample in variants])
+    once = _each_defect_once(emit)
+    for number, sample in enumerate(variants):
+        _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+
+
+def _described(op: Op, sample: Sample) -> SampleReport:
+    """What a report shows of ``sample``: its arguments, and the parameters of a module."""
+    report = sample.report(op.signature)
+    if op.module is not None:
+        for item in Problem(op, sample).parameters:
+            report.args.append(replace(described(item.name, item.value), requires_grad=True))
+    return report
+
+
+def _each_defect_once(emit: Emit) -> Emit:
+    """``emit`` without findings of a defect that an earlier sample has shown already; the checks
+    of every sample stay."""
+    seen: set[tuple[Any, ...]] = set()
+
+    def sieve(kind: str, payload: Any) -> None:
+        if kind == "finding":
+            key = (payload.code, payload.severity, payload.input, payload.output, payload.cause)
+            if key in seen:
+                return
+            seen.add(key)
+        emit(kind, payload)
+
+    return sieve
+
+
+def expand_samples(
+    op: Op, samples: Sequence[Sample], settings: Settings
+) -> tuple[list[Sample], list[str]]:
+    """The samples in every dtype and on every device asked for, labelled; and notes on what was
+    left out. Without a dtype asked for, float64, or what the op accepts."""
+    notes = []
+    devices = [d for d in (op.devices or settings.devices) if d in settings.devices] or ["cpu"]
+    names = settings.dtypes or op.dtypes
+    found: list[Sample] = []
+    for device in devices:
+        if device == "cuda" and not torch.cuda.is_available():
+            notes.append("checks on cuda are skipped: not available here")
+            continue
+        for sample in samples:
+            if names is None:
+                converted = sample if device == "cpu" else _moved(sample, device)
+                chosen, note = accepted(op, converted, settings)
+                if note and note not in notes:
+                    notes.append(note)
+                found.append(_labelled(chosen, sample.label, "", device))
+                continue
+            for name in names:
+                converted = sample.converted(getattr(torch, name), device)
+                converted, note = as_computed(op, converted, settings)
+                if note and note not in notes:
+                    notes.append(note)
+                suffix = name if len(names) > 1 or name != "float64" else ""
+                found.append(_labelled(converted, sample.label, suffix, device))
+    return found, notes
+
+
+def _moved(sample: Sample, device: str) -> Sample:
+    floating = [
+        t.dtype for _, t in sample.named_tensors(None) if t.is_floating_point() or t.is_complex()
+    ]
+    lowest = torch.float32 if torch.float32 in floating else torch.float64
+    return sample.converted(lowest, device)
+
+
+def _labelled(sample: Sample, label: str, dtype: str, device: str) -> Sample:
+    parts = [part for part in (dtype, device if device != "cpu" else "") if part]
+    sample.label = f"{label} [{', '.join(parts)}]" if parts else label
+    return sample
+
+
+def _examine_sample(
+    op: Op,
+    sample: Sample,
+    settings: Settings,
+    rules: Sequence[Rule],
+    emit: Emit,
+    done: frozenset[tuple[str, str]],
+    *,
+    first: bool,
+) -> None:
+    subject = Subject(op, sample, settings)
+    verdicts: dict[str, str] = {}
+    for number, rule in enumerate(rules):
+        subject.let_go(later.code for later in rules[number:])
+        if (rule.code, sample.label) in done:
+            continue
+        if not first and rule.code.startswith(FIRST_SAMPLE):
+            emit("skip", (rule.code, "looks at the first sample only"))
+            continue
+        emit("begin", (rule.code, sample.label))
+        outcome = _run(subject, rule, emit, rules)
+        verdicts[rule.code] = outcome.verdict
+    if first:
+        with preserved_state():
+            _beside_the_rules(subject, verdicts, emit, done)
+
+
+def _beside_the_rules(
+    subject: Subject, verdicts: dict[str, str], emit: Emit, done: frozenset[tuple[str, str]]
+) -> None:
+    """What is told of the first sample besides findings: randomness, anatomy, torch's verdict."""
+    sample = subject.sample
+    try:
+        if subject.run.error is None and draws_random_numbers(subject.problem):
+            emit("note", "forward draws random numbers: every call starts from the same seed")
+    except OpRaised as raised:
+        emit("note", f"{raised.phase} raised {type(raised.error).__name__} when called again")
+    if ("anatomy", sample.label) not in done:
+        emit("begin", ("anatomy", sample.label))
+
+        emit("anatomy", anatomy(subject.run, subject.problem))
+    for name, code, families in (
+        ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
+        ("gradgradcheck", "GL501", ("GL5",)),
+    ):
+        if code not in verdicts or (name, sample.label) in done or subject.run.error is not None:
+            continue
+
+        emit("begin", (name, sample.label))
+        if not subject.plan.torch:
+            left_out = f"left out: beyond --max-calls {subject.plan.budget}"
+            emit(name, TorchVerdict("fast", "skipped", left_out))
+            continue
+        failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
+        with phase("rule"):
+            emit(name, torch_verdict(subject, name, "fail" if failed else verdicts[code]))
+
+
+def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
+    """Run one rule, with its calls counted; what the op raises outside the shared run is said.
+    Before the first one, what ``rules`` will take is predicted and told."""
+    assert rule.probe is not None
+    problem = subject.problem
+    forward, backward = problem.forward_calls, problem.backward_calls
+    started = time.perf_counter()
+    with phase("rule"), preserved_state():
+        try:
+            if subject.planned is None:
+                with preserved_state():  # whose changes the rule may be there to see
+                    subject.planned = make_plan(subject, rules)
+                emit("predicted", subject.plan.predictions)
+            left_out = beyond_budget(subject, rule.code)
+            outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
+            outcome = without_suppressed(outcome)
+        except OpRaised as raised:
+            name = type(raised.error).__name__
+            outcome = Outcome(
+                "inconclusive",
+                note=f"{raised.phase} raised {name} away from the sample's first call",
+            )
+    judged = subject.plan.pairs(rule.code) if outcome.verdict != "skipped" else None
+    fewer = subject.plan.note(rule.code) if judged else ""
+    if fewer:
+        more = outcome.note if judged and judged[0] else ""
+        outcome.note = f"{fewer}; {more}" if more else fewer
+    emit(
+        "check",
+        Check(
+            rule.code,
+            outcome.verdict,
+            subject.sample.label,
+            outcome.resolution,
+            problem.forward_calls - forward,
+            problem.backward_calls - backward,
+            time.perf_counter() - started,
+            outcome.note,
+            pairs=judged[0] if judged else None,
+            pairs_usual=judged[1] if judged else None,
+            inputs=input_powers(subject, rule.code),
+            help=next_step(subject, rule.code, outcome.note)
+            if outcome.verdict == "inconclusive"
+            else "",
+        ),
+    )
+    for finding in outcome.findings:
+        emit("finding", finding)
+    return outcome

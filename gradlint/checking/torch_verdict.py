@@ -1,0 +1,174 @@
+"""torch's own gradcheck and gradgradcheck, beside ours: never crash, affordable, dtype-aware."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.gradcheck import GradcheckError
+
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import TorchVerdict
+from gradlint.trace.op_io import OpRaised
+
+#: Slow mode is run where its predicted time stays below this many seconds (heuristic: it keeps
+#: torch's verdict a fraction of the whole check).
+AFFORDABLE_S = 0.15
+
+#: Up to this many input and output elements it usually takes a fraction of that, and it is run
+#: within the second number of seconds: which mode it is must not change with what else the machine
+#: does.
+FEW, AFFORDABLE_FEW_S = 64, 5.0
+
+#: Slow mode holds 7 to 9 float64 Jacobians of N×M; beyond this many elements fast mode is used.
+LARGEST_JACOBIAN = 2**20
+
+#: Beyond this many input and output elements torch is not asked at all.
+LARGEST = 2**22
+
+#: Calls that fast mode makes at most for each pair of input and output (heuristic: 5 to 12 were
+#: seen). Where it fails, it goes on to slow mode for the sake of its message, whatever that takes.
+FAST_CALLS = 64
+
+#: Arguments that suit a dtype. float64: torch's own defaults. Below: steps and tolerances at which
+#: correct softmax, square and layer norm pass while a gradient of the wrong size does not.
+ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
+    torch.float64: {},
+    torch.float32: {"eps": 1e-2, "atol": 1e-2, "rtol": 1e-2},
+    torch.float16: {"eps": 1e-1, "atol": 5e-2, "rtol": 5e-2},
+    torch.bfloat16: {"eps": 2e-1, "atol": 1.5e-1, "rtol": 1.5e-1},
+}
+
+#: In the texts by which torch says that the numbers differ.
+_NUMBERS = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
+
+#: Said where the op changed the very tensors that torch differentiates at.
+WRITES = (
+    "gradlint is right: the op writes to its input (GL601), from which gradcheck takes one "
+    "difference after another; gradlint hands it copies"
+)
+
+#: Said where torch fails an op whose numbers gradlint confirmed, for another reason than these.
+BESIDE = "that is not about the values, which gradlint confirmed"
+RAISED = "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"
+
+
+class _GoesOn(Exception):
+    """Fast mode has failed, and goes on to slow mode."""
+
+
+def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
+    """What ``torch.autograd.<name>`` says, and who is right where it disagrees with us.
+
+    Args:
+        name: "gradcheck" or "gradgradcheck".
+        ours: our verdict on the same order: "pass", "fail" or another.
+    """
+    problem = subject.problem
+    if not problem.inputs:
+        return TorchVerdict("slow", "skipped", "no input requires grad")
+    if problem.has_sparse_inputs and name == "gradgradcheck":
+        return TorchVerdict("slow", "skipped", "it can't judge sparse inputs")
+    try:
+        started = time.perf_counter()
+        leaves, outputs = problem.linearize()
+        chosen = [item for item in outputs if item.differentiable]
+        forward_s = time.perf_counter() - started
+        if chosen:
+            problem.backward(chosen, leaves, [torch.ones_like(item.value) for item in chosen])
+        call_s = time.perf_counter() - started
+        if subject.plan.call_s is not None:  # the machine may have stalled just now
+            forward_s, call_s = (min(s, subject.plan.call_s) for s in (forward_s, call_s))
+    except OpRaised as raised:
+        return TorchVerdict("slow", "skipped", f"{raised.phase} raises")
+    if not chosen:
+        return TorchVerdict("slow", "skipped", "no output is differentiable")
+    n = sum(leaf.numel() for leaf in leaves)
+    m = sum(item.value.numel() for item in chosen)
+    if n + m > LARGEST:
+        return TorchVerdict("fast", "skipped", f"{n + m} elements are more than it can judge")
+    calls_s = 2 * n * forward_s + 2 * m * call_s
+    if name == "gradgradcheck":
+        calls_s = (2 * (n + m) + 2 * n) * 2 * call_s
+    affordable_s = AFFORDABLE_FEW_S if n + m <= FEW else AFFORDABLE_S
+    slow = calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN
+    mode = "slow" if slow else "fast"
+    names = [item.name for item in chosen]
+    left = FAST_CALLS * (len(leaves) + 1) * (len(chosen) + 1)
+
+    def function(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        nonlocal left
+        left -= 1
+        if left < 0 and not slow:
+            raise _GoesOn
+        found = problem.connect(values)
+        return tuple(item.value for item in found if item.name in names)
+
+    inputs = tuple(value.detach().clone().requires_grad_() for value in problem.values())
+    check: Callable[..., bool] = getattr(torch.autograd, name)
+    arguments: dict[str, Any] = dict(ARGUMENTS.get(_real(inputs), {}))
+    arguments["fast_mode"] = not slow
+    broke = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            check(function, inputs, **arguments)
+            verdict = TorchVerdict(mode, "pass")
+        except _GoesOn:
+            verdict = TorchVerdict(mode, "fail", "Jacobian mismatch in fast mode")
+        except Exception as error:
+            verdict = TorchVerdict(mode, "fail", _first_line(error))
+            broke = not isinstance(error, GradcheckError)
+    wrote = any(
+        not torch.equal(now.detach(), before)
+        for now, before in zip(inputs, problem.values(), strict=True)
+        if now.layout == torch.strided and not now.is_nested and bool(before.isfinite().all())
+    )
+    if verdict.verdict == "fail" and ours == "pass" and broke:
+        verdict.agreement = RAISED
+    elif verdict.verdict == "fail" and ours == "pass" and wrote:
+        verdict.agreement = WRITES
+    elif verdict.verdict == "fail" and ours == "pass" and not _NUMBERS.search(verdict.message):
+        verdict.agreement = BESIDE
+    elif subject.op.intent.surrogate and verdict.verdict == "fail" and ours == "pass":
+        verdict.agreement = "gradlint is right: a surrogate is declared, which gradcheck can't know"
+    else:
+        verdict.agreement = _agreement(name, mode, verdict.verdict, ours)
+    return verdict
+
+
+def _agreement(name: str, mode: str, theirs: str, ours: str) -> str:
+    if {theirs, ours} == {"pass"} or {theirs, ours} == {"fail"}:
+        return "agrees"
+    if theirs == "pass" and ours == "fail":
+        if name == "gradgradcheck":
+            return "gradlint is right: a finding above shows numbers that torch did not look at"
+        return (
+            "gradlint is right: fast mode scales its tolerance with the size of the tensors"
+            if mode == "fast"
+            else "gradlint is right: the finding is outside what gradcheck looks at or tolerates"
+        )
+    if theirs == "fail" and ours == "pass":
+        return (
+            "gradlint is right: it confirmed the gradient with measured error bars; gradcheck's "
+            "fixed step and tolerance do not suit this op"
+        )
+    return ""
+
+
+def _real(inputs: tuple[torch.Tensor, ...]) -> torch.dtype:
+    kinds = {torch.complex128: torch.float64, torch.complex64: torch.float32}
+    found = [kinds.get(value.dtype, value.dtype) for value in inputs]
+    return min(found, key=lambda dtype: -torch.finfo(dtype).eps)
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    except BaseException:
+        return type(error).__name__
+    return lines[0].rstrip(" ,:") if lines else type(error).__name__

@@ -1,0 +1,112 @@
+"""What the commands write, and where: reports, errors, files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from gradlint.base.errors import GradlintError
+
+
+def safe_streams() -> None:
+    """No text that a stream can't encode, and no stream that is closed, may end the program."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Write ``text`` as it is. A reader that went away (``| head``) is no error."""
+    target = stream or sys.stdout
+    try:
+        target.write(text)
+        target.flush()
+    except BrokenPipeError:
+        close_quietly()
+    except OSError as error:
+        raise unwritten(error) from None
+
+
+def write_file(path: str, text: str) -> None:
+    """Write ``text`` to ``path`` as UTF-8; ``-`` is the standard output."""
+    if path == "-":
+        write(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise GradlintError(f"can't be written: {error.strerror or error}", place=path) from None
+
+
+def check_writable(path: str, option: str) -> None:
+    """Raise, before anything is run, if a report could not be written to ``path``."""
+    if path == "-":
+        return
+    folder = Path(path).resolve().parent
+    if Path(path).is_dir():
+        raise GradlintError(f"{path} is a folder", place=option, hint="name a file in it")
+    if not folder.is_dir():
+        raise GradlintError(f"there is no folder {folder}", place=option, hint="create it first")
+
+
+def print_error(error: GradlintError) -> None:
+    """Show a mistake of the user's: what, where, next step."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    write("error: " + "\n  ".join(lines) + "\n", sys.stderr)
+
+
+def print_internal_error(error: Exception, *, debug: bool) -> None:
+    """Show a fault of gradlint's own, in one line; the traceback only when asked for."""
+    if debug:
+        write("".join(traceback.format_exception(error)), sys.stderr)
+    told = str(error).splitlines()[:1]
+    print_internal(f"{type(error).__name__}: {''.join(told)}", debug=debug)
+
+
+def print_internal(what: str, *, debug: bool) -> None:
+    """The line for an internal error."""
+    how = "" if debug else " with what --debug shows"
+    write(
+        f"internal error: {what}\n  This is a fault of gradlint; please report it{how}.\n",
+        sys.stderr,
+    )
+
+
+def flush() -> None:
+    """Flush the standard output now, where a broken pipe can still be caught."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritten(error) from None
+
+
+def unwritten(error: OSError) -> GradlintError:
+    """The error for output that could not be written; the rest of it goes nowhere."""
+    close_quietly()
+    return GradlintError(f"can't be written: {error.strerror or error}", place="standard output")
+
+
+def close_quietly() -> None:
+    """Make what is still buffered for a reader that went away go nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(null, sys.stdout.fileno())
+
+
+def stream_options(stream: TextIO, color: str) -> dict[str, Any]:
+    """What ``render`` needs to know of ``stream``; ``color`` is auto, always or never."""
+    from gradlint.report.render import stream_options as look
+
+    options = look(stream)
+    if color != "auto":
+        options["color"] = color == "always"
+    return options

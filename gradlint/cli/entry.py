@@ -1,0 +1,65 @@
+"""The command line. ``main`` is the console script."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from gradlint.running.server import Load
+
+__all__ = ["main"]
+
+#: Commands that always need a worker.
+_WORKING = ("check", "sweep", "overrides", "init")
+_WORKING_IN_GROUP = (("kernels", "build"), ("kernels", "check"), ("kernels", "bench"))
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code (see ``gradlint.cli.app.main``).
+
+    Args:
+        args: the words after the program's name; default those it was called with.
+    """
+    words = list(sys.argv[1:] if args is None else args)
+    if not _works(words):
+        from gradlint.cli.app import main as run
+
+        return run(words)
+    from gradlint.running import server as _server
+
+    if "--triton-interpret" in words:
+        os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
+    try:
+        # torch loads while the command line is imported and read
+        _server.start(_load(words))
+        from gradlint.cli.app import main as run
+
+        code = run(words)
+    except KeyboardInterrupt:
+        code = 130
+    finally:
+        _server.stop()
+    if code == 130 and args is None:
+        _server.block_interrupts()
+    return code
+
+
+def _works(words: Sequence[str]) -> bool:
+    """Whether the command will need a worker."""
+    named = len(words) > 1 and (words[0] in _WORKING or tuple(words[:2]) in _WORKING_IN_GROUP)
+    return named and not {"-h", "--help"} & set(words)
+
+
+def _load(words: Sequence[str]) -> Load:
+    if tuple(words[:2]) == ("kernels", "build"):
+        return "torch"
+    return "tracing" if words[0] == "check" and _traces(words) else "rules"
+
+
+def _traces(words: Sequence[str]) -> bool:
+    """Whether rules that trace may be among those selected (GL9, unless others are named)."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    named = [after for word, after in pairs if word == "--select"]
+    named += [word.partition("=")[2] for word in words if word.startswith("--select=")]
+    return not named or any("GL9" in text.upper() or "ALL" in text.upper() for text in named)

@@ -1,0 +1,71 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any
+
+import typer
+
+from gradlint.base.errors import GradlintError
+
+#: Options that may be given several times, or not at all.
+Texts = list[str] | None
+
+
+def option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """A typer option whose help shows no default: the words of the help say it."""
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False, **more)
+
+
+#: What a TARGET may be.
+TARGET = (
+    "pkg.mod:Name, path/file.py:Name, a module, file or folder, a YAML spec, or torch.ops.ns.name."
+)
+
+Inputs = Annotated[
+    str | None,
+    option(
+        "--inputs",
+        metavar="SOURCE",
+        help="path/file.py:function, pkg.mod:function, or an expression such as "
+        '"randn(3, 4), None, dim=-1". Default: sample_inputs, the spec, or inferred.',
+    ),
+]
+Device = Annotated[Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")]
+Seed = Annotated[int | None, option("--seed", metavar="N", help="Default: a fresh one, printed.")]
+Imports = Annotated[
+    Texts,
+    option("--import", metavar="MODULE", help="Import this before the targets (repeatable)."),
+]
+Output = Annotated[
+    str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
+]
+Color = Annotated[str, option("--color", metavar="WHEN", help="auto (default), always or never.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Tracebacks of gradlint itself.")]
+
+
+def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
+    """``value`` if it is one of ``choices``, else an error that offers the nearest."""
+    if value in choices:
+        return value
+    near = difflib.get_close_matches(value, choices, 1, 0.3)
+    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(choices)}"
+    raise GradlintError(f"{value!r} is not one of {', '.join(choices)}", place=option, hint=hint)
+
+
+def _text_or_json(value: str) -> str:
+    return one_of(value, ("text", "json"), "--output-format")
+
+
+#: typer before 0.19 knows no ``Literal``.
+TextOrJson = Annotated[
+    str,
+    typer.Option(
+        "--output-format",
+        metavar="FORMAT",
+        help="text (default) or json.",
+        show_default=False,
+        callback=_text_or_json,
+    ),
+]

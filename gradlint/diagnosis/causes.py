@@ -1,0 +1,284 @@
+"""From a mismatch to its likely cause.
+
+Each hypothesis turns what backward returned into what it should have returned if that were the
+only fault; it explains the evidence if it then agrees with every measurement, under independent
+cotangents. Hypotheses that explain it equally well are all named, the most specific one first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from gradlint.diagnosis import _order, _whole
+from gradlint.diagnosis._altered import altered_causes
+from gradlint.diagnosis._factors import recognised
+from gradlint.diagnosis._hypothesis import Hypothesis, surviving
+from gradlint.diagnosis._patterns import pattern_cause, worded
+from gradlint.diagnosis.cause import Cause, together
+from gradlint.diagnosis.evidence import (
+    BARS,
+    EXPLAINED,
+    Evidence,
+    Fit,
+    agrees,
+    at,
+    largest,
+    unravel,
+    wrong_elements,
+)
+from gradlint.diagnosis.response import (
+    CONSTANT,
+    LINEAR,
+    NOT_LINEAR,
+    Response,
+    added,
+    ignores,
+    response_cause,
+)
+from gradlint.numerics.directional_response import Reaction
+from gradlint.numerics.pattern import Pattern
+from gradlint.numerics.products import widened
+
+# -- Wrong elements told by their values: all of one sign, or beyond or below a bound, and no
+# others
+#
+# A branch of forward that backward lacks, or whose condition is another one there, is wrong exactly
+# where values are in a range. By position these elements are scattered, or form a pattern by
+# chance.
+#: Ranges tried of each tensor: below and above a bound, of the values and of their magnitudes.
+FORMS = 4
+
+#: Up to this chance that elements wrong for another reason are a range of values too, the range is
+#: named (heuristic: 2 of 12 elements are, by 0.06, and 1 of 12 is not).
+MOST_CHANCE = 0.1
+
+
+def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
+    """The range of values at which a gradient is wrong, and outside of which it is right; None
+    without one, or where chance would explain it.
+
+    Args:
+        evidence: with the same elements measured under independent cotangents, or none measured.
+        name: of the input whose gradient it is.
+    """
+    measured = [item for item in evidence if bool(item.good.any())]
+    if not measured or not measured[0].values:
+        return None
+    first = measured[0]
+    measured = [item for item in measured if torch.equal(item.elements, first.elements)]
+    wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
+    right = ~wrong & torch.stack([item.good & ~_neutral(item) for item in measured]).any(0)
+    if not bool(wrong.any()) or not bool(right.any()):
+        return None
+    tensors = list(_candidates(first))
+    count, bad = int(wrong.sum() + right.sum()), int(wrong.sum())
+    if FORMS * len(tensors) > MOST_CHANCE * math.comb(count, bad):
+        return None
+    for whose, values in tensors:
+        words = _range(values[wrong], values[right], whose)
+        if words:
+            return Cause(
+                "value-range",
+                f"value-range: wrong for the {bad} of {count} elements of `{name}` {words}, "
+                "right for the others",
+                f"compare forward and backward for elements {words}: a branch, mask or bound of "
+                "forward that backward lacks, or has otherwise",
+            )
+    return None
+
+
+def _neutral(item: Evidence) -> torch.Tensor:
+    """True for elements that are zero as returned and as measured: right under any formula."""
+    top = max(largest(item.measured), largest(item.own))
+    size = torch.maximum(at(item, item.own).abs(), item.measured.abs())
+    return size <= torch.clamp(item.bars, min=EXPLAINED * top)
+
+
+def _candidates(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
+    """The inputs of one shape with the gradient, its own first, at the measured elements."""
+    own = item.values[item.index]
+    order = sorted(range(len(item.values)), key=lambda k: k != item.index)
+    for k in order:
+        value = item.values[k]
+        if value.shape == own.shape and not value.is_complex():
+            flat = widened(value).reshape(-1)
+            yield item.names[k], flat[item.elements.to(flat.device)].cpu()
+
+
+def _range(wrong: torch.Tensor, right: torch.Tensor, name: str) -> str:
+    """The side of a bound on which all values of ``wrong`` are and none of ``right``, in words."""
+    if float(wrong.max()) < float(right.min()):
+        low, high = float(wrong.max()), float(right.min())
+        return f"where `{name}` is {_bounded('below', 'negative', low, high)}"
+    if float(wrong.min()) > float(right.max()):
+        low, high = float(right.max()), float(wrong.min())
+        return f"where `{name}` is {_bounded('above', 'positive', low, high)}"
+    small, large = wrong.abs(), right.abs()
+    for side, less, more in (("below", small, large), ("above", large, small)):
+        if float(less.max()) < float(more.min()):
+            bound = _bound(float(less.max()), float(more.min()))
+            return f"where |{name}| is {side} {bound}"
+    return ""
+
+
+def _bounded(side: str, sign: str, low: float, high: float) -> str:
+    return sign if low < 0.0 < high else f"{side} {_bound(low, high)}"
+
+
+def _bound(low: float, high: float) -> str:
+    return f"a bound between {low:.3g} and {high:.3g}"
+
+
+# -------------------------------------------------------------------------------------------------
+
+__all__ = [
+    "CONSTANT",
+    "LINEAR",
+    "NOT_LINEAR",
+    "Cause",
+    "Evidence",
+    "Response",
+    "diagnose",
+    "recognised",
+    "unravel",
+    "whole",
+    "wrong_elements",
+]
+
+#: Slopes at least that a hypothesis must explain where no element was measured.
+FEWEST = 3
+
+
+def diagnose(
+    evidence: Sequence[Evidence],
+    *,
+    response: Response | str = LINEAR,
+    pattern: Pattern | None = None,
+    reactions: Sequence[Reaction] = (),
+    outputs: Sequence[str] = (),
+    right: Sequence[int] = (),
+) -> Cause | None:
+    """The causes that explain all of ``evidence``, as one; None where nothing does.
+
+    Args:
+        evidence: under independent cotangents.
+        response: how backward was seen to respond to further cotangents. Where it is not linear
+            in them, what explains two need not explain a third, and only that is said.
+        pattern: the wrong elements of a tensor too large to measure whole, where they are known.
+        reactions: J·u along independent directions.
+        outputs: names of the outputs.
+        right: positions of the inputs whose gradients were found right.
+    """
+    usable = [item for item in evidence if item.usable]
+    if not usable or agrees(usable):
+        return None  # the bars are too wide to tell right from wrong, let alone why
+    if isinstance(response, str):
+        response = Response(response)
+    name = usable[0].names[usable[0].index]
+    if max(largest(item.own) for item in usable) == 0.0:
+        return Cause(
+            "zero",
+            f"zero: backward returns zeros for `{name}`, but the function depends on it",
+            f"return the gradient with respect to `{name}`",
+        )
+    if all(_vanishes(item) for item in usable):
+        return Cause(
+            "straight-through",
+            f"straight-through: forward is piecewise constant in `{name}`, so its derivative is "
+            "zero; backward returns something else",
+            f'if a surrogate is intended, declare it: surrogate = {{"{name}": "<expression>"}} '
+            "on the class, or `surrogate:` in a spec",
+        )
+    if response.kind != LINEAR:
+        return response_cause(usable, response, name)
+    causes = whole(usable, name)
+    if causes:
+        return together([hypothesis.cause(fit) for hypothesis, fit in causes])
+    regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
+    found = [
+        _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
+        range_cause(usable, name),
+        regular,
+    ]
+    if not any(found):
+        found = [*altered_causes(usable, reactions, name, outputs)]
+    if not any(found) and reactions:
+        mirrored = surviving(_order.mirrored(usable[0], name), usable)
+        found = [hypothesis.cause(fit) for hypothesis, fit in mirrored]
+    if not any(found):
+        found = [added(usable, name)]
+    return together([cause for cause in found if cause is not None])
+
+
+def whole(evidence: Sequence[Evidence], name: str) -> list[tuple[Hypothesis, Fit]]:
+    """Faults of the whole gradient that explain all of ``evidence``, the most specific first."""
+    first = max(evidence, key=lambda item: (int(item.good.sum()), item.move is not None))
+    ordered = [first, *(item for item in evidence if item is not first)]
+    found = surviving(_hypotheses(first, evidence, name), ordered)
+    few = not any(bool(item.good.any()) for item in evidence)
+    return [(one, fit) for one, fit in found if not few or fit.count >= FEWEST]
+
+
+def _hypotheses(first: Evidence, evidence: Sequence[Evidence], name: str) -> Iterator[Hypothesis]:
+    shape = tuple(first.own.shape)
+    yield _whole.sign(name)
+    factor = _whole.scaled(evidence, name)
+    if factor is not None:
+        yield factor
+    yield from _order.reordered_axes(shape, name)
+    if first.own.is_complex():
+        yield from _whole.conjugate(name)
+    yield from _whole.swapped(first, name)
+    yield from _order.flipped(shape, name)
+    yield from _order.rolled(first, name)
+    yield from _order.rearranged(first, name)
+
+
+def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:
+    """grad_output itself is returned although the function is no identity."""
+    for item in evidence:
+        if not any(
+            v.shape == item.own.shape
+            and v.is_complex() == item.own.is_complex()
+            and torch.equal(v.to(item.own.dtype), item.own)
+            for v in item.cotangents
+        ):
+            return None
+    return Cause(
+        "straight-through",
+        f"straight-through: grad_output is returned unchanged for `{name}`, but the derivative of "
+        "forward is not 1",
+        f"multiply grad_output by the derivative with respect to `{name}`; if a straight-through "
+        f'estimator is intended, declare it: surrogate = {{"{name}": "grad_output"}} on the class',
+    )
+
+
+def _returned_twice(evidence: Sequence[Evidence], right: Sequence[int]) -> Cause | None:
+    """The gradient of another input, where that is right."""
+    first = evidence[0]
+    name = first.names[first.index]
+    for other in right:
+        if all(torch.equal(item.claimed[other], item.own) for item in evidence):
+            other_name = first.names[other]
+            return Cause(
+                "swapped",
+                f"swapped: the gradient of `{other_name}` is returned for `{name}` too",
+                f"return the gradient of `{name}` itself: what is returned now is right for "
+                f"`{other_name}`",
+            )
+    return None
+
+
+def _vanishes(item: Evidence) -> bool:
+    """Whether the measured derivative is zero everywhere, while backward returned something."""
+    good = item.good
+    if not bool(good.any()):
+        return item.move is not None and abs(item.slope) <= item.slope_bar
+    size = item.measured[good].abs()
+    negligible = EXPLAINED * largest(item.own)
+    return bool((size <= torch.clamp(BARS * item.bars[good], max=negligible)).all()) and bool(
+        at(item, item.own).abs().max() > 0.0 or not item.complete
+    )

@@ -1,0 +1,206 @@
+"""``gradlint.gradcheck``."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch.autograd.gradcheck import GradcheckError
+
+from gradlint.dropin._arguments import as_tuple
+from gradlint.dropin._batched import check_batched, check_batched_forward
+from gradlint.dropin._exact import check_again, check_undefined, check_zero
+from gradlint.dropin._forward import check_forward, check_undefined_tangents
+from gradlint.dropin._function import Function, Knowledge
+from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
+from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
+from gradlint.dropin._torch import ask_torch
+from gradlint.dropin._values import check_alone, check_disconnected, check_values
+from gradlint.dropin.failure import Failure, InconclusiveWarning, raise_failures
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = EPS,
+    atol: float = ATOL,
+    rtol: float = RTOL,
+    raise_exception: bool = True,
+    nondet_tol: float = NONDET_TOL,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Check the gradients of ``func`` at ``inputs``: ``torch.autograd.gradcheck`` with verdicts
+    that rest on measured error bars, at about the cost of its fast mode.
+
+    It differs from torch's where torch's is wrong. Gradients are judged with an error bar measured
+    on ``func`` itself, in every dtype, and not at a fixed step within a fixed tolerance; the bar
+    does not grow with the size of the tensors. Kinks are recognised. Random numbers drawn inside
+    are the same at every call. ``inputs`` are as they were afterwards, whatever ``func`` raises.
+
+    What gradlint can't judge (a function too noisy or not smooth at the inputs) is asked of
+    torch's own slow path, where that is affordable and in double precision; a failure there is
+    raised. Where nothing could judge, True is returned with an :class:`InconclusiveWarning`, never
+    in silence: a suite that runs under torch keeps running, and one filter turns the warning into
+    a failure (see there), as ``--fail-on inconclusive`` does on the command line.
+
+    Args:
+        func: takes tensors, returns a tensor or a tuple of tensors.
+        inputs: its arguments; those that require grad are checked. Other values, and tensors in
+            nested lists, tuples and dicts, are passed on.
+        eps, atol, rtol: given explicitly, they widen what is accepted: also a gradient that
+            torch's slow mode accepts with them, or that is off by no more than
+            atol + rtol·|derivative|, element by element.
+        raise_exception: False to return False instead of raising GradcheckError.
+        nondet_tol: how far two runs of backward may differ.
+        check_undefined_grad: whether undefined output gradients must count as zeros.
+        check_grad_dtypes: whether gradients must have the dtypes of the inputs.
+        check_batched_grad: whether ``vmap`` over backward must agree with a loop.
+        check_batched_forward_grad: whether ``vmap`` over forward mode must agree with a loop.
+        check_forward_ad: whether forward mode is checked.
+        check_backward_ad: whether reverse mode is checked.
+        fast_mode: accepted; gradlint is as fast either way.
+        masked: whether unspecified elements of sparse inputs are left alone.
+
+    Returns:
+        True; False on a failure where ``raise_exception`` is False.
+
+    Raises:
+        GradcheckError: a check failed; the message begins as torch's does.
+        ValueError, RuntimeError: inputs or outputs that can't be checked, as in torch.
+    """
+    options = Options(
+        "gradcheck",
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        check_batched_forward_grad,
+        check_forward_ad,
+        check_backward_ad,
+        fast_mode,
+        masked,
+        seed(),
+    )
+    try:
+        verify(func, as_tuple(inputs), options)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def verify(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: Options,
+    *,
+    knowledge: Knowledge | None = None,
+) -> None:
+    """Run every check that ``options`` ask for.
+
+    Args:
+        knowledge: what is known of the function beforehand.
+
+    Raises:
+        GradcheckError: a check failed.
+    """
+    reason = unrepresentable(args)
+    if reason:
+        _delegate(func, args, options, reason)
+        return
+    check_inputs(args)
+    function = Function(func, args, masked=bool(options.masked), knowledge=knowledge)
+    try:
+        function.start()
+        reason = unrepresentable_outputs(function.outputs)
+        if reason:
+            _delegate(func, args, options, reason)
+            return
+        if not function.differentiable:
+            check_disconnected(function, options)
+            return
+        failures = _run_all(function, options)
+    finally:
+        function.restore()
+    if failures:
+        raise_failures(failures, options)
+
+
+def _run_all(function: Function, options: Options) -> list[Failure]:
+    """Every check that ``options`` ask for, in torch's order. Once one has failed, what the others
+    raise is left out: a backward that is wrong may raise anything."""
+    failures = changes(function)
+    for check in _checks(options):
+        try:
+            failures += check(function, options, not failures)
+        except Exception:
+            if not failures:
+                raise
+    return failures
+
+
+def _checks(options: Options) -> Iterator[Callable[[Function, Options, bool], list[Failure]]]:
+    """Checks, each a function of the function, the options, and whether all is well so far."""
+    reverse = options.check_backward_ad
+    if reverse:
+        yield lambda function, options, _: list(check_again(function, options))
+        yield lambda function, options, _: check_values(function, options)
+        yield lambda function, options, well: check_alone(function, options) if well else []
+    if options.check_forward_ad:
+        yield lambda function, options, well: check_forward(function, options, reverse and well)
+        if options.check_undefined_grad:
+            yield lambda function, options, _: check_undefined_tangents(function, options)
+    if options.check_batched_forward_grad:
+        yield lambda function, options, _: check_batched_forward(function, options)
+    if reverse and options.check_batched_grad:
+        yield lambda function, options, _: check_batched(function, options)
+    if reverse:
+        yield lambda function, options, _: list(check_zero(function, options))
+    if reverse and options.check_undefined_grad:
+        yield lambda function, options, _: list(check_undefined(function))
+
+
+def _delegate(
+    func: Callable[..., Any], args: tuple[Any, ...], options: Options, reason: str
+) -> None:
+    warn(f"torch's own slow path checked this, not gradlint: {reason}")
+    ask_torch(func, args, options, everything=True)
+
+
+def changes(function: Function) -> list[Failure]:
+    """Inputs that a call changes in place without telling autograd."""
+    return [
+        Failure(
+            f"Input {place} is changed in place by the function, and autograd does not know",
+            ["clone the input before changing it, or declare it with ctx.mark_dirty"],
+        )
+        for place in function.changes_in_place
+    ]
+
+
+def warn(text: str) -> None:
+    """Say what a pass does not rest on."""
+    warnings.warn(text, InconclusiveWarning, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """Frames between :func:`warn` and the caller of the package."""
+    depth, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradlint.dropin"):
+        depth += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    return depth

@@ -1,0 +1,229 @@
+"""How many calls the checks of a sample take: by shapes and dtypes, before anything is measured.
+
+Two numbers each: what a check of a smooth right gradient usually takes, and what one that passes
+takes at most. A disagreement is followed up beyond both, within bounds of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.bank import KEPT
+from gradlint.numerics.differences import (
+    LADDER,
+    LADDER_COARSER,
+    LADDER_FINER,
+    LADDER_FINEST,
+    significand_bits,
+)
+from gradlint.numerics.path import NODES, PATH_STEPS
+
+#: Significand bits up to which path integrals and the float64 twin are usual, not the exception.
+LOW = 11
+
+#: VJPs of the short path integral that comes first below float64 (``path_at_a_glance``).
+GLANCE_NODES = 3
+
+#: Forward and backward calls beside the pairs: the maps themselves, whether backward is linear, and
+#: the symmetry of second derivatives.
+BESIDE, BESIDE_INPUT = 6, 4
+
+#: Kinks at the sample are judged again beside them: this many judgements in all, and this many
+#: evaluations of an input to find them, at most (``_decide``, ``_smooth``).
+JUDGEMENTS, LOOKS = 3, 48
+
+#: Evaluations that a look for kinks takes along one direction (``_smooth``: six a step, two steps),
+#: and the directions looked along.
+LOOKS_PAIR, LOOKED_PAIRS = 12, 2
+
+#: Forward and backward calls of the rules beside GL401 and GL501, usual and at most, on one input
+#: (seen on the first samples of the operator database, float64, where they pass; a rule that is not
+#: here makes none).
+OTHERS: dict[str, tuple[int, int, int, int]] = {
+    "GL003": (2, 1, 3, 2),
+    "GL008": (1, 1, 1, 1),
+    "GL301": (5, 5, 21, 6),
+    "GL302": (0, 0, 75, 0),
+    "GL405": (1, 1, 1, 9),
+    "GL601": (4, 6, 5, 7),
+    "GL603": (1, 1, 1, 1),
+    "GL604": (1, 1, 1, 1),
+    "GL606": (2, 2, 12, 12),
+    "GL607": (1, 1, 1, 1),
+    "GL608": (2, 2, 2, 2),
+    "GL609": (3, 2, 6, 5),
+    "GL110": (0, 0, 0, 0),
+    "GL701": (2, 4, 60, 30),
+    "GL702": (0, 2, 0, 2),
+    "GL703": (3, 3, 12, 6),
+    "GL704": (1, 2, 2, 2),
+    "GL303": (2, 0, 3, 0),
+    "GL402": (20, 0, 31, 5),
+    "GL705": (1, 1, 20, 10),
+    "GL706": (10, 3, 500, 200),
+    "GL707": (3, 1, 100, 40),
+    "GL801": (2, 1, 18, 12),
+    "GL901": (3, 3, 4, 4),
+    "GL902": (2, 4, 2, 4),
+    "GL903": (6, 5, 8, 8),
+    "GL904": (2, 2, 3, 3),
+    "GL905": (1, 0, 6, 2),
+    "GL906": (2, 2, 4, 4),
+}
+
+#: What each further input adds to them, forward and backward.
+EACH_INPUT: dict[str, tuple[int, int]] = {
+    "GL203": (4, 2),
+    "GL110": (5, 5),
+    "GL703": (2, 2),
+    "GL303": (1, 0),
+    "GL402": (4, 0),
+    "GL706": (2, 1),
+}
+
+#: Calls of the instrumented run, and at most of a rule for each further output.
+FIXED, MOST_EACH_OUTPUT = 2, 8
+
+#: Elements up to which torch's slow mode is expected.
+SLOW_MODE = 256
+
+#: Memory at its peak, in units of all inputs and outputs in float64 (seen as resident memory on an
+#: elementwise op of 10⁵ to 4·10⁶ elements; graphs and temporary tensors included).
+PEAK = {"others": 10.0, "GL4": 34.0, "GL5": 50.0}
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A number of forward and of backward calls."""
+
+    forward: int = 0
+    backward: int = 0
+
+    @property
+    def total(self) -> int:
+        """Forward and backward together."""
+        return self.forward + self.backward
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(self.forward + other.forward, self.backward + other.backward)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the number of calls depends on.
+
+    Args:
+        inputs: inputs judged; outputs: differentiable ones.
+        bits: fewest significand bits among them.
+        replayed: whether draws are made again because tensors are large.
+        nbytes: of inputs and outputs in float64.
+        elements: of inputs and outputs.
+    """
+
+    inputs: int
+    outputs: int
+    bits: int
+    replayed: bool
+    nbytes: int
+    elements: int
+
+    @staticmethod
+    def of(subject: Subject) -> Shape:
+        inputs = [item.value for item in subject.problem.inputs]
+        outputs = [item.value for item in subject.run.outputs if item.differentiable]
+        tensors = [t for t in (*inputs, *outputs) if t.is_floating_point() or t.is_complex()]
+        bits = min((significand_bits(t.dtype) for t in tensors), default=53)
+        elements = sum(t.numel() for t in tensors)
+        wide = sum(t.numel() * (16 if t.is_complex() else 8) for t in tensors)
+        known = max(k for k in LADDER if k <= max(bits, min(LADDER)))
+        return Shape(len(inputs), len(outputs), known, elements > KEPT, wide, elements)
+
+
+def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool) -> Calls:
+    """Evaluations (as forward) and VJPs (as backward) of one judgement of ``values`` inputs."""
+    if not pairs or not values:
+        return Calls()
+    double, rungs, walked = bits == max(LADDER), 0, 0
+    if most or bits <= LOW:
+        rungs = len(LADDER[bits]) + len(LADDER_FINER[bits]) + len(LADDER_COARSER[bits])
+        walked = 0 if double else len(PATH_STEPS)
+    if most:
+        rungs += len(LADDER_FINEST.get(bits, ()))
+    passes = 1 + (2 if rungs else 0) + (1 if walked else 0)
+    each = pairs * values
+    evaluations = 2 * each * (1 + rungs + walked)
+    pulls = pairs + each * ((0 if double else GLANCE_NODES) + len(NODES) * walked)
+    if replayed:
+        pulls += pairs * (passes - 1)
+    return Calls(evaluations, pulls)
+
+
+def _judgements(pairs: int, values: int, shape: Shape, *, most: bool) -> Calls:
+    """The same with the float64 twin, and what kinks call for at most."""
+    found = _judgement(pairs, values, shape.bits, replayed=shape.replayed, most=most)
+    if shape.bits < max(LADDER) and (most or shape.bits <= LOW):
+        twin = _judgement(pairs, values, max(LADDER), replayed=shape.replayed, most=most)
+        found = found + twin + Calls(pairs, 2 * pairs)
+    if most:
+        found = Calls(JUDGEMENTS * found.forward + LOOKS * values, JUDGEMENTS * found.backward)
+    return found
+
+
+def first_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
+    """Calls of GL401 with this many pairs: an evaluation is a forward call, a VJP one of each."""
+    found = _judgements(pairs, shape.inputs, shape, most=most)
+    return Calls(found.forward + found.backward + BESIDE, found.backward + BESIDE)
+
+
+def second_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
+    """Calls of GL501: an evaluation is one of each, a VJP one forward and two backward calls."""
+    found = _judgements(pairs, shape.inputs + shape.outputs, shape, most=most)
+    both = found.forward + found.backward
+    return Calls(
+        both + BESIDE + BESIDE_INPUT * shape.inputs,
+        both + found.backward + BESIDE + BESIDE_INPUT * shape.inputs,
+    )
+
+
+def disagreement(pairs: int, values: int, bits: int) -> Calls:
+    """Evaluations and VJPs that it takes to see a disagreement, to confirm it, and to look for
+    kinks; not to locate it."""
+    climbed = 2 * pairs * values * (1 + len(LADDER[bits]))
+    looked = LOOKS_PAIR * min(pairs, LOOKED_PAIRS) * values
+    return Calls(2 * climbed + looked, 2 * pairs)
+
+
+def rule_calls(code: str, shape: Shape, *, most: bool) -> Calls:
+    """Calls of rule ``code``, neither GL401 nor GL501."""
+    fixed = OTHERS.get(code, (0, 0, 0, 0))
+    each = EACH_INPUT.get(code, (0, 0))
+    more = max(shape.inputs - 1, 0)
+    first = 2 if most else 0
+    outputs = MOST_EACH_OUTPUT * (shape.outputs - 1) if most and fixed[first] else 0
+    return Calls(
+        fixed[first] + each[0] * more + max(outputs, 0),
+        fixed[first + 1] + each[1] * more + max(outputs, 0),
+    )
+
+
+def other_calls(codes: Iterable[str], shape: Shape, *, most: bool) -> Calls:
+    """Calls of the rules ``codes`` beside GL401 and GL501: the run itself, and their own."""
+    found = Calls(FIXED, FIXED)
+    for code in codes:
+        found = found + rule_calls(code, shape, most=most)
+    return found
+
+
+def torch_calls(shape: Shape, order: int) -> Calls:
+    """Calls of torch's own ``gradcheck`` (order 1) or ``gradgradcheck``, in the mode that its size
+    suggests (``gradcheck.md`` §4)."""
+    count = 2 * shape.elements if shape.elements <= SLOW_MODE else 2 * (shape.inputs + 1)
+    first = Calls(count + 2, count + 2)
+    return first if order == 1 else Calls(2 * first.forward, 3 * first.backward)
+
+
+def memory_bytes(shape: Shape, family: str) -> int:
+    """Bytes held at the peak beside the sample itself, about."""
+    return int(shape.nbytes * PEAK[family])

@@ -1,0 +1,139 @@
+"""Findings on an op that fails at other sizes or arguments than the sample's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.differentiable_maps import differentiable_names
+from gradlint.experiments.finite.one_sided import Slopes
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, Look
+from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Rule
+from gradlint.targets import source
+
+
+def told(
+    subject: Subject,
+    rule: Rule,
+    seen: Look,
+    where: str,
+    *,
+    cause: str,
+    help: str,
+    severity: str | None = None,
+) -> list[Finding]:
+    """Findings on ``seen``: one for what backward raised, else one an input.
+
+    Args:
+        where: the arguments in words, behind "where".
+        cause: slug.
+        severity: default that of the rule.
+    """
+    found = _told(subject, rule, seen, where, cause=cause, help=help)
+    return [replace(item, severity=severity or item.severity) for item in found]
+
+
+def _told(
+    subject: Subject, rule: Rule, seen: Look, where: str, *, cause: str, help: str
+) -> list[Finding]:
+    if seen.verdict == RAISED:
+        return [_raised(subject, rule, seen, where, cause=cause, help=help)]
+    if seen.verdict == NOT_FINITE:
+        return _not_finite(subject, rule, seen, where, cause=cause, help=help)
+    return [
+        _wrong(subject, rule, seen, position, where, cause=cause, help=help)
+        for position in seen.positions
+    ]
+
+
+def _raised(
+    subject: Subject,
+    rule: Rule,
+    seen: Look,
+    where: str,
+    *,
+    cause: str,
+    help: str,
+) -> Finding:
+    assert seen.error is not None
+    error = seen.error.error
+    prefer = defining_file(subject)
+    backward = source.method(subject.op, "backward")
+    return subject.finding(
+        rule,
+        f"backward raises {type(error).__name__} where {where}",
+        # Refusing openly is honest.
+        severity="info" if isinstance(error, NotImplementedError) else None,
+        cause=cause,
+        cause_text=error_line(error),
+        place=raised_place(error, prefer) or (backward if backward[0] is not None else None),
+        evidence=raised_evidence(error, prefer),
+        help=help,
+    )
+
+
+def _wrong(
+    subject: Subject, rule: Rule, seen: Look, position: int, where: str, *, cause: str, help: str
+) -> Finding:
+    problem = seen.subject.problem
+    item = problem.inputs[position]
+    decision = seen.decision
+    assert decision is not None
+    place = next(
+        k for k, judged in enumerate(decision.judgement.inputs) if judged.index == position
+    )
+    found = mismatch(
+        decision.function,
+        decision,
+        place,
+        [other.name for other in problem.inputs],
+        seed=seen.subject.seed,
+        outputs=differentiable_names(problem),
+    )
+    return subject.finding(
+        rule,
+        f"wrong gradient for `{item.name}` where {where}",
+        cause=cause,
+        cause_text=found.cause.text if found.cause else "",
+        input=item.name,
+        index=found.worst,
+        place=gradient_place(subject, subject.problem.inputs[position]),
+        evidence=found.numbers,
+        help=help,
+    )
+
+
+def _not_finite(
+    subject: Subject, rule: Rule, seen: Look, where: str, *, cause: str, help: str
+) -> list[Finding]:
+    """Findings where the function has a finite derivative and the gradient is none."""
+    slopes = Slopes(seen.subject)
+    findings = []
+    for position in seen.positions:
+        gradient = seen.gradients[position]
+        if gradient is None:
+            continue
+        bad = (~gradient.detach().isfinite()).nonzero()
+        index = [int(k) for k in bad[0]]
+        value = gradient.detach()[tuple(index)].item()
+        if not slopes.at(position, index).finite_for(complex(value)):
+            continue
+        item = subject.problem.inputs[position]
+        findings.append(
+            subject.finding(
+                rule,
+                f"gradient for `{item.name}` is not finite where {where}",
+                cause=cause,
+                input=item.name,
+                index=index,
+                place=gradient_place(subject, item),
+                evidence={"differing": f"{len(bad)} of {gradient.numel()} elements"},
+                help=help,
+            )
+        )
+    return findings

@@ -1,0 +1,272 @@
+"""The op at extreme values of its inputs: what it returns there, made once for several rules.
+
+Each :class:`Extreme` is one forward and one backward call under the cotangents of the shared run.
+What no rule will ask for is let go at once, and values are made again where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from gradlint.experiments.finite import special_values as _special
+from gradlint.experiments.finite.finiteness import values_of
+from gradlint.experiments.finite.special_values import Place
+from gradlint.experiments.finite.value_ranges import Range, range_of
+from gradlint.experiments.plan import affords
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import map_tensors
+from gradlint.numerics.products import all_finite, rms
+from gradlint.numerics.timing import least_seconds
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
+
+#: Extreme values by name, in the order of trying, and how a message words them.
+WORDS = {
+    "zeros": "where every element is zero",
+    "ties": "where all elements of an input are equal",
+    "single": "where single elements have special values",
+    "large": "at magnitudes from 10 to 10000",
+    "tiny": "at the smallest normal numbers of the dtype",
+    "masked": "where a row of a boolean argument is all False and another all True",
+}
+
+#: Extremes whose finite gradients are judged (GL402): slopes at the smallest normal numbers have no
+#: digits.
+JUDGED = ("zeros", "ties", "single", "large", "masked")
+
+#: Calls that the extremes take at most (one more where zeros in all inputs leave the domain).
+CALLS = len(WORDS) + 1
+
+#: Share of a rule's time limit beyond which extremes are left out.
+SHARE_OF_TIMEOUT = 0.1
+
+#: Times that outputs may grow at large inputs: where products of many inputs grow faster, gradients
+#: by cancellation have no digits, and overflow honestly (heuristic).
+MOST_GROWN = 1e13
+
+#: Thresholds taken from the arguments and the source, at most, and their largest magnitude: larger
+#: numbers are sizes and fill values.
+MOST_BOUNDS, LARGEST_BOUND = 6, 100.0
+
+
+@dataclass
+class Extreme:
+    """The op at one set of extreme values.
+
+    Args:
+        name: a key of :data:`WORDS`.
+        problem: the op on the arguments.
+        make: makes the values of its inputs.
+        places: the special elements, where single ones are.
+        outputs: output name → value, detached; empty where forward raised or nobody will ask.
+        gradients: of every input; None likewise.
+        finite: whether the differentiable outputs are finite, or infinite only where they are at
+            the sample too.
+    """
+
+    name: str
+    problem: Problem
+    make: Callable[[], list[torch.Tensor]]
+    places: list[Place] = field(default_factory=list)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    gradients: list[torch.Tensor | None] | None = None
+    finite: bool = False
+
+    def words_at(self, position: int, where: Sequence[int]) -> str:
+        """Which values the inputs have, as a message on element ``where`` says it."""
+        shape = self.problem.inputs[position].value.shape
+        flat = 0
+        for size, index in zip(shape, where, strict=True):
+            flat = flat * size + index
+        for place in self.places:
+            if (place.position, place.element) == (position, flat):
+                return f"where it {place.words}"
+        return WORDS[self.name]
+
+
+@dataclass
+class Extremes:
+    """All of them, or the reason why there are none."""
+
+    found: list[Extreme] = field(default_factory=list)
+    reason: str = ""
+
+    def named(self, name: str) -> Extreme | None:
+        """The one called ``name``, if it was tried."""
+        return next((item for item in self.found if item.name == name), None)
+
+
+def make_extremes(subject: Subject) -> Extremes:
+    """Run the op of ``subject`` at extreme values of its inputs."""
+    run, problem = subject.run, subject.problem
+    if run.error is not None or run.gradients is None:
+        return Extremes(reason=f"{run.error.phase} raised" if run.error else "nothing ran")
+    if problem.has_sparse_inputs or any(item.value.is_nested for item in problem.inputs):
+        return Extremes(reason="inputs are sparse or nested")
+    if not problem.inputs or not any(output.differentiable for output in run.outputs):
+        return Extremes(reason="nothing is differentiable")
+    if not all(all_finite(value) for value in problem.values()):
+        return Extremes(reason="an input is not finite")
+    if not affords(subject, 2 * CALLS):
+        return Extremes(reason=f"extremes are left out: beyond --max-calls {subject.plan.budget}")
+    call_s = _call_s(subject)
+    if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
+        return Extremes(reason=f"a call takes {call_s:.2g} s: extremes would take too long")
+    return Extremes([_evaluated(subject, *chosen) for chosen in _chosen(subject)])
+
+
+def _call_s(subject: Subject) -> float:
+    """Seconds of a forward and a backward call: a slow first one may have loaded something."""
+    known = subject.run_s if subject.plan.call_s is None else subject.plan.call_s
+    longest = SHARE_OF_TIMEOUT * subject.settings.timeout
+    try:
+        return least_seconds(
+            lambda: subject.problem.pull(subject.run.cotangents),
+            longest / CALLS,
+            known=known,
+            most=longest,
+        )
+    except OpRaised:
+        return known
+
+
+def ranges_of(subject: Subject) -> list[Range]:
+    """The range of values of every input."""
+    domains = subject.sample.domains
+    return [range_of(domains.get(item.name, ""), item.value) for item in subject.problem.inputs]
+
+
+def bounds_of(subject: Subject) -> list[float]:
+    """Numbers that may be thresholds of the op: its arguments and constants of its source, either
+    sign, then the usual ones."""
+    found = [value for _, value in subject.arguments()]
+    function = subject.op.function
+    sources = [getattr(function, name, None) for name in ("forward", "backward")]
+    sources = sources if function is not None else [subject.op.defining]
+    for source in sources:
+        code = getattr(source, "__code__", None)
+        found += list(code.co_consts) if code is not None else []
+    numbers = [
+        float(value)
+        for value in found
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    usable = [n for n in numbers if n and abs(n) <= LARGEST_BOUND]
+    floats = [n for n in usable if n not in (1.0, -1.0, 2.0, 0.5)]
+    signed = [s for n in (*floats, *_special.USUAL_BOUNDS) for s in (n, -n)]
+    return list(dict.fromkeys(signed))[:MOST_BOUNDS]
+
+
+def _chosen(subject: Subject) -> Iterator[tuple[Extreme, list[torch.Tensor]]]:
+    """Each with its values."""
+    problem, ranges, bounds = subject.problem, ranges_of(subject), bounds_of(subject)
+
+    def make(name: str) -> tuple[list[torch.Tensor] | None, list[Place]]:
+        if name == "single":
+            return _special.single(problem.values(), ranges, bounds) or (None, [])
+        return getattr(_special, name)(problem.values(), ranges), []
+
+    def again(name: str) -> list[torch.Tensor]:
+        return make(name)[0] or []
+
+    for name in ("zeros", "ties", "single", "large", "tiny"):
+        values, places = make(name)
+        if values is not None:
+            yield Extreme(name, problem, partial(again, name), places), values
+    masked = _masked(subject)
+    if masked is not None:
+        yield Extreme("masked", masked, masked.values), masked.values()
+
+
+def _evaluated(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> Extreme:
+    _run(subject, extreme, values)
+    if extreme.name == "zeros" and not extreme.finite and len(values) > 1:
+        # Zeros in scales or variances leave the domain, and say nothing of the first input.
+        every = extreme.make
+        extreme.make = lambda: [every()[0], *subject.problem.values()[1:]]
+        _run(subject, extreme, extreme.make())
+    _let_go(extreme)
+    return extreme
+
+
+def _run(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> None:
+    problem, cotangents = extreme.problem, subject.run.cotangents
+    extreme.outputs, extreme.gradients = {}, None
+    counted = problem is not subject.problem
+    try:
+        leaves, outputs = problem.linearize(values)
+        extreme.outputs = {item.name: item.value.detach() for item in outputs}
+        extreme.finite = _finite(subject, extreme.outputs)
+        if extreme.name == "large" and _grown(subject, extreme.outputs) > MOST_GROWN:
+            extreme.finite = False
+        chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
+        if any(item.value.shape != cotangents[item.name].shape for item in chosen):
+            extreme.finite = False  # the shape depends on the values
+            return
+        found = problem.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
+        extreme.gradients = [None if grad is None else grad.detach() for grad in found]
+    except OpRaised:
+        return
+    finally:
+        if counted:
+            subject.problem.forward_calls += 1
+            subject.problem.backward_calls += 1
+
+
+def _let_go(extreme: Extreme) -> None:
+    """Keep what is looked at: NaN among outputs at single elements (GL301), gradients that are not
+    finite where forward is (GL302), and both where finite gradients are judged."""
+    judged = extreme.finite and extreme.name in JUDGED
+    if not judged and extreme.name != "single":
+        extreme.outputs = {}
+    gradients = extreme.gradients or []
+    if not judged and (not extreme.finite or all(g is None or all_finite(g) for g in gradients)):
+        extreme.gradients = None
+
+
+def _finite(subject: Subject, outputs: dict[str, torch.Tensor]) -> bool:
+    for item in subject.run.outputs:
+        if item.name not in subject.run.cotangents:
+            continue
+        here = values_of(outputs[item.name]) if item.name in outputs else None
+        there = values_of(item.value)
+        if here is None or there is None or here.shape != there.shape:
+            return False
+        if not bool((here.isfinite() | ((here == there) & there.isinf())).all()):
+            return False
+    return True
+
+
+def _grown(subject: Subject, outputs: dict[str, torch.Tensor]) -> float:
+    """How many times larger the outputs are than those at the sample, at most."""
+    before = ((o.name, rms(o.value.detach())) for o in subject.run.outputs if o.differentiable)
+    return max((rms(outputs[k]) / (size or 1.0) for k, size in before if k in outputs), default=1.0)
+
+
+def _masked(subject: Subject) -> Problem | None:
+    """The op with one row of each boolean argument all False, and another all True."""
+    changed = False
+
+    def mask(tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal changed
+        if tensor.dtype != torch.bool or tensor.dim() < 1 or tensor.layout != torch.strided:
+            return tensor
+        found = tensor.clone()
+        rows: Any = found.reshape(-1, found.shape[-1]) if found.numel() else found
+        if rows.numel() and rows.data_ptr() == found.data_ptr():
+            rows[0] = False
+            if len(rows) > 1:
+                rows[-1] = True
+        changed |= not torch.equal(found, tensor)
+        return found
+
+    sample = subject.sample
+    args, kwargs = map_tensors((sample.args, sample.kwargs), mask)
+    if not changed:
+        return None
+    return subject.problem.at(replace(sample, args=args, kwargs=kwargs))

@@ -1,0 +1,164 @@
+"""Gradients that are not finite, held against one-sided derivatives, at the sample and beyond."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from gradlint.experiments.finite.extremes import Extreme
+from gradlint.experiments.finite.finiteness import values_of
+from gradlint.experiments.finite.one_sided import OneSided, Slopes
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Rule
+
+#: Elements at which the function is measured, of those whose gradient is not finite.
+LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
+
+#: One-sided derivatives that differ by less, relative to the steepest slope seen, are those of a
+#: smooth function (heuristic: differences of the finest steps are right to more digits).
+SMOOTH = 1e-2
+
+HELP = (
+    "backward divides by, takes the logarithm or root of, or overflows at something that "
+    "vanishes or saturates here: guard it (torch.where around the denominator, not around the "
+    "quotient), or use a formula without it"
+)
+
+
+def at_the_sample(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
+    """Findings at the sample itself, one an input, and notes on infinite derivatives."""
+    make = subject.problem.values
+    return _look(subject, rule, subject.run.gradients or [], make, LOOKED_AT)
+
+
+def at_extremes(subject: Subject, rule: Rule, told: set[str]) -> tuple[list[Finding], list[str]]:
+    """Findings at extreme values, one an input, without those ``told`` already; and notes."""
+    findings: list[Finding] = []
+    notes = [subject.extremes.reason] if subject.extremes.reason else []
+    for extreme in subject.extremes.found:
+        if not extreme.finite or extreme.gradients is None:
+            continue
+        left = [
+            None if item.name in told else gradient
+            for item, gradient in zip(subject.problem.inputs, extreme.gradients, strict=True)
+        ]
+        more, _ = _look(subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme)
+        findings += more
+        told = told | {finding.input or "" for finding in more}
+    return findings, notes
+
+
+def _look(
+    subject: Subject,
+    rule: Rule,
+    gradients: Sequence[torch.Tensor | None],
+    make: Callable[[], list[torch.Tensor]],
+    looked_at: int,
+    extreme: Extreme | None = None,
+) -> tuple[list[Finding], list[str]]:
+    findings, notes = [], []
+    slopes: Slopes | None = None
+    values: list[torch.Tensor] = []
+    for index, gradient in enumerate(gradients):
+        dense = None if gradient is None else values_of(gradient)
+        if dense is None or bool(dense.isfinite().all()):
+            continue
+        values = values or make()
+        slopes = slopes or Slopes(subject, extreme.problem if extreme else None, values)
+        joint = None
+        if extreme is not None and extreme.name != "single":
+            # Where whole tensors are special, single elements may be smooth and f be not: a matrix
+            # of zeros, 0·log 0.
+            joint = slopes.along(_altered(subject, values))
+            if joint.right is None and joint.left is None:
+                continue
+        bad = (~torch.isfinite(dense)).nonzero().tolist()
+        stride = max(1, len(bad) // looked_at)
+        for where in bad[::stride][:looked_at]:
+            seen = slopes.at(index, where)
+            if seen.finite_for(complex(dense[tuple(where)].item())):
+                there = values[index][tuple(where)]
+                severity = _severity(extreme, seen, joint)
+                findings.append(
+                    _finding(
+                        subject, rule, index, dense, where, len(bad), there, seen, extreme, severity
+                    )
+                )
+                break
+        else:
+            name = subject.problem.inputs[index].name
+            notes.append(f"gradient for {name} is not finite where its derivative is not either")
+    return findings, notes
+
+
+def _altered(subject: Subject, values: Sequence[torch.Tensor]) -> list[int]:
+    """Positions of the inputs that differ from the sample; all where none does."""
+    sample = subject.problem.values()
+    pairs = enumerate(zip(sample, values, strict=True))
+    return [k for k, (a, b) in pairs if not torch.equal(a, b)] or list(range(len(sample)))
+
+
+def _finding(
+    subject: Subject,
+    rule: Rule,
+    index: int,
+    gradient: torch.Tensor,
+    where: list[int],
+    count: int,
+    there: torch.Tensor,
+    seen: OneSided,
+    extreme: Extreme | None,
+    severity: str | None,
+) -> Finding:
+    item = subject.problem.inputs[index]
+    value = gradient[tuple(where)]
+    kind = "NaN" if bool(value.isnan()) else "infinite"
+    at = f" at {where}" if where else ""
+    returned: Any = value.item()
+    measured = next(d for d in (seen.right, seen.left) if d is not None)
+    more = f" ({count} of {gradient.numel()} elements)" if count > 1 else ""
+    condition = f" {extreme.words_at(index, where)}" if extreme is not None else ""
+    comma = ":" if condition else ", where"
+    return subject.finding(
+        rule,
+        f"gradient for `{item.name}` is {kind}{at}{more}{condition}{comma} the function has a "
+        f"finite derivative{' there' if condition else ''}",
+        severity=severity,
+        input=item.name,
+        index=where,
+        place=gradient_place(subject, item),
+        evidence={
+            "elements": [
+                {
+                    "index": where,
+                    "returned": returned if isinstance(returned, float) else str(returned),
+                    "measured": measured,
+                    "error": math.nan if kind == "NaN" else math.inf,
+                }
+            ],
+            "not_finite": count,
+            f"{item.name} there": repr(there.item()),
+        },
+        help=HELP,
+    )
+
+
+def _severity(extreme: Extreme | None, *seen: OneSided | None) -> str | None:
+    """At values that nobody gave: a warning at kinks and edges of the domain, where conventions
+    differ, and information at numbers that hardly occur."""
+    if extreme is None:
+        return None
+    if extreme.name == "tiny":
+        return "info"
+    return None if all(side is None or _smooth(side) for side in seen) else "warning"
+
+
+def _smooth(seen: OneSided) -> bool:
+    if seen.right is None or seen.left is None:
+        return False
+    return abs(seen.right - seen.left) <= SMOOTH * seen.scale

@@ -1,0 +1,150 @@
+"""Outputs that overflow although their value is representable: a low dtype against float64.
+
+The op is run in the low dtype with one input at magnitudes at which exp overflows there, and in
+float64 at exactly the same values. Where the first is not finite and the second is, and lies well
+inside the range of the low dtype, an intermediate overflowed or vanished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.experiments.finite.extremes import ranges_of
+from gradlint.experiments.finite.special_values import saturated
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.products import widened
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
+
+#: Magnitudes of an input, by dtype: around the largest argument of exp (88.7 in float32 and
+#: bfloat16, 11.1 in float16), and its square in float16.
+MAGNITUDES = {
+    torch.float32: (20.0, 150.0),
+    torch.bfloat16: (20.0, 150.0),
+    torch.float16: (3.0, 300.0),
+}
+
+#: Where the op takes no float64, it is run at magnitudes that much smaller too.
+SMALLER = 0.3
+
+#: Values beyond the dtype's largest to this power are honest overflows: what they are computed from
+#: may well be out of range (heuristic: 8e28 in float32, 4000 in float16).
+IN_RANGE = 0.75
+
+#: Inputs that are tried, from the first.
+MOST_INPUTS = 3
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """One output that is not finite in ``dtype``.
+
+    Args:
+        position: of the input at large values; ``largest``: its largest magnitude.
+        output: name of the output; ``index``: the first element; ``count``: how many.
+        returned: what it is; ``value``: what it should be; None where no float64 run tells.
+    """
+
+    dtype: torch.dtype
+    position: int
+    largest: float
+    output: str
+    index: list[int]
+    count: int
+    returned: float
+    value: float | None
+
+
+def low_problem(subject: Subject) -> Problem | str:
+    """The op in the dtype that is tried: its own below float64, else float32; or why not."""
+    problem = subject.problem
+    if problem.has_sparse_inputs or not problem.inputs:
+        return "inputs are sparse" if problem.inputs else "no input requires grad"
+    floating = {v.dtype for v in problem.values() if v.is_floating_point()}
+    if not floating:
+        return "no input is real"
+    if floating & set(MAGNITUDES):
+        return problem
+    if subject.op.module is not None:
+        return "a module in float64; lower precision needs --dtype float32"
+    device = str(problem.inputs[0].value.device)
+    low = subject.problem.at(subject.sample.converted(torch.float32, device))
+    try:
+        outputs = low.forward()
+    except OpRaised:
+        return "the op refuses float32"
+    same = [(o.name, o.value.shape) for o in subject.run.outputs]
+    return low if [(o.name, o.value.shape) for o in outputs] == same else "float32 has other shapes"
+
+
+def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
+    """What overflows, one an input, the first output of each."""
+    wide = low.in_float64()
+    ranges = ranges_of(subject)
+    for position, (value, allowed) in enumerate(
+        list(zip(low.values(), ranges, strict=True))[:MOST_INPUTS]
+    ):
+        magnitudes = MAGNITUDES.get(value.dtype)
+        if magnitudes is None or not value.numel() or allowed.rows:
+            continue
+        if not (allowed.holds(magnitudes[1]) or allowed.holds(-magnitudes[1])):
+            continue
+        found = _overflow(low, wide, position, magnitudes)
+        if found is not None:
+            yield found
+    own = 0 if low is subject.problem else low.forward_calls
+    subject.problem.forward_calls += own + (wide.forward_calls if wide is not None else 0)
+
+
+def _overflow(
+    low: Problem, wide: Problem | None, position: int, magnitudes: tuple[float, float]
+) -> Overflow | None:
+    value = low.values()[position]
+    large = saturated(value, *magnitudes)
+    here = _outputs(low, position, large)
+    if here is None or all(bool(h.isfinite().all()) for h in here.values()):
+        return None
+    there = None if wide is None else _outputs(wide, position, large.double())
+    beside = None
+    if there is None:
+        beside = _outputs(low, position, saturated(value, *(SMALLER * m for m in magnitudes)))
+        if beside is None:
+            return None
+    for name, found in here.items():
+        reference = (there or beside or {}).get(name)
+        if reference is None or reference.shape != found.shape:
+            continue
+        if there is not None:
+            limit = torch.finfo(value.dtype).max ** IN_RANGE
+            bad = ~found.isfinite() & (reference.abs() <= limit)
+        else:
+            # An infinity may be honest; NaN comes from inf − inf, inf / inf or 0 · inf.
+            bad = found.isnan() & reference.isfinite()
+        if bool(bad.any()):
+            index = bad.nonzero()[0].tolist()
+            return Overflow(
+                value.dtype,
+                position,
+                float(large.abs().max()),
+                name,
+                index,
+                int(bad.sum()),
+                float(found[tuple(index)]),
+                None if there is None else float(reference[tuple(index)]),
+            )
+    return None
+
+
+def _outputs(
+    problem: Problem, position: int, value: torch.Tensor
+) -> dict[str, torch.Tensor] | None:
+    values = problem.values()
+    values[position] = value
+    try:
+        found = problem.forward(values)
+    except OpRaised:
+        return None
+    return {item.name: widened(item.value) for item in found if item.value.is_floating_point()}

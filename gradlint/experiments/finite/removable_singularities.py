@@ -1,0 +1,133 @@
+"""NaN where the function tends to a value: singularities that a formula has and the function not.
+
+At a NaN output with x = c, f(c ± h) and f(c ± h/1024) are compared: where they agree on a side, and
+no other side says otherwise, f has a limit there. f(c ± 1.001·h) must be near f(c ± h): remainders
+by a vanishing divisor vanish too, but jump.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from gradlint.experiments.finite.extremes import Extreme
+from gradlint.experiments.finite.special_values import Place
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.differences import significand_bits
+from gradlint.numerics.products import rms, unit_roundoff, widened
+from gradlint.trace.op_io import OpRaised
+
+#: First step by significand bits, in units of the typical element, and how many times smaller the
+#: second is (x·log x has moved by 2e-3 then in float32; a jump or a pole is told from a limit by
+#: far, and differences of rounded numbers still have two digits).
+STEPS = {53: (2.0**-20, 2.0**-10), 24: (2.0**-12, 2.0**-4)}
+
+#: A neighbour of the first step, and the share of the way to the limit that f may go between them.
+BESIDE, STEADY = 1.001, 0.1
+
+#: Roundings of the outputs that a difference of two of them may hold (heuristic).
+ROUNDINGS = 16.0
+
+#: Values near and nearer that agree to this share of the typical output have a limit (heuristic).
+AGREE = 1e-2
+
+
+@dataclass(frozen=True)
+class Removable:
+    """A NaN that the function has no reason for.
+
+    Args:
+        place: the special element of the inputs.
+        output: name of the output; ``index``: where in it; ``limit``: what it tends to.
+    """
+
+    place: Place
+    output: str
+    index: list[int]
+    limit: float
+
+
+def removable(subject: Subject, extreme: Extreme) -> Iterator[Removable]:
+    """The NaNs among the outputs at single special elements that have a limit, one a place."""
+    holes = {
+        name: value.isnan()
+        for name, value in extreme.outputs.items()
+        if value.is_floating_point() and bool(value.isnan().any())
+    }
+    if not holes:
+        return
+    for place in extreme.places:
+        # Alone among ordinary values: 0 / 0 of two special elements tends to anything.
+        values = subject.problem.values()
+        alone = Extreme(extreme.name, extreme.problem, partial(list, values))
+        values[place.position] = values[place.position].clone()
+        values[place.position].view(-1)[place.element] = place.value
+        outputs = _at(alone, place, 0.0)
+        left = {
+            name: hole & outputs[name].isnan()
+            for name, hole in holes.items()
+            if outputs and name in outputs and outputs[name].shape == hole.shape
+        }
+        if not any(bool(hole.any()) for hole in left.values()):
+            continue
+        found = _limit(subject, alone, place, left)
+        if found is not None:
+            yield found
+
+
+def _limit(
+    subject: Subject, extreme: Extreme, place: Place, holes: dict[str, torch.Tensor]
+) -> Removable | None:
+    typical = subject.problem.values()[place.position]
+    steps = STEPS.get(significand_bits(typical.dtype))
+    if steps is None:
+        return None
+    step, shrink = steps
+    scale = rms(typical) or 1.0
+    rounding = ROUNDINGS * unit_roundoff(typical.dtype)
+    sides = []
+    for sign in (1.0, -1.0):
+        near = _at(extreme, place, sign * step * scale)
+        nearer = _at(extreme, place, sign * step * shrink * scale)
+        beside = _at(extreme, place, sign * step * BESIDE * scale)
+        if near is None or nearer is None or beside is None:
+            return None
+        sides.append((near, nearer, beside))
+    for name, hole in holes.items():
+        size = rms(torch.nan_to_num(sides[0][0][name], 0.0, 0.0, 0.0)) or 1.0
+        limits = []
+        open_side = torch.zeros_like(hole)
+        agree = hole.clone()
+        for near, nearer, beside in sides:
+            a, b, c = near[name], nearer[name], beside[name]
+            if a.shape != hole.shape or b.shape != hole.shape or c.shape != hole.shape:
+                return None
+            there = a.isfinite() & b.isfinite()
+            open_side |= there
+            steady = (a - c).abs() <= STEADY * (a - b).abs() + rounding * size
+            agree &= ~there | (((a - b).abs() <= AGREE * size) & steady)
+            limits.append(torch.where(there, b, torch.full_like(b, float("nan"))))
+        right, left = limits
+        both = right.isfinite() & left.isfinite()
+        agree &= open_side & (~both | ((right - left).abs() <= AGREE * size))
+        if bool(agree.any()):
+            index = agree.nonzero()[0].tolist()
+            limit = right if bool(right[tuple(index)].isfinite()) else left
+            return Removable(place, name, index, float(limit[tuple(index)]))
+    return None
+
+
+def _at(extreme: Extreme, place: Place, move: float) -> dict[str, torch.Tensor] | None:
+    values = [value.clone() for value in extreme.make()]
+    flat = values[place.position].view(-1)
+    least = unit_roundoff(flat.dtype) * abs(place.value)
+    if move:
+        flat[place.element] += math.copysign(max(abs(move), 4.0 * least), move)
+    try:
+        return {item.name: widened(item.value) for item in extreme.problem.forward(values)}
+    except OpRaised:
+        return None

@@ -1,0 +1,172 @@
+"""Special values of inputs: zeros, ties, large and tiny ones, and single special elements.
+
+Each function takes the values of all inputs and their ranges, and returns the values with what is
+allowed of them replaced, or None where nothing would change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.experiments.finite.value_ranges import Range
+from gradlint.numerics.products import rms
+
+#: Largest magnitude of "large" values by dtype, and the smallest: spread evenly in the logarithm,
+#: so that exp overflows in some elements only, and squares in none.
+LARGE, LARGE_HALF, LEAST_LARGE = 1e4, 1e3, 10.0
+
+#: Tiny values, in units of the smallest normal number of the dtype: their squares vanish.
+TINY = 8.0
+
+#: Special elements in one input, at most (heuristic: each costs two calls).
+MOST_PLACES = 6
+
+#: Bounds that ops have beside those in their arguments and their source (heuristic: ±1 and a half
+#: are the commonest bounds of clamps, hard nonlinearities and surrogates).
+USUAL_BOUNDS = (1.0, -1.0, 0.5)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One special element: flat index ``element`` of input ``position``, and what is special;
+    ``twin`` is the element that it equals, where that is it."""
+
+    position: int
+    element: int
+    words: str
+    value: float
+    twin: int | None = None
+
+
+def zeros(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+    """Every element zero."""
+    return _each(values, ranges, lambda v, r: torch.zeros_like(v) if r.zero else None)
+
+
+def ties(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+    """All elements of an input equal, at a typical size of its own."""
+
+    def equal(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
+        if not allowed.equal or value.numel() < 2:
+            return None
+        size = rms(value) or 1.0
+        if allowed.rows:
+            size = 1.0 / max(value.shape[-1] if value.dim() else 1, 1)
+        elif allowed.high <= 0.0:
+            size = -size
+        return torch.full_like(value, size)
+
+    return _each(values, ranges, equal)
+
+
+def large(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+    """Magnitudes from :data:`LEAST_LARGE` to :data:`LARGE`. Where the sample has both signs, each
+    element has the other one: a maximum that was positive is negative, and the largest element of
+    a row is another."""
+
+    def grown(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
+        top = LARGE_HALF if value.dtype == torch.float16 else LARGE
+        if allowed.rows or not (allowed.holds(top) or allowed.holds(-top)):
+            return None
+        spread = _spread(value, LEAST_LARGE, top)
+        both = not value.is_complex() and bool((value > 0).any()) and bool((value < 0).any())
+        return -spread if both else spread
+
+    return _each(values, ranges, grown)
+
+
+def tiny(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+    """A few times the smallest normal number of the dtype, with the signs of the sample."""
+
+    def shrunk(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
+        if not (allowed.holds(1e-30) or allowed.holds(-1e-30)):
+            return None
+        return _signs(value) * (TINY * torch.finfo(value.dtype).tiny)
+
+    return _each(values, ranges, shrunk)
+
+
+def saturated(value: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    """Magnitudes between ``low`` and ``high``, in the order of the sample's, with its signs."""
+    return _spread(value, low, high)
+
+
+def single(
+    values: Sequence[torch.Tensor], ranges: Sequence[Range], bounds: Sequence[float]
+) -> tuple[list[torch.Tensor], list[Place]] | None:
+    """One element zero, two equal ones, and elements that equal ``bounds`` in every input.
+
+    Args:
+        bounds: numbers that may be thresholds of the op, the likeliest first.
+    """
+    found, places = [], []
+    for position, (value, allowed) in enumerate(zip(values, ranges, strict=True)):
+        changed = value.clone()
+        flat = changed.view(-1) if changed.is_contiguous() else None
+        if flat is None or value.is_complex() or not value.is_floating_point():
+            found.append(changed)
+            continue
+        if flat.numel() < 2 and any(value.numel() < 2 for value in values[:position]):
+            found.append(changed)  # 0 / 0 says nothing of either
+            continue
+        order = _scattered(flat.numel(), position)
+        mine: list[Place] = []
+        if len(order) >= 3 and allowed.equal and not allowed.rows:
+            a, b = order[0], order[1]
+            flat[b] = flat[a]
+            mine.append(Place(position, b, "equals another element", float(flat[b]), twin=a))
+            order = order[2:]
+        wanted = [0.0, *(bound for bound in bounds if bound)]
+        if flat.numel() < 2:
+            wanted = wanted[:1]
+        for bound in wanted:
+            if len(mine) >= MOST_PLACES or not order:
+                break
+            if allowed.holds(bound):
+                element = order.pop(0)
+                flat[element] = bound
+                mine.append(Place(position, element, f"is {bound:g}", float(flat[element])))
+        found.append(changed)
+        places += mine
+    return (found, places) if places else None
+
+
+def _each(
+    values: Sequence[torch.Tensor], ranges: Sequence[Range], change: object
+) -> list[torch.Tensor] | None:
+    assert callable(change)
+    found, changed = [], False
+    for value, allowed in zip(values, ranges, strict=True):
+        usable = value.is_floating_point() or value.is_complex()
+        new = change(value, allowed) if usable and value.numel() else None
+        found.append(value if new is None else new)
+        changed |= new is not None and not torch.equal(new, value)
+    return found if changed else None
+
+
+def _signs(value: torch.Tensor) -> torch.Tensor:
+    signs = value.sgn()
+    return torch.where(signs == 0, torch.ones_like(signs), signs)
+
+
+def _spread(value: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    count = value.numel()
+    rank = value.abs().flatten().argsort().argsort().to(torch.float64)
+    share = (rank + 1.0) / max(count, 1)
+    size = torch.exp(math.log(low) + share * math.log(high / low))
+    return (_signs(value) * size.reshape(value.shape)).to(value.dtype)
+
+
+def _scattered(count: int, position: int) -> list[int]:
+    """A few different elements of ``count``, in another order for every input: elementwise ops meet
+    one special element at a time."""
+    if not count:
+        return []
+    stride = max(1, count // (MOST_PLACES + 2)) | 1
+    found = list(dict.fromkeys((k * stride) % count for k in range(MOST_PLACES + 2)))
+    turn = position * (3 if len(found) > 3 else 1) % len(found)
+    return found[turn:] + found[:turn]

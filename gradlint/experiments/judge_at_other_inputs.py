@@ -1,0 +1,243 @@
+"""The op at other arguments than the sample's: is its gradient right there too?
+
+One pair (v, u) that moves all inputs at once judges most calls: one forward with its backward, and
+two evaluations. Only what disagrees there is judged input by input, confirmed and told from kinks
+as the sample itself is. Where forward refuses the arguments there is nothing to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from gradlint.experiments.call_budget import decide_within
+from gradlint.experiments.differentiable_maps import first_order, float64_twin
+from gradlint.experiments.plan import LONE, affords
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.gradient_agreement import wrong_already
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.numerics.concatenated_inputs import by_dtype, merged
+from gradlint.numerics.decide import Decision, decide
+from gradlint.numerics.directions import KINDS, cotangent
+from gradlint.numerics.map import Map, Projection
+from gradlint.numerics.products import all_finite, dense
+from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
+from gradlint.trace.op_io import OpRaised, Output
+from gradlint.trace.problem import Problem
+
+#: What came of it. REFUSED: forward raised, or returned nothing finite; RAISED: backward raised;
+#: NOT_FINITE: a gradient is not finite although the outputs are; EMPTY: there is nothing to move.
+RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNTOLD = (
+    "right",
+    "wrong",
+    "refused",
+    "raised",
+    "not finite",
+    "empty",
+    "untold",
+)
+
+#: Calls of a look at a gradient that is right.
+CALLS = 4
+
+
+@dataclass
+class Look:
+    """What was seen at other arguments.
+
+    Args:
+        verdict: one of the words above.
+        subject: the op there.
+        error: what it raised.
+        decision: with WRONG, what was decided input by input.
+        positions: inputs whose gradient is wrong, or not finite.
+        outputs: what forward returned.
+        gradients: what backward returned for one random cotangent.
+    """
+
+    verdict: str
+    subject: Subject
+    error: OpRaised | None = None
+    decision: Decision | None = None
+    positions: list[int] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
+    gradients: list[torch.Tensor | None] = field(default_factory=list)
+
+
+def look(
+    subject: Subject,
+    sample: Sample,
+    op: Op | None = None,
+    values: Mapping[int, torch.Tensor] | None = None,
+) -> Look:
+    """Judge the op of ``subject`` at ``sample``.
+
+    Args:
+        subject: the op at its own sample; the calls count there.
+        sample: other arguments, the same tensors in the same places.
+        op: another form of the op; default itself.
+        values: position of a differentiable input → its value in place of the sample's.
+    """
+    there = Subject(op or subject.op, sample, subject.settings)
+    there.planned = subject.planned
+    there.problem.preserve_state = subject.problem.preserve_state
+    there.problem.put(values or {})
+    try:
+        return _looked(subject, there)
+    finally:
+        subject.problem.forward_calls += there.problem.forward_calls
+        subject.problem.backward_calls += there.problem.backward_calls
+
+
+def _looked(subject: Subject, there: Subject) -> Look:
+    problem = there.problem
+    judged = judged_inputs(subject)
+    try:
+        leaves, outputs = problem.linearize()
+    except OpRaised as raised:
+        return Look(REFUSED, there, raised)
+    found = Look(EMPTY, there, outputs=outputs)
+    chosen = [item for item in outputs if item.differentiable]
+    if not chosen or any(item.value.is_nested for item in outputs):
+        return found
+    if not _as_finite(subject, chosen):
+        found.verdict = REFUSED
+        return found
+    map = _map(found, leaves, chosen, _projections(subject, problem))
+    moved = [position for position in judged if problem.inputs[position].value.numel()]
+    try:
+        if not moved or not any(y.numel() for y in map.outputs):
+            map.pull(_cotangents(map.outputs, there.seed))
+            return found
+        glance = _decided(subject, there, merged(map, by_dtype(map, moved)), LONE)
+    except OpRaised as raised:
+        found.verdict, found.error = RAISED, raised
+        return found
+    broken = [k for k in moved if not _finite(found.gradients[k])]
+    if broken:
+        found.verdict, found.positions = NOT_FINITE, broken
+        return found
+    if all(verdict in (AGREES, ROUNDED) for verdict in glance.verdicts):
+        found.verdict = RIGHT
+        return found
+    if DIFFERS not in glance.verdicts:
+        apart = replace(first_order(problem), project=map.project)
+        glance = _decided(subject, there, apart, LONE, moved)
+        if DIFFERS not in glance.verdicts:
+            found.verdict = UNTOLD if UNSURE in glance.verdicts else RIGHT
+            return found
+    return _in_full(subject, there, found, moved)
+
+
+def _cotangents(outputs: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [cotangent(output, generator) for output in outputs]
+
+
+def _as_finite(subject: Subject, outputs: Sequence[Output]) -> bool:
+    """Whether outputs are finite, or neither those at the sample are (masks)."""
+    if all(all_finite(item.value) for item in outputs):
+        return True
+    masked = any(not all_finite(item.value) for item in subject.run.outputs if item.differentiable)
+    return masked and not any(bool(item.value.isnan().any()) for item in outputs)
+
+
+def _in_full(subject: Subject, there: Subject, found: Look, moved: Sequence[int]) -> Look:
+    """Judge input by input, with all kinds of direction."""
+    function = replace(first_order(there.problem), project=_projections(subject, there.problem))
+    decision = _decided(subject, there, function, KINDS, moved)
+    pairs = list(zip(decision.judgement.inputs, decision.verdicts, strict=True))
+    found.decision = decision
+    found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
+    if found.positions:
+        known = _wrong_at_the_sample(subject)
+        found.positions = [k for k in found.positions if k not in known]
+        found.verdict = WRONG if found.positions else RIGHT
+    else:
+        found.verdict = UNTOLD if UNSURE in decision.verdicts else RIGHT
+    return found
+
+
+def affordable(subject: Subject, reserved: int = 0) -> bool:
+    """Whether ``--max-calls`` leaves room for another look, beside calls ``reserved`` to others."""
+    return affords(subject, CALLS + reserved)
+
+
+def judged_inputs(subject: Subject) -> list[int]:
+    """The inputs that are judged at the sample, without those that are known to be wrong there."""
+    wrong = _wrong_at_the_sample(subject) if "first_order" in vars(subject) else set()
+    return [position for position in subject.judged if position not in wrong]
+
+
+def _wrong_at_the_sample(subject: Subject) -> set[int]:
+    return wrong_already(subject)
+
+
+def _finite(gradient: torch.Tensor | None) -> bool:
+    return gradient is None or all_finite(dense(gradient))
+
+
+def _decided(
+    subject: Subject,
+    there: Subject,
+    function: Map,
+    kinds: Sequence[str],
+    inputs: Sequence[int] | None = None,
+) -> Decision:
+    spent = subject.problem.forward_calls + subject.problem.backward_calls
+    return decide_within(
+        subject.plan,
+        there.problem,
+        function,
+        spent,
+        lambda map: decide(map, seed=there.seed, kinds=kinds, inputs=inputs),
+    )
+
+
+def _projections(subject: Subject, problem: Problem) -> list[Projection | None]:
+    """How directions are kept inside their domains: as at the sample, where shapes allow it."""
+    known = list(subject.first_order_map.project or [])
+    found: list[Projection | None] = []
+    for item, project in zip(problem.inputs, known, strict=False):
+        shape = item.value.shape
+        fits = len(shape) >= 2 and shape[-1] == shape[-2]
+        found.append(project if fits else None)
+    return found + [None] * (len(problem.inputs) - len(found))
+
+
+def _map(
+    look: Look,
+    leaves: list[torch.Tensor],
+    outputs: list[Output],
+    project: list[Projection | None],
+) -> Map:
+    """x ↦ f(x) over ``outputs``. The first VJP at the point itself uses their graph; its gradients
+    go to ``look``."""
+    problem = look.subject.problem
+    names = [item.name for item in outputs]
+    point = problem.values()
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            found = {item.name: item.value for item in problem.forward(values)}
+        except OpRaised:
+            return None
+        return [found[name] for name in names] if all(n in found for n in names) else None
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        if look.gradients or not all(a is b for a, b in zip(values, point, strict=True)):
+            found = problem.pull(dict(zip(names, cotangents, strict=True)), values)
+        else:
+            found = problem.backward(outputs, leaves, cotangents)
+            look.gradients = found
+        return [None if grad is None else dense(grad) for grad in found]
+
+    values = [item.value.detach() for item in outputs]
+    return Map(
+        point, values, evaluate, pull_at, project=project, twin=lambda: float64_twin(problem)
+    )

@@ -1,0 +1,109 @@
+"""VJPs of cotangents that lie in memory otherwise, all from one forward.
+
+Several rules hand over the same cotangents in other layouts. The graph of one forward serves them
+all; what differs there is pulled again from a fresh forward before it counts.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import torch
+
+from gradlint.experiments.baseline_comparison import Baseline, Difference, compared, share_of
+from gradlint.experiments.layout.altered_calls import Seen, compared_inputs
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.products import widened
+from gradlint.trace.altered import pull_altered
+from gradlint.trace.layouts import relaid
+from gradlint.trace.op_io import OpRaised, Output
+
+_Gradients = list["torch.Tensor | None"]
+
+_GRAPHS: WeakKeyDictionary[Subject, tuple[list[torch.Tensor], list[Output]]] = WeakKeyDictionary()
+
+
+def laid_out(cotangents: dict[str, torch.Tensor], layout: str) -> dict[str, torch.Tensor] | None:
+    """``cotangents`` in ``layout``, those that have none contiguous; None where none has one."""
+    found = {name: relaid(value, layout) for name, value in cotangents.items()}
+    if all(value is None for value in found.values()):
+        return None
+    return {
+        name: cotangents[name].clone() if value is None else value for name, value in found.items()
+    }
+
+
+def with_cotangents(subject: Subject, layout: str) -> Seen | None:
+    """The VJP of the baseline's cotangents in ``layout``; None where they have no such layout."""
+    baseline = subject.baseline
+    if baseline is None or laid_out(baseline.cotangents, layout) is None:
+        return None
+    among = compared_inputs(baseline)
+
+    def seen(*, fresh: bool) -> Seen:
+        vs = laid_out(baseline.cotangents, layout) or {}
+        try:
+            gradients = pulled(subject, vs, fresh=fresh)
+        except OpRaised as raised:
+            return Seen(layout, error=raised)
+        return Seen(layout, baseline.differences(gradients, among=among))
+
+    first = seen(fresh=False)
+    return first if first.same else seen(fresh=True)
+
+
+def with_ones(subject: Subject, layout: str) -> Seen | None:
+    """The same for cotangents of ones, beside contiguous ones."""
+    baseline = subject.baseline
+    if baseline is None:
+        return None
+    ones = {name: torch.ones_like(value) for name, value in baseline.cotangents.items()}
+    if laid_out(ones, layout) is None:
+        return None
+
+    def seen(*, fresh: bool) -> Seen:
+        plain = {name: value.clone() for name, value in ones.items()}
+        try:
+            expected = pulled(subject, plain, fresh=fresh)
+        except OpRaised:  # that is no fault of the layout
+            return Seen(layout)
+        try:
+            gradients = pulled(subject, laid_out(ones, layout) or {}, fresh=fresh)
+        except OpRaised as raised:
+            return Seen(layout, error=raised)
+        return Seen(layout, _differences(baseline, gradients, expected))
+
+    first = seen(fresh=False)
+    return first if first.same else seen(fresh=True)
+
+
+def pulled(subject: Subject, cotangents: dict[str, torch.Tensor], *, fresh: bool) -> _Gradients:
+    """The VJP of exactly these ``cotangents``, from a forward of its own where ``fresh``."""
+    problem = subject.problem
+    if fresh:
+        return pull_altered(problem, cotangents, exact=True)[1]
+    if subject not in _GRAPHS:
+        leaves, outputs = problem.linearize()
+        _GRAPHS[subject] = leaves, [item for item in outputs if item.differentiable]
+    leaves, outputs = _GRAPHS[subject]
+    chosen = [item for item in outputs if item.name in cotangents]
+    vs = [cotangents[item.name] for item in chosen]
+    return problem.backward(chosen, leaves, vs, retain_graph=True, as_given=True)
+
+
+def _differences(
+    baseline: Baseline, gradients: _Gradients, expected: _Gradients
+) -> list[Difference]:
+    """As ``Baseline.differences``, beside other gradients. A sum that cancels is allowed the
+    rounding of one that does not."""
+    found = []
+    for position in compared_inputs(baseline):
+        want, allowed = expected[position], baseline.allowed(position)
+        if want is not None and allowed is not None and want.numel():
+            top = torch.nan_to_num(widened(want).abs(), 0.0, 0.0, 0.0).max()
+            allowed = allowed + share_of(want.dtype) * top
+        name = baseline.names[position]
+        difference = compared(position, name, gradients[position], want, allowed)
+        if difference is not None:
+            found.append(difference)
+    return found

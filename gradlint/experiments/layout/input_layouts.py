@@ -1,0 +1,248 @@
+"""The op with its inputs in other layouts, against the op as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradlint.experiments.baseline_comparison import (
+    ROUNDINGS,
+    Difference,
+    compared,
+    jitter,
+    share_of,
+)
+from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, RIGHT, WRONG, look
+from gradlint.experiments.layout.altered_calls import Seen, compared_inputs, unable
+from gradlint.experiments.layout.layout_findings import of_inputs
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Outcome, Rule
+from gradlint.numerics.products import widened
+from gradlint.trace.altered import laid_out_op, pull_altered
+from gradlint.trace.layouts import LAYOUT_WORDS, relaid
+from gradlint.trace.op_io import OpRaised, Output
+from gradlint.trace.problem import Problem, draws_random_numbers
+
+# -- Calls with inputs that lie in memory otherwise: outputs and VJP ------------------------------
+#: Tensors of which each is laid out alone to find the one that matters; of more, the first ones.
+MOST_ALONE = 6
+
+#: Layouts that the parameters of a module do not take: no caller hands them over, and what makes
+#: them (a transposition, channels_last, a slice of a fused weight) leaves no gaps between elements.
+NOT_OF_MODULES = ("strided",)
+
+
+def tensors(subject: Subject) -> list[tuple[str, torch.Tensor]]:
+    """Everything that can be laid out: inputs, and the tensors of the sample that are none."""
+    inputs = [(item.name, item.value) for item in subject.problem.inputs]
+    known = {value.data_ptr() for _, value in inputs}
+    named = subject.sample.named_tensors(subject.op.signature)
+    return inputs + [
+        (name, value.detach())
+        for name, value in named
+        if value.layout == torch.strided
+        and not value.is_nested
+        and value.numel()
+        and value.data_ptr() not in known
+    ]
+
+
+def that_change(subject: Subject, layout: str) -> list[str]:
+    """Names of the tensors that ``layout`` lays out otherwise, and that may lie so."""
+    own = {item.name for item in subject.problem.parameters} if layout in NOT_OF_MODULES else set()
+    return [
+        name
+        for name, value in tensors(subject)
+        if name not in own and relaid(value, layout) is not None
+    ]
+
+
+def with_inputs(subject: Subject, layout: str, names: list[str] | None = None) -> Seen:
+    """Outputs and VJP with the tensors ``names`` in ``layout``; default all that have it."""
+    baseline, problem = subject.baseline, subject.problem
+    assert baseline is not None
+    known = {value.data_ptr(): name for name, value in tensors(subject)}
+
+    def place(position: int, value: torch.Tensor) -> torch.Tensor | None:
+        wanted = names is None or baseline.names[position] in names
+        return relaid(value, layout) if wanted else None
+
+    def constant(value: torch.Tensor) -> torch.Tensor | None:
+        if value.layout != torch.strided or value.is_nested:
+            return None
+        wanted = names is None or known.get(value.data_ptr()) in names
+        return relaid(value, layout) if wanted else None
+
+    try:
+        outputs, gradients = pull_altered(
+            problem, baseline.cotangents, inputs=place, constants=constant
+        )
+    except OpRaised as raised:
+        return Seen(layout, error=raised)
+    return Seen(
+        layout,
+        baseline.differences(gradients, among=compared_inputs(baseline)),
+        _other_outputs(subject, outputs),
+    )
+
+
+def _other_outputs(subject: Subject, outputs: list[Output]) -> list[Difference]:
+    """Outputs that are not the baseline's, beyond what rounding may do to them: where sums are
+    rounded, an ``argmax`` or a ``floor`` of them may jump."""
+    if not any(_difference(subject, k, item, ()) for k, item in enumerate(outputs)):
+        return []
+    problem = subject.problem
+    points = [[jitter(v, subject.seed + k) for v in problem.values()] for k in (1, 2)]
+    try:
+        moved = [problem.forward(values) for values in (problem.values(), *points)]
+    except OpRaised:  # the sample lies at the edge of the domain
+        moved = []
+    found = (_difference(subject, k, item, moved) for k, item in enumerate(outputs))
+    return [item for item in found if item is not None]
+
+
+def _difference(
+    subject: Subject, number: int, item: Output, moved: Sequence[Sequence[Output]]
+) -> Difference | None:
+    """Where output ``number`` is not the baseline's.
+
+    Args:
+        moved: outputs of forward with inputs moved by no more than a roundoff.
+    """
+    expected = subject.baseline.outputs.get(item.name) if subject.baseline else None
+    if expected is None:
+        return None
+    wide = widened(expected)
+    allowed = torch.zeros(wide.shape, dtype=torch.float64, device=wide.device)
+    if wide.numel() and (expected.is_floating_point() or expected.is_complex()):
+        top = torch.nan_to_num(wide.abs(), 0.0, 0.0, 0.0).max()
+        allowed = allowed + share_of(expected.dtype) * top
+    for outputs in moved:
+        other = next((o.value for o in outputs if o.name == item.name), None)
+        if other is not None and other.shape == wide.shape and other.numel():
+            gap = torch.nan_to_num((widened(other.detach()) - wide).abs(), 0.0, 0.0, 0.0)
+            allowed = allowed + ROUNDINGS * (gap + gap.median())
+    return compared(number, item.name, item.value.detach(), expected, allowed)
+
+
+def culprits(subject: Subject, layout: str, names: list[str]) -> tuple[list[str], Seen | None]:
+    """Of the tensors ``names``, those that alone in ``layout`` change something, and what was seen
+    of the first; all of them where none does alone."""
+    alone: list[str] = []
+    first: Seen | None = None
+    for name in names[:MOST_ALONE] if len(names) > 1 else ():
+        seen = with_inputs(subject, layout, [name])
+        if not seen.same:
+            alone.append(name)
+            first = first or seen
+    return (alone or names), first
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -- Random numbers that leave no trace in the generators' states ---------------------------------
+class _SeededCalls(TorchDispatchMode):
+    """Notes whether PyTorch's operators draw random numbers in the body."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.seen = self.seen or torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def draws(problem: Problem) -> bool:
+    """Whether forward draws random numbers, also where it forks generators, or seeds them, and puts
+    them back."""
+    if draws_random_numbers(problem):
+        return True
+    with _SeededCalls() as calls:
+        problem.forward()
+    return calls.seen
+
+
+# -------------------------------------------------------------------------------------------------
+
+#: Random numbers fill a tensor in the order of its memory.
+DRAWN = (
+    "random numbers fill a tensor in the order of its memory: values in another layout can't be "
+    "compared"
+)
+
+
+def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: str) -> Outcome:
+    """Call the op with inputs in each of ``layouts``, and compare outputs and gradients."""
+    reason = unable(subject)
+    if reason:
+        return Outcome("skipped", note=reason)
+    findings: list[Finding] = []
+    looked, drawn = False, False
+    for layout in layouts:
+        names = that_change(subject, layout)
+        groups = [names]
+        if layout == "transposed" and len(names) > 1:
+            groups += [names[:1], names[1:]]  # tensors that are read side by side disagree
+        for group in groups if names else ():
+            looked = True
+            seen = with_inputs(subject, layout, group)
+            if seen.same:
+                continue
+            seen = with_inputs(subject, layout, group)
+            if seen.error is None and draws(subject.problem):
+                judged = _judged(subject, rule, seen, group, help)
+                drawn = drawn or judged is None
+                findings += judged or []
+            elif not seen.same:
+                blamed, alone = culprits(subject, layout, group)
+                findings += of_inputs(subject, rule, alone or seen, blamed, help)
+    if not looked:
+        return Outcome("skipped", note="no input has another layout")
+    findings = _each_once(findings)
+    if any(finding.severity != "info" for finding in findings):
+        return Outcome("fail", findings)
+    return Outcome("inconclusive" if drawn else "pass", findings, note=DRAWN if drawn else "")
+
+
+def _judged(
+    subject: Subject, rule: Rule, seen: Seen, names: list[str], help: str
+) -> list[Finding] | None:
+    """The same where random numbers differ, so that values can't be compared: whether anything is
+    missing, has another shape or is not finite, and whether the gradient is that of what forward
+    computes with these random numbers. None in place of findings where that can't be told."""
+    kinds = ("missing", "shape", "NaN")
+    left = replace(
+        seen,
+        differences=[item for item in seen.differences if item.kind in kinds],
+        outputs=[item for item in seen.outputs if item.kind in kinds],
+    )
+    if not left.same:
+        return of_inputs(subject, rule, left, names, help)
+    if subject.op.module is not None:
+        return None
+    there = look(subject, subject.sample, laid_out_op(subject.op, seen.layout))
+    if there.verdict == RIGHT:
+        return []
+    if there.verdict not in (WRONG, RAISED, NOT_FINITE):
+        return None
+    where = f"inputs are {LAYOUT_WORDS[seen.layout]}"
+    return told(subject, rule, there, where, cause="layout-ignored", help=help)
+
+
+def _each_once(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding of each kind and tensor: the first layout that shows it."""
+    seen: dict[tuple[str | None, str | None, str | None, str], Finding] = {}
+    for finding in findings:
+        key = (finding.input, finding.output, finding.cause, finding.severity)
+        seen.setdefault(key, finding)
+    return list(seen.values())

@@ -1,0 +1,195 @@
+"""What is said of a layout that changes something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.layout.altered_calls import Seen
+from gradlint.experiments.layout.cotangent_layouts import laid_out, pulled
+from gradlint.experiments.raised_errors import (
+    defining_file,
+    raised_evidence,
+    raised_place,
+    user_frames,
+)
+from gradlint.experiments.returned_gradients import backward_place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
+from gradlint.model.report import Finding
+from gradlint.model.rule import Rule
+from gradlint.targets import source
+from gradlint.trace.layouts import LAYOUT_WORDS
+from gradlint.trace.op_io import OpRaised
+
+#: In the texts of exceptions that say openly that a layout is not supported.
+_OF_LAYOUT = ("contiguous", "stride", "layout", "memory format", "aligned", "alignment", "offset")
+
+
+def worded(layouts: Sequence[str]) -> str:
+    """The layouts in words: "transposed in memory, or channels_last"."""
+    words = [LAYOUT_WORDS[name] for name in layouts]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, or {words[-1]}"
+
+
+def of_cotangents(
+    subject: Subject, rule: Rule, found: Sequence[Seen], help: str, also: str = ""
+) -> list[Finding]:
+    """Findings on layouts of grad_output: one of each kind of exception, one an input.
+
+    Args:
+        found: what was seen with layouts that change something.
+        also: what else is special there, in words.
+    """
+    findings = []
+    errors: dict[str, list[Seen]] = {}
+    changed: dict[int, list[tuple[str, Difference]]] = {}
+    for seen in found:
+        if seen.error is not None:
+            errors.setdefault(type(seen.error.error).__name__, []).append(seen)
+        for difference in seen.differences:
+            changed.setdefault(difference.position, []).append((seen.layout, difference))
+    for group in errors.values():
+        where = f"where grad_output is {worded([seen.layout for seen in group])}{also}"
+        findings.append(_raised(subject, rule, group[0], where, help))
+    for position, items in changed.items():
+        layouts = [layout for layout, _ in items]
+        where = f"where grad_output is {worded(layouts)}{also}"
+        cause = _read_without_strides(subject, position, layouts)
+        findings.append(_gradient(subject, rule, position, items[0][1], where, help, cause))
+    return findings
+
+
+def of_inputs(
+    subject: Subject, rule: Rule, seen: Seen, names: Sequence[str], help: str
+) -> list[Finding]:
+    """Findings on ``seen``, a call with the tensors ``names`` laid out otherwise."""
+    who = ", ".join(f"`{name}`" for name in names)
+    where = f"where {who} {'is' if len(names) == 1 else 'are'} {worded([seen.layout])}"
+    if seen.error is not None:
+        return [_raised(subject, rule, seen, where, help, names)]
+    forward = source.method(subject.op, "forward")
+    findings = [
+        subject.finding(
+            rule,
+            f"forward returns another `{item.name}` {where}",
+            cause="layout-ignored",
+            output=item.name,
+            input=names[0] if len(names) == 1 else None,
+            index=item.index,
+            place=forward if forward[0] is not None else None,
+            evidence=item.evidence(),
+            help=help,
+        )
+        for item in seen.outputs[:1]
+    ]
+    if findings:
+        return findings  # a gradient of another function is another one
+    return [
+        _gradient(subject, rule, item.position, item, where, help, None)
+        for item in seen.differences
+    ]
+
+
+def _what(item: Difference) -> str:
+    if item.kind == "missing":
+        return f"`{item.name}` gets {'no' if item.got == 'None' else 'another'} gradient"
+    return f"gradient for `{item.name}` is {'not finite' if item.kind == 'NaN' else 'wrong'}"
+
+
+def _gradient(
+    subject: Subject,
+    rule: Rule,
+    position: int,
+    item: Difference,
+    where: str,
+    help: str,
+    cause: str | None,
+) -> Finding:
+    torchs = item.kind in ("value", "NaN") and is_torchs_backward(subject)
+    return subject.finding(
+        rule,
+        f"{_what(item)} {where}",
+        severity="info" if torchs else None,
+        cause="layout-ignored",
+        cause_text=IN_TORCH if torchs else cause or "",
+        input=item.name,
+        index=item.index,
+        place=gradient_place(subject, subject.problem.inputs[position]),
+        evidence=item.evidence(),
+        help=help,
+    )
+
+
+def _raised(
+    subject: Subject,
+    rule: Rule,
+    seen: Seen,
+    where: str,
+    help: str,
+    names: Sequence[str] = (),
+) -> Finding:
+    assert seen.error is not None
+    error, phase = seen.error.error, seen.error.phase
+    prefer = defining_file(subject)
+    nodes = subject.run.nodes
+    refused = phase == "forward" and refuses_layout(error, prefer)
+    place = raised_place(error, prefer)
+    torchs = phase == "backward" and place is None and is_torchs_backward(subject)
+    behind = backward_place(nodes[-1]) if nodes and phase == "backward" else None
+    verb = "refuses" if refused else "raises"
+    what = ", ".join(f"`{name}`" for name in names) + f" {LAYOUT_WORDS[seen.layout]}"
+    return subject.finding(
+        rule,
+        f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",
+        severity="info" if refused or torchs else None,
+        cause="layout-refused",
+        cause_text=f"{error_line(error)} ({IN_TORCH})" if torchs else error_line(error),
+        input=names[0] if len(names) == 1 else None,
+        place=place or behind,
+        evidence=raised_evidence(error, prefer),
+        help=help,
+    )
+
+
+def refuses_layout(error: BaseException, prefer: str | None) -> bool:
+    """Whether ``error`` says openly that a layout is not supported, in its text or by the line
+    that raised it (``assert x.is_contiguous()``)."""
+    if isinstance(error, NotImplementedError):
+        return True
+    frames = user_frames(error, prefer)
+    line = (frames[-1].line or "") if frames and isinstance(error, AssertionError) else ""
+    text = f"{error_text(error)} {line}".lower()
+    return any(word in text for word in _OF_LAYOUT)
+
+
+def _read_without_strides(subject: Subject, position: int, layouts: Sequence[str]) -> str | None:
+    """A cause in words where the gradient is that of the memory of grad_output read in a row."""
+    baseline = subject.baseline
+    layout = next((name for name in layouts if name in ("transposed", "channels_last")), None)
+    if baseline is None or layout is None:
+        return None
+
+    def in_a_row(value: torch.Tensor) -> torch.Tensor:
+        steps = torch.empty(value.shape, device="meta").stride()
+        return torch.as_strided(value, value.shape, steps, value.storage_offset()).clone()
+
+    vs = laid_out(baseline.cotangents, layout) or {}
+    try:
+        got = pulled(subject, vs, fresh=True)[position]
+        rows = {name: in_a_row(value) for name, value in vs.items()}
+        expected = pulled(subject, rows, fresh=True)[position]
+    except OpRaised:
+        return None
+    if got is None or expected is None or got.shape != expected.shape:
+        return None
+    scale = float(expected.detach().abs().max())
+    allowed = baseline.allowed(position)
+    gap = (got - expected).detach().abs()
+    if allowed is None or not scale or not bool((gap <= allowed).all()):
+        return None
+    return "strides ignored: it is the gradient for grad_output's memory read in a row"

@@ -1,0 +1,383 @@
+"""The evidence of a wrong derivative: measured elements, their cause, and how both read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from gradlint.diagnosis.cause import Cause
+from gradlint.diagnosis.causes import diagnose, whole
+from gradlint.diagnosis.evidence import EXPLAINED, Evidence, largest, unravel, wrong_elements
+from gradlint.diagnosis.response import CONSTANT, LINEAR, NOT_LINEAR, Response, response_cause
+from gradlint.numerics.bank import KEPT, Probe
+from gradlint.numerics.decide import Decision
+from gradlint.numerics.differences import CRITICAL
+from gradlint.numerics.directional_response import Reaction, react
+from gradlint.numerics.directions import direction
+from gradlint.numerics.elements import Elements, Residuals, measure_elements
+from gradlint.numerics.judge import Judgement
+from gradlint.numerics.kinks import nudge
+from gradlint.numerics.locate import Located, locate
+from gradlint.numerics.map import Map
+from gradlint.numerics.pair import Pair
+from gradlint.numerics.products import unit_roundoff, widened
+from gradlint.numerics.timing import least_seconds
+from gradlint.numerics.unexplained_slopes import FEWEST_CALLS, MOST_CALLS
+from gradlint.numerics.verdict import AGREES, InputJudgement
+from gradlint.trace.op_io import OpRaised
+
+# -- How a backward responds to other cotangents, asked of the op itself --------------------------
+#: Units of the dtype's epsilon by which rounding may keep backward from being exactly linear
+#: (heuristic: 30 roundings; float32 inside float64 stays below :data:`EXPLAINED`).
+ROUNDINGS = 30.0
+
+
+def response(function: Map, evidence: Sequence[Evidence]) -> Response:
+    """How backward responds: linearly, as every vector-Jacobian product, where
+    g(v − 3w) = g(v) − 3·g(w) to within rounding; constantly where g(v − 3w) is g(v) and g(w); else
+    not linearly, perhaps because of a constant term or of something kept from an earlier call.
+    (Three times: where v and w have a sign in common, v − 3w has the other.)"""
+    if len(evidence) < 2:
+        return Response()
+    try:
+        return _asked(function, evidence)
+    except OpRaised:
+        return Response()
+
+
+def _asked(function: Map, evidence: Sequence[Evidence]) -> Response:
+    index = evidence[0].index
+
+    def pull(cotangents: Sequence[torch.Tensor]) -> torch.Tensor:
+        found = function.gradients_at(function.values, cotangents)
+        return widened(function.projected(index, found[index]))
+
+    first, second = evidence[0].cotangents, evidence[1].cotangents
+    g, h = widened(evidence[0].own), widened(evidence[1].own)
+    if not g.numel():
+        return Response()
+    mixed = [v - 3 * w for v, w in zip(first, second, strict=True)]
+    got = pull(mixed)
+    lowest = min(
+        (y.dtype for y in [evidence[0].own, *mixed]), key=lambda dtype: -unit_roundoff(dtype)
+    )
+    share = max(EXPLAINED, ROUNDINGS * unit_roundoff(lowest))
+    true = max((largest(item.measured) for item in evidence), default=0.0)
+    allowed = share * max(float((g.abs() + 3.0 * h.abs()).max()), true)
+
+    def same(a: torch.Tensor, b: torch.Tensor) -> bool:
+        return a.shape == b.shape and bool(((a - b).abs() <= allowed).all())
+
+    if same(got, g - 3.0 * h):
+        return Response()
+    again = pull(mixed)
+    if not same(again, got):
+        # What comes back depends on the calls before: is it the answer to the one before?
+        pull(first)
+        settled = pull(first)
+        late = pull(second)
+        stale = same(late, settled) and not same(late, pull(second))
+        return Response(NOT_LINEAR, stale="grad_output" if stale else "")
+    if same(got, g) and same(h, g):
+        return Response(CONSTANT)
+    offset = pull([torch.zeros_like(v) for v in first])
+    if bool((offset.abs() > allowed).any()) and same(got - offset, g - offset - 3.0 * (h - offset)):
+        return Response(NOT_LINEAR, offset=offset)
+    return Response(NOT_LINEAR)
+
+
+def uses_earlier_inputs(function: Map, evidence: Sequence[Evidence], seed: int) -> bool:
+    """Whether backward, called at another point and then here, answers for the other point."""
+    beside = nudge(function, seed)
+    if beside is None or not evidence:
+        return False
+    index, vs = evidence[0].index, evidence[0].cotangents
+    try:
+        beside.gradients_at(beside.values, vs)
+        there = widened(beside.gradients_at(beside.values, vs)[index])
+        first = widened(function.gradients_at(function.values, vs)[index])
+        again = widened(function.gradients_at(function.values, vs)[index])
+    except OpRaised:
+        return False
+    if there.shape != first.shape:
+        return False
+    allowed = EXPLAINED * float(there.abs().max()) if there.numel() else 0.0
+    near = bool(((first - there).abs() <= allowed).all())
+    return near and bool(((again - there).abs() > allowed).any())
+
+
+# -------------------------------------------------------------------------------------------------
+
+#: Worst elements shown in a finding.
+SHOWN = 3
+
+#: Up to this many elements, all are measured; up to the second number, where that takes no longer
+#: than :data:`MOST_SECONDS`; up to the third, likewise, where nothing else tells the cause.
+ALWAYS, MEASURE_ALL, MEASURE_ALL_LAST = 16, 256, 4096
+
+#: See above.
+MOST_SECONDS = 3.0
+
+#: Elements of a larger tensor that are measured where a cause is known for the whole of it.
+CHECKED = 5
+
+#: Wrong and right elements measured where the wrong ones were searched for.
+MEASURED_WRONG, MEASURED_RIGHT = 4, 2
+
+#: What is said where directions told that a gradient is wrong, and no element could be measured.
+NONE_ALONE = "no element could be measured alone: not finite or not smooth along it"
+
+#: Draws of small tensors that serve as evidence, and of large ones, of which each holds memory.
+DRAWS, DRAWS_LARGE = 8, 3
+
+
+@dataclass
+class Mismatch:
+    """Everything a finding says of one wrong gradient."""
+
+    cause: Cause | None
+    numbers: dict[str, Any]
+    worst: list[int] | None
+
+
+def mismatch(
+    function: Map,
+    decision: Decision,
+    place: int,
+    names: list[str],
+    *,
+    seed: int,
+    outputs: Sequence[str] = (),
+) -> Mismatch:
+    """Measure the elements of a gradient that differs, and name the cause.
+
+    Args:
+        function: the map that was judged.
+        decision: what was decided.
+        place: position in ``decision.judgement.inputs``.
+        names: names of the map's inputs.
+        seed: of the sample of elements in large tensors.
+        outputs: names of the map's outputs.
+    """
+    judged = decision.judgement.inputs[place]
+    source, position = decision.behind(place)
+    item = source.judgement.inputs[position]
+    right = [
+        other.index
+        for verdict, other in zip(decision.verdicts, decision.judgement.inputs, strict=True)
+        if verdict == AGREES
+    ]
+    case = _Case(source.function, source, item, names, seed, right)
+    worst = judged.worst
+    numbers: dict[str, Any] = {
+        "directions": len(judged.pairs),
+        "worst_z": worst.error / worst.sigma if worst.sigma > 0.0 else float("inf"),
+        "critical_z": CRITICAL,
+        "relative_error": worst.relative_error,
+        "resolution": judged.resolution,
+    }
+    cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
+    index = describe_elements(case.clearest, numbers)
+    return Mismatch(cause, numbers, index)
+
+
+class _Case:
+    """One input whose gradient is wrong, while its cause is looked for."""
+
+    def __init__(
+        self,
+        function: Map,
+        decision: Decision,
+        item: InputJudgement,
+        names: list[str],
+        seed: int,
+        right: Sequence[int],
+    ) -> None:
+        self.function, self.item, self.names, self.seed = function, item, names, seed
+        self.value = function.values[item.index]
+        self.right = right
+        self.evidence = [
+            self._evidence(probe, pair) for probe, pair in _draws(function, decision, item)
+        ]
+        first = self.evidence[: 4 if function.elements <= KEPT else 2]
+        self.measured = first
+        self.residuals = Residuals(
+            function,
+            item.index,
+            [one.cotangents for one in first],
+            [one.own for one in first],
+            kappa=item.kappa,
+        )
+
+    @property
+    def clearest(self) -> Evidence:
+        """The evidence under the cotangent where the disagreement is clearest."""
+        return self.evidence[0]
+
+    def diagnose(self, outputs: Sequence[str]) -> Cause | None:
+        """Measure what it takes, and name the cause."""
+        count, name = self.value.numel(), self.names[self.item.index]
+        answered = response(self.function, self.evidence)
+        found = Located()
+        whole_measured = count <= ALWAYS or (count <= MEASURE_ALL and self._quick(count))
+        if whole_measured:
+            self._measure(range(count))
+        else:
+            slopes = [one for one in self.evidence if one.usable]
+            known = whole(slopes, name) if slopes else []
+            if known or all(not bool(one.own.any()) for one in self.evidence):
+                candidate = known[0][0].candidate(self.clearest) if known else None
+                self._measure(self._worth_showing(candidate))
+            else:
+                calls = MOST_CALLS if answered.kind == LINEAR else FEWEST_CALLS
+                found = locate(self.residuals, seed=self.seed, most_calls=calls)
+                wrong = found.elements[:MEASURED_WRONG]
+                others = 1 if found.complete else MEASURED_RIGHT
+                right = found.right[:others] or self._sample(others)
+                self._measure(sorted({*wrong, *right}))
+        cause = diagnose(self.evidence, response=answered, pattern=found.pattern, right=self.right)
+        if cause is None:
+            cause = diagnose(
+                self.evidence,
+                response=answered,
+                reactions=self._reactions(),
+                outputs=outputs,
+            )
+        if (
+            cause is None
+            and not whole_measured
+            and count <= MEASURE_ALL_LAST
+            and self._quick(count)
+        ):
+            self._measure(range(count))
+            cause = diagnose(self.evidence, response=answered)
+        if cause is None and uses_earlier_inputs(self.function, self.evidence, self.seed):
+            stale = Response(NOT_LINEAR, stale="inputs")
+            cause = response_cause(self.evidence, stale, name)
+        return cause
+
+    def _evidence(self, probe: Probe, pair: Pair) -> Evidence:
+        index = self.item.index
+        nothing = torch.zeros(0, dtype=torch.float64)
+        claimed = [
+            self.function.projected(i, g.detach()) if g.shape == self.value.shape else nothing
+            for i, g in enumerate(probe.gradients)
+        ]
+
+        def pull(cotangents: Sequence[torch.Tensor]) -> torch.Tensor:
+            return self.function.gradients_at(self.function.values, cotangents)[index]
+
+        measured = pair.h > 0.0 and pair.method == "sweep"
+        return Evidence(
+            index,
+            self.names,
+            claimed,
+            nothing.to(torch.int64),
+            nothing,
+            nothing,
+            probe.cotangents,
+            move=probe.moves[index] if measured else None,
+            slope=pair.measured,
+            slope_bar=pair.bar if measured else math.inf,
+            pull=pull,
+            values=self.function.values,
+        )
+
+    def _measure(self, chosen: Sequence[int]) -> None:
+        found: list[Elements] = measure_elements(self.residuals, list(chosen))
+        updated = [
+            replace(one, elements=each.indices, measured=each.measured, bars=each.bars)
+            for one, each in zip(self.measured, found, strict=True)
+        ]
+        self.evidence = updated + self.evidence[len(updated) :]
+
+    def _sample(self, size: int) -> list[int]:
+        generator = torch.Generator().manual_seed(self.seed)
+        count = self.value.numel()
+        return torch.randint(0, count, (size,), generator=generator).tolist()
+
+    def _worth_showing(self, candidate: torch.Tensor | None) -> list[int]:
+        """The elements that a known cause says are worst, and a sample of the others."""
+        sample = self._sample(CHECKED)
+        if candidate is None:
+            return sorted(set(sample))
+        error = (widened(candidate) - widened(self.clearest.own)).abs().reshape(-1)
+        return sorted({*error.topk(SHOWN).indices.tolist(), *sample})
+
+    def _reactions(self) -> list[Reaction]:
+        """J·u along two fresh directions."""
+        generator = torch.Generator().manual_seed(self.seed + 11)
+        found = []
+        for kind in ("signs", "random"):
+            u = direction(kind, self.value, self.clearest.own, generator)
+            reaction = react(self.residuals, self.function.projected(self.item.index, u))
+            if reaction is not None:
+                found.append(reaction)
+        return found
+
+    def _quick(self, count: int) -> bool:
+        enough = MOST_SECONDS / (6 * count)
+        call_s = least_seconds(
+            lambda: self.function.evaluate(self.function.values), enough, most=MOST_SECONDS
+        )
+        return call_s <= enough
+
+
+def _draws(function: Map, decision: Decision, item: InputJudgement) -> list[tuple[Probe, Pair]]:
+    """Draws behind the first and the confirming judgement, the clearest of the first in front."""
+    first = list(enumerate(item.pairs))
+    first.sort(key=lambda each: -each[1].clarity)
+    sources: list[tuple[Judgement, int, Pair]] = [
+        (decision.judgement, k, pair) for k, pair in first
+    ]
+    confirming = decision.confirmed.get(item.index)
+    if confirming is not None:
+        again = next((one for one in confirming.inputs if one.index == item.index), None)
+        for k, pair in enumerate(again.pairs if again else ()):
+            sources.append((confirming, k, pair))
+    small = function.elements <= KEPT
+    if not small:
+        late = [source for source in sources if source[0] is not decision.judgement]
+        sources = [*sources[:2], *late][:DRAWS_LARGE]
+    return [(judgement.probe(k), pair) for judgement, k, pair in sources[:DRAWS]]
+
+
+def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] | None:
+    """Put the worst elements and the counts into ``numbers``; returns the worst index, or None
+    where no element was seen to be wrong by itself."""
+    shape = tuple(evidence.own.shape)
+    wrong = wrong_elements(evidence)
+    measured = int(evidence.good.sum())
+    numbers["numel"] = int(evidence.own.numel())
+    if not measured:
+        numbers["measured"] = NONE_ALONE
+        return None
+    numbers["differing"] = int(wrong.sum())
+    numbers["measured_elements"] = measured
+    own = evidence.own.reshape(-1)[evidence.elements.to(evidence.own.device)].cpu()
+    error = (own - evidence.measured).abs()
+    error = torch.where(wrong & torch.isfinite(error), error, torch.zeros_like(error))
+    order = torch.argsort(error, descending=True)[:SHOWN].tolist()
+    numbers["elements"] = [
+        {
+            "index": list(unravel(int(evidence.elements[k]), shape)),
+            "returned": plain_number(own[k]),
+            "measured": plain_number(evidence.measured[k]),
+            "error": float(error[k]),
+        }
+        for k in order
+        if float(error[k]) > 0.0
+    ]
+    if not numbers["elements"]:
+        return None
+    return list(unravel(int(evidence.elements[order[0]]), shape))
+
+
+def plain_number(value: torch.Tensor) -> float | str:
+    """A scalar tensor as a float, or as text where it is complex."""
+    found = value.item()
+    return f"{found:.6g}" if isinstance(found, complex) else float(found)

@@ -1,0 +1,196 @@
+"""How the error of a low-precision gradient grows with the size of the tensors.
+
+Sums that are kept in float32 lose a rounding or two, however long they are. Sums kept in a 16-bit
+dtype stand still after a few hundred terms. Each size of the sample is made long in turn, with
+positive cotangents so that sums grow, and ‖g − g₆₄‖ / ‖g₆₄‖ is compared with that at the sample's
+own size and with what one rounding of the inputs changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.experiments.baseline_comparison import jitter
+from gradlint.experiments.subject import Subject
+from gradlint.inputs.resized import resizable, resized, tensors_of, tied_axes
+from gradlint.model.sample import Sample
+from gradlint.numerics.products import all_finite, norm, unit_roundoff, widened
+from gradlint.numerics.timing import least_seconds
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import draws_random_numbers
+
+#: Times that a size is made longer, at least, and its length then, at least: a bfloat16 sum of
+#: positive terms stands still after 256 of them.
+LONGER, LONGEST = 64, 1024
+
+#: Seconds of a longer forward call beyond which the other calls are not made.
+SLOW_S = 0.1
+
+#: Seconds up to which such a call is timed again, as a busy machine stalls one now and then.
+TIMED_AGAIN_S = 2.0
+
+#: Sizes of the sample that are tried, and elements that a longer sample may have.
+MOST_SIZES, MOST_ELEMENTS = 2, 2**18
+
+#: A relative error counts that is this many roundings, that many times the error at the sample, and
+#: that many times what one rounding of inputs and cotangents changes (heuristic: sums in float32
+#: stay within two roundings of a 16-bit dtype, random walks of 1024 roundings below ten).
+ROUNDINGS, TIMES, CONDITION = 16.0, 16.0, 8.0
+
+#: And more than n positive terms lose that are added one by one in float32, which is not wrong: at
+#: most n of these (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2).
+ONE_BY_ONE = unit_roundoff(torch.float32)
+
+#: Smallest cotangent beside largest: 1 ± this.
+SPREAD = 0.5
+
+
+@dataclass(frozen=True)
+class Growth:
+    """An error that grew: input ``position``, from ``before`` at ``size`` to ``after`` at
+    ``longer``, where ``allowed`` was expected."""
+
+    position: int
+    size: int
+    longer: int
+    before: float
+    after: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Of the gradients on one sample.
+
+    Args:
+        errors: ‖g − g₆₄‖ / ‖g₆₄‖ an input, or None.
+        conditions: what rounding the inputs changes in float64, likewise.
+        terms: no sum behind them has more.
+    """
+
+    errors: list[float | None]
+    conditions: list[float | None]
+    terms: int
+
+
+def growing(subject: Subject, positions: Sequence[int], left_out: list[str]) -> Iterator[Growth]:
+    """The inputs ``positions`` whose error grows with a size, each once.
+
+    Args:
+        left_out: gets the sizes at which calls take too long, in words.
+    """
+    sample = subject.sample
+    if subject.op.module is not None or not resizable(sample):
+        return
+    if draws_random_numbers(subject.problem):
+        return  # other numbers are drawn in float64
+    before: list[float | None] | None = None
+    told: set[int] = set()
+    for size, axes in list(tied_axes(sample).items())[:MOST_SIZES]:
+        longer = max(LONGER * size, LONGEST)
+        change = dict.fromkeys(axes, longer)
+        if max(_elements(sample, change), _asked_for(sample, size, longer)) > MOST_ELEMENTS:
+            continue
+        made = resized(sample, change, seed=subject.seed, integers={size: longer})
+        slow = 0.0 if made is None else _too_slow(subject, made)
+        if slow:
+            left_out.append(f"sums of {longer} are left out: a call takes {slow:.2g} s")
+            continue
+        after = None if made is None else _errors(subject, made)
+        if after is None:
+            continue
+        if before is None:
+            found = _errors(subject, sample)
+            before = [None] * len(after.errors) if found is None else found.errors
+        for position in positions:
+            error, condition = after.errors[position], after.conditions[position]
+            small = before[position]
+            if error is None or condition is None or small is None or position in told:
+                continue
+            eps = unit_roundoff(subject.problem.inputs[position].value.dtype)
+            allowed = max(
+                ROUNDINGS * eps, TIMES * small, CONDITION * condition, ONE_BY_ONE * after.terms
+            )
+            if error > allowed:
+                told.add(position)
+                yield Growth(position, size, longer, small, error, allowed)
+
+
+def _elements(sample: Sample, change: dict[tuple[int, int], int]) -> int:
+    total = 0
+    for number, tensor in enumerate(tensors_of(sample)):
+        shape = [change.get((number, axis), size) for axis, size in enumerate(tensor.shape)]
+        total += math.prod(shape)
+    return total
+
+
+def _asked_for(sample: Sample, size: int, longer: int) -> int:
+    """Elements of the largest shape that an argument asks for, ``size`` made ``longer`` in it."""
+    values = [*sample.args, *sample.kwargs.values()]
+    shapes = [
+        [longer if part == size else max(part, 1) for part in value]
+        for value in values
+        if isinstance(value, (list, tuple)) and all(type(part) is int for part in value)
+    ]
+    return max((math.prod(shape) for shape in shapes), default=0)
+
+
+def _too_slow(subject: Subject, sample: Sample) -> float:
+    """Seconds of a forward on ``sample`` where the other calls are not made for them; else 0."""
+    problem = subject.problem.at(sample)
+    try:
+        seconds = least_seconds(problem.forward, SLOW_S, most=TIMED_AGAIN_S)
+    except (OpRaised, RuntimeError):
+        return 0.0
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+    return seconds if seconds > SLOW_S else 0.0
+
+
+def _errors(subject: Subject, sample: Sample) -> _Errors | None:
+    """The errors on ``sample``; None where the op does not run there."""
+    low = subject.problem.at(sample)
+    wide = low.in_float64()
+    if wide is None:
+        return None
+    try:
+        outputs = [o for o in low.linearize()[1] if o.name in subject.run.cotangents]
+        generator = torch.Generator().manual_seed(subject.seed)
+        cotangents = {o.name: _positive(o.value.detach(), generator) for o in outputs}
+        got = low.pull(cotangents)
+        wides = {name: widened(v) for name, v in cotangents.items()}
+        expected = wide.pull(wides)
+        rounded = [
+            jitter(value.to(like.dtype), subject.seed).to(value.dtype)
+            for value, like in zip(wide.values(), low.values(), strict=True)
+        ]
+        jittered = {
+            name: jitter(v, subject.seed + 1).to(torch.float64) for name, v in cotangents.items()
+        }
+        nearby = wide.pull(jittered, rounded)
+    except (OpRaised, RuntimeError):
+        return None
+    finally:
+        subject.problem.forward_calls += low.forward_calls + wide.forward_calls
+        subject.problem.backward_calls += low.backward_calls + wide.backward_calls
+    pairs = [list(zip(side, expected, strict=True)) for side in (got, nearby)]
+    errors, conditions = ([_relative(a, b) for a, b in side] for side in pairs)
+    largest = max(tensor.numel() for tensor in [*low.values(), *cotangents.values()])
+    return _Errors(errors, conditions, largest)
+
+
+def _positive(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    drawn = torch.rand(output.shape, generator=generator, dtype=torch.float64)
+    return (1.0 + SPREAD * (2.0 * drawn - 1.0)).to(device=output.device, dtype=output.dtype)
+
+
+def _relative(got: torch.Tensor | None, expected: torch.Tensor | None) -> float | None:
+    if got is None or expected is None or got.shape != expected.shape:
+        return None
+    if not all_finite(got) or not all_finite(expected) or not norm(expected):
+        return None
+    return norm(widened(got) - widened(expected)) / norm(expected)

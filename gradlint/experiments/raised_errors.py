@@ -1,0 +1,182 @@
+"""Exceptions of the user's code: where they were raised, and what a finding says of them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sysconfig
+import traceback
+from typing import Any
+
+import torch
+
+from gradlint.diagnosis.engine_errors import Explanation, error_line, error_text, explain
+from gradlint.experiments.context_calls import context_call_place
+from gradlint.experiments.gradient_place import Place
+from gradlint.experiments.returned_gradients import backward_place
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.rule import Rule
+from gradlint.targets import source
+from gradlint.targets.source_file import read_source, shown_path
+
+#: Lines of source shown before the line that raised.
+CONTEXT = 2
+
+#: Lines of a traceback kept in the evidence.
+TRACEBACK_LINES = 40
+
+
+def raised_place(error: BaseException, prefer: str | None = None) -> Place | None:
+    """The innermost line of the user's code in the traceback of ``error``.
+
+    Args:
+        error: what was raised.
+        prefer: a file whose lines win over those of other files.
+    """
+    frames = user_frames(error, prefer)
+    if not frames:
+        return None
+    own = [frame for frame in frames if prefer and os.path.abspath(frame.filename) == prefer]
+    return line_place((own or frames)[-1], "raised here")
+
+
+def line_place(frame: traceback.FrameSummary, label: str) -> Place:
+    """The place of the instruction that ``frame`` is at, marked with ``label``."""
+    line = frame.lineno or 1
+    # Columns come as UTF-8 bytes (Python 3.11 and later).
+    text = _line(frame.filename, line)
+    start = getattr(frame, "colno", None)
+    end = getattr(frame, "end_colno", None)
+    one_line = getattr(frame, "end_lineno", line) in (None, line)
+    indent = len(text) - len(text.lstrip()) + 1
+    column = _characters(text, start) if start is not None else indent
+    end_column = _characters(text, end) if end is not None and one_line else len(text) + 1
+    shown = shown_path(frame.filename)
+    location = Location(shown, line, column, line, max(end_column, column + 1))
+    numbers = range(max(1, line - CONTEXT), line + 1)
+    lines = tuple((number, _line(frame.filename, number)) for number in numbers)
+    excerpt = Excerpt(lines, label) if text else None
+    return location, excerpt, []
+
+
+def user_frames(error: BaseException, prefer: str | None = None) -> list[traceback.FrameSummary]:
+    """Frames of the traceback outside of Python, torch and gradlint, or in the file ``prefer``,
+    outermost first."""
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+    except Exception:  # a traceback can hold anything
+        return []
+    return [
+        frame
+        for frame in frames
+        if (prefer and os.path.abspath(frame.filename) == prefer) or not _foreign(frame.filename)
+    ]
+
+
+def raised_evidence(error: BaseException, prefer: str | None = None) -> dict[str, Any]:
+    """``exception``, ``original`` (the text as it was) and ``traceback`` (user's frames only)."""
+    lines = [
+        f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(
+            ": "
+        )
+        for frame in user_frames(error, prefer)
+    ]
+    return {
+        "exception": type(error).__name__,
+        "original": error_text(error),
+        "traceback": lines[-TRACEBACK_LINES:],
+    }
+
+
+def defining_file(subject: Subject) -> str | None:
+    """Absolute path of the file that defines the op, where known."""
+    for candidate in (subject.op.function, subject.op.defining, subject.op.call):
+        try:
+            found = inspect.getsourcefile(candidate) if candidate is not None else None
+        except (TypeError, OSError):
+            continue
+        if found:
+            return os.path.abspath(found)
+    return None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory ran out: Python's, the host's or a device's."""
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
+        return True
+    if not isinstance(error, (RuntimeError, OSError)):
+        return False
+    found = explain(error)
+    return found is not None and found.slug == "out-of-memory"
+
+
+def _foreign(filename: str) -> bool:
+    import gradlint
+
+    if filename.startswith("<") and not filename.startswith("<ipython"):
+        return True
+    path = os.path.abspath(filename)
+    paths = sysconfig.get_paths()
+    if any(_below(path, module.__path__[0]) for module in (torch, gradlint)):
+        return True
+    # Installed packages are users' code, and may lie below the standard library.
+    if _below(path, paths["purelib"]) or _below(path, paths["platlib"]):
+        return False
+    return _below(path, paths["stdlib"])
+
+
+def _below(path: str, folder: str) -> bool:
+    return path.startswith(os.path.abspath(folder) + os.sep)
+
+
+def _line(filename: str, number: int) -> str:
+    source = read_source(filename)
+    return source.line(number) if source else ""
+
+
+def _characters(text: str, offset: int) -> int:
+    return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str) -> Finding:
+    """A finding of ``rule`` that ``error`` was raised, explained where its text is known.
+
+    Args:
+        verb: what raised, such as "forward raised"; the exception's name is added.
+    """
+    prefer = defining_file(subject)
+    explanation = explain(error)
+    line = error_line(error)
+    return subject.finding(
+        rule,
+        f"{verb} {line}",
+        cause_text=explanation.meaning if explanation else "",
+        place=raised_place(error, prefer) or _without_line(subject, explanation),
+        evidence=raised_evidence(error, prefer),
+        help=_next_step(subject, explanation),
+    )
+
+
+def _next_step(subject: Subject, explanation: Explanation | None) -> str:
+    advice = explanation.fix if explanation else "run the op on the sample shown, under a debugger"
+    if subject.sample.origin == "inferred":
+        advice += "; if the op is right and the inferred inputs are not, give others (--inputs)"
+    return advice
+
+
+def _without_line(subject: Subject, explanation: Explanation | None) -> Place | None:
+    """A place for an error of PyTorch's own, whose traceback holds no line of the user's."""
+    nodes = [*subject.run.nodes, *subject.run.native]
+    if nodes:
+        # The backward that was running, or had just returned.
+        return backward_place(nodes[-1])
+    if subject.run.outputs:
+        return None
+    function = subject.op.function
+    if explanation is not None:
+        call = context_call_place(function, explanation.slug, explanation.text)
+        if call is not None:
+            return call
+    place = source.method(subject.op, "forward")
+    return place if place[0] is not None else None

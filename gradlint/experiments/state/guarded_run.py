@@ -1,0 +1,314 @@
+"""One forward and up to four backwards of its graph, with everything guarded: what the op got and
+what it saved is compared, element by element, with what it was.
+
+Values are compared and not version counters, which kernels bypass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradlint.experiments.baseline_comparison import Difference, compared, held_once
+from gradlint.experiments.state.residual_use import addable, residuals, unexpected
+from gradlint.model.op import Op
+from gradlint.trace.graph import memory_of, of_the_user, python_nodes, saved_by, whose
+from gradlint.trace.op_io import Handed, OpRaised, Output
+from gradlint.trace.problem import Problem
+from gradlint.trace.random import common_random_numbers, generator_states
+from gradlint.trace.written import ArgumentWritten, argument_name, marked_dirty, written_arguments
+
+
+# -- Arguments that a registered operator declares to write to ------------------------------------
+def declared_writes(op: Op) -> set[str]:
+    """Names of the arguments that the schema of a library op marks as written: ``Tensor(a!) x``."""
+    if op.kind != "library":
+        return set()
+    call: Any = getattr(op.call, "_opoverload", op.call)
+    names = call.overloads() if hasattr(call, "overloads") else None
+    overloads = [call] if names is None else [getattr(call, name) for name in names]
+    return {
+        argument.name
+        for overload in overloads
+        if hasattr(overload, "_schema")
+        for argument in overload._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+
+
+# -------------------------------------------------------------------------------------------------
+
+Gradients = list["torch.Tensor | None"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A tensor that is not what it was.
+
+    Args:
+        name: of the argument, output or attribute.
+        phase: "forward" or "backward".
+        difference: the worst element, and how many.
+        handed: where the op got it as an argument.
+        declared: whether forward said so: ``mark_dirty``, a schema, or autograd's own record.
+        bumped: whether its version counter shows a write.
+        function: the Function inside of which it happened, where known.
+        kin: what it shares memory with: "input", "argument", "output", "intermediate".
+    """
+
+    name: str
+    phase: str
+    difference: Difference
+    handed: Handed | None = None
+    declared: bool = False
+    bumped: bool = False
+    function: Any = None
+    kin: str = ""
+
+
+@dataclass
+class Guarded:
+    """What the guarded run saw.
+
+    Args:
+        error: what forward or the first backward raised.
+        arguments, cotangents, saved: tensors that were written to; inner: by Functions inside of
+            the op, to what is no argument of the op.
+        first, second: gradients of the first and the second backward under the same random
+            numbers; other: of one under other random numbers, made where backward draws any.
+        residual: of one in which inputs are added to outputs (``added``: output name → position),
+            where they are not what that makes of ``first``, in every bit.
+        second_error, other_error, residual_error: what those raised.
+        draws: whether forward, and whether backward, draw random numbers.
+        outputs: values that forward returned, by name.
+        aliases: outputs in the memory of an argument: (output, argument).
+        python: whether a Python Function of the user's is in the graph.
+    """
+
+    error: OpRaised | None = None
+    arguments: list[Written] = field(default_factory=list)
+    cotangents: list[Written] = field(default_factory=list)
+    saved: list[Written] = field(default_factory=list)
+    inner: list[Written] = field(default_factory=list)
+    first: Gradients = field(default_factory=list)
+    second: Gradients | None = None
+    second_error: OpRaised | None = None
+    other: Gradients | None = None
+    other_error: OpRaised | None = None
+    residual: Gradients | None = None
+    residual_error: OpRaised | None = None
+    added: dict[str, int] = field(default_factory=dict)
+    draws: tuple[bool, bool] = (False, False)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    aliases: list[tuple[str, str]] = field(default_factory=list)
+    python: bool = False
+
+
+def unchanged(now: torch.Tensor, was: torch.Tensor) -> bool:
+    """Whether two tensors are the same but for NaN."""
+    if now.shape != was.shape or now.dtype != was.dtype:
+        return False
+    try:
+        return torch.equal(now, was)
+    except (RuntimeError, NotImplementedError):  # chalf, quantised
+        return compared(0, "", now, was, None) is None
+
+
+def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[str]) -> Guarded:
+    """Run ``problem`` once under guard.
+
+    Args:
+        cotangents: output name → cotangent, for the differentiable outputs.
+        written: arguments that a schema declares to be written to.
+    """
+    found = Guarded()
+    try:
+        with (
+            problem.handing_over() as handed,
+            marked_dirty() as dirty,
+            written_arguments() as inner,
+        ):
+            with common_random_numbers(problem.seed):
+                before = generator_states()
+            leaves, outputs = problem.linearize()
+        draws = before != generator_states() or problem.own_generators.have_moved()
+        problem.draws = draws
+        found.outputs = {item.name: item.value.detach().clone() for item in outputs}
+        declared = _declared(handed, dirty, written)
+        for item in handed:
+            found.arguments += _written(
+                item.name, "forward", item.tensor, item.value, item, declared
+            )
+        found.inner = _inner(inner, handed, dirty)
+        found.aliases = _aliases(handed, outputs, declared)
+        chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
+        if chosen:
+            _backwards(problem, found, handed, leaves, chosen, cotangents, draws)
+    except OpRaised as raised:
+        found.error = raised
+    return found
+
+
+def _backwards(
+    problem: Problem,
+    found: Guarded,
+    handed: Sequence[Handed],
+    leaves: Sequence[torch.Tensor],
+    chosen: Sequence[Output],
+    cotangents: dict[str, torch.Tensor],
+    draws: bool,
+) -> None:
+    named = [(item.name, item.value) for item in chosen]
+    nodes = python_nodes([item.value for item in chosen])
+    found.python = bool(nodes)
+    kept = [
+        (node, name, tensor, tensor.detach().clone())
+        for node in nodes
+        for name, tensor in saved_by(node)
+    ]
+    entered = [(item, _copy(item.tensor)) for item in handed]
+    received: list[tuple[Any, int, torch.Tensor, torch.Tensor]] = []
+    handles = [node.register_prehook(_receiver(node, received)) for node in nodes]
+
+    def pull(seed: int, given: list[torch.Tensor], ends: Sequence[torch.Tensor] = ()) -> Gradients:
+        tensors = ends or [item.value for item in chosen]
+        with common_random_numbers(seed):
+            gradients = problem.backward(tensors, leaves, given, retain_graph=True, as_given=True)
+        return held_once(gradients, found.first or [None] * len(gradients))
+
+    def copies() -> list[torch.Tensor]:
+        return [cotangents[item.name].clone() for item in chosen]
+
+    given = copies()
+    with common_random_numbers(problem.seed):
+        before = generator_states()
+    problem.own_generators.reset()
+    found.first = pull(problem.seed, given)
+    found.draws = draws, before != generator_states() or problem.own_generators.have_moved()
+    for handle in handles:
+        handle.remove()
+    for item, mine in zip(chosen, given, strict=True):
+        was = cotangents[item.name]
+        found.cotangents += _written(item.name, "backward", mine, was, function=_function(item))
+    if not found.cotangents:
+        for node, index, mine, was in received:
+            name = f"grad_outputs[{index}]"
+            found.cotangents += _written(name, "backward", mine, was, function=node._forward_cls)
+    for node, name, tensor, was in kept:
+        kin, whom = whose(tensor, handed, named)
+        found.saved += _written(
+            whom or name, "backward", tensor, was, function=node._forward_cls, kin=kin
+        )
+    for argument, was in entered:
+        found.arguments += _written(argument.name, "backward", argument.tensor, was, argument)
+    problem.own_generators.reset()
+    found.second, found.second_error = _tried(lambda: pull(problem.seed, copies()))
+    if found.draws[1]:
+        found.other, found.other_error = _tried(lambda: pull(problem.seed + 1, copies()))
+    if not found.cotangents and found.second is not None:
+        found.added = addable(chosen, leaves)
+    if found.added:
+        problem.own_generators.reset()
+        sums = residuals(chosen, leaves, found.added)
+        tried, found.residual_error = _tried(lambda: pull(problem.seed, copies(), sums))
+        found.residual = tried and unexpected(tried, found.first, cotangents, found.added)
+
+
+def _tried(pull: Callable[[], Gradients]) -> tuple[Gradients | None, OpRaised | None]:
+    try:
+        return pull(), None
+    except OpRaised as raised:
+        return None, raised
+
+
+def _function(item: Output) -> Any:
+    return getattr(item.value.grad_fn, "_forward_cls", None)
+
+
+def _receiver(node: Any, received: list[Any]) -> Callable[[Any], None]:
+    """A hook that keeps the gradients that ``node`` gets, and copies of them."""
+
+    def keep(gradients: Any) -> None:
+        for index, gradient in enumerate(gradients):
+            if isinstance(gradient, torch.Tensor):
+                received.append((node, index, gradient, gradient.detach().clone()))
+
+    return keep
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone()
+
+
+def _written(
+    name: str,
+    phase: str,
+    tensor: torch.Tensor,
+    was: torch.Tensor,
+    handed: Handed | None = None,
+    declared: Callable[[Handed], bool] | None = None,
+    function: Any = None,
+    kin: str = "",
+) -> list[Written]:
+    """The one :class:`Written` where ``tensor`` is not ``was``; else nothing."""
+    if tensor.layout != torch.strided or was.layout != torch.strided or tensor.is_nested:
+        return []
+    now = tensor.detach()
+    if unchanged(now, was):
+        return []
+    difference = compared(0, name, now, was, None)
+    if difference is None:
+        return []
+    said = handed is not None and declared is not None and declared(handed)
+    bumped = tensor._version > 0
+    return [Written(name, phase, difference, handed, said, bumped, function, kin)]
+
+
+def _inner(
+    written: Sequence[ArgumentWritten], handed: Sequence[Handed], dirty: set[int]
+) -> list[Written]:
+    """Undeclared writes of inner Functions to intermediate tensors."""
+    known = dirty | {where for item in handed if (where := memory_of(item.tensor)) is not None}
+    found = []
+    for item in written:
+        if of_the_user(item.function) and memory_of(item.tensor) not in known:
+            name = argument_name(item.function, item.position)
+            found += _written(name, "forward", item.now, item.was, function=item.function)
+    return found
+
+
+def _declared(
+    handed: Sequence[Handed], dirty: set[int], written: set[str]
+) -> Callable[[Handed], bool]:
+    """Whether forward said that it writes to an argument."""
+
+    def declared(item: Handed) -> bool:
+        tensor = item.tensor
+        if item.name in written or memory_of(tensor) in dirty:
+            return True
+        # An in-place op of a plain callable is recorded by autograd: the tensor is then a result.
+        fresh = "CloneBackward0" if item.position is not None else ""
+        return tensor.grad_fn is not None and tensor.grad_fn.name() != fresh
+
+    return declared
+
+
+def _aliases(
+    handed: Sequence[Handed], outputs: Sequence[Output], declared: Callable[[Handed], bool]
+) -> list[tuple[str, str]]:
+    """Outputs in the memory of an argument that forward did not write to."""
+    found = []
+    for output in outputs:
+        where = memory_of(output.value)
+        if where is None or not output.differentiable or not output.value.numel():
+            continue
+        if any(output.value is item.tensor for item in handed):
+            continue  # a plain callable gives back what it got
+        for item in handed:
+            if memory_of(item.tensor) == where and not declared(item):
+                found.append((output.name, item.name))
+                break
+    return found

@@ -1,0 +1,187 @@
+"""Whether an op can be compared with itself, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from gradlint.experiments.baseline_comparison import Baseline, Difference, compared, share_of
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.products import widened
+from gradlint.trace.op_io import OpRaised
+
+# -- Identical calls of an op, compared -----------------------------------------------------------
+#: Calls made for the comparison alone, beside the four of other rules; on a GPU, where blocks race,
+#: more of them (heuristic: what these miss shows once in tens of calls).
+MORE = 0
+MORE_ON_GPU = 10
+
+Call = tuple[dict[str, torch.Tensor], list["torch.Tensor | None"]]
+
+
+@dataclass
+class Repeats:
+    """How calls identical to the first one compare with it.
+
+    Args:
+        calls: how many there were; differing: how many were not the first's, beyond rounding;
+            bits: in any bit.
+        outputs, gradients: where they were not, in the first such call.
+        first_only: whether all but the first agree.
+    """
+
+    calls: int = 0
+    differing: int = 0
+    bits: int = 0
+    outputs: list[Difference] = field(default_factory=list)
+    gradients: list[Difference] = field(default_factory=list)
+    first_only: bool = False
+
+
+def repeat(subject: Subject) -> Repeats:
+    """Compare the first call with every later identical one."""
+    baseline = subject.baseline
+    assert baseline is not None
+    found = Repeats()
+    calls = _calls(subject)
+    for outputs, gradients in calls:
+        found.calls += 1
+        wrong_outputs = outputs_differing(baseline, outputs)
+        wrong_gradients = differing(baseline, gradients)
+        if wrong_outputs or wrong_gradients:
+            found.differing += 1
+            found.outputs = found.outputs or wrong_outputs
+            found.gradients = found.gradients or wrong_gradients
+        found.bits += not _same_bits(baseline.outputs, outputs, baseline.gradients, gradients)
+    if found.differing == found.calls > 1:
+        first_outputs, first = calls[-1]
+        later = replace(baseline, gradients=first, outputs=first_outputs)
+        found.first_only = not any(
+            differing(later, gradients) or outputs_differing(later, outputs)
+            for outputs, gradients in calls[:-1]
+        )
+    return found
+
+
+def _calls(subject: Subject) -> list[Call]:
+    baseline, problem, guarded = subject.baseline, subject.problem, subject.guarded
+    assert baseline is not None
+    calls: list[Call] = [({}, gradients) for gradients in baseline.repeats]
+    if guarded.error is None and guarded.first and not guarded.draws[1]:
+        calls.append((guarded.outputs, guarded.first))
+    if subject.lifetime is not None:
+        calls.append(({}, subject.lifetime.gradients))
+    cuda = any(value.is_cuda for value in problem.values())
+    for _ in range(MORE_ON_GPU if cuda else MORE):
+        try:
+            leaves, outputs = problem.linearize()
+            chosen = [o for o in outputs if o.name in baseline.cotangents and o.differentiable]
+            gradients = problem.backward(
+                chosen, leaves, [baseline.cotangents[item.name] for item in chosen]
+            )
+        except OpRaised:
+            break
+        values = {item.name: item.value.detach() for item in outputs}
+        calls.append((values, gradients))
+    return calls
+
+
+def _same_bits(
+    outputs: dict[str, torch.Tensor],
+    other: dict[str, torch.Tensor],
+    gradients: list[torch.Tensor | None],
+    others: list[torch.Tensor | None],
+) -> bool:
+    pairs = [(outputs[name], other[name]) for name in outputs if name in other]
+    pairs += [
+        (a, b) for a, b in zip(gradients, others, strict=True) if a is not None and b is not None
+    ]
+    return all(a.is_nested or compared(0, "", a, b, None) is None for a, b in pairs)
+
+
+# -------------------------------------------------------------------------------------------------
+
+#: Note of rules that compare, where there is nothing to compare with.
+CHANCE = "identical calls give different results: see GL606"
+
+
+def unfit(subject: Subject) -> str:
+    """Why the op's gradients can't be compared with each other, in words; else ""."""
+    raised = subject.run.error
+    if raised is not None:
+        return f"{raised.phase} raised: see {'GL003' if raised.phase == 'forward' else 'GL004'}"
+    if not subject.problem.inputs:
+        return "no input requires grad"
+    if not any(item.differentiable for item in subject.run.outputs):
+        return "no output is differentiable"
+    if any(item.value.is_nested for item in subject.run.outputs):
+        return "an output is nested"
+    if subject.problem.has_sparse_inputs:
+        return "an input is sparse"
+    if subject.baseline is None:
+        return "an identical second call raised"
+    if unsteady(subject):
+        return CHANCE
+    return ""
+
+
+def unsteady(subject: Subject) -> bool:
+    """Whether identical runs differed beyond rounding, in outputs or gradients."""
+    baseline = subject.baseline
+    if baseline is None:
+        return False
+    return any(differing(baseline, found) for found in baseline.repeats) or bool(
+        outputs_differing(baseline, subject.guarded.outputs)
+    )
+
+
+def wavers(subject: Subject) -> bool:
+    """Whether still more identical calls are not the first one's: to be asked before a difference
+    is blamed on anything but chance."""
+
+    return repeat(subject).differing > 0
+
+
+def differing(baseline: Baseline, gradients: list[torch.Tensor | None]) -> list[Difference]:
+    """Where ``gradients``, of a run identical to the baseline's, differ beyond rounding. What was
+    moved or repeated says nothing here: of an op that is not deterministic it is chance too."""
+    return replace(baseline, repeats=[], jittered=None).differences(gradients)
+
+
+def outputs_differing(baseline: Baseline, outputs: dict[str, torch.Tensor]) -> list[Difference]:
+    """Outputs that are not the baseline's, beyond rounding."""
+    found = []
+    for position, (name, expected) in enumerate(baseline.outputs.items()):
+        got = outputs.get(name)
+        if got is None or any(t.is_nested or t.is_quantized for t in (got, expected)):
+            continue
+        allowed = None
+        if expected.is_floating_point() or expected.is_complex():
+            wide = torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0).abs()
+            top = float(wide.max()) if wide.numel() else 0.0
+            allowed = torch.full_like(wide, share_of(expected.dtype) * top)
+        difference = compared(position, name, got, expected, allowed)
+        if difference is not None:
+            found.append(difference)
+    return found
+
+
+def unrun(subject: Subject) -> str:
+    """Why there is no guarded run to look at, in words; else ""."""
+    if subject.run.error is not None and subject.run.error.phase == "forward":
+        return "forward raised: see GL003"
+    if not subject.run.cotangents:
+        return "no output is differentiable"
+    raised = subject.run.error or subject.guarded.error
+    return f"{raised.phase} raised: see GL004" if raised is not None else ""
+
+
+def relative_to(subject: Subject, gradients: list[torch.Tensor | None]) -> Baseline:
+    """The baseline with ``gradients``, of one graph, in its place: what is drawn in backward is no
+    rounding."""
+    baseline = subject.baseline
+    assert baseline is not None
+    if subject.guarded.draws[1]:
+        return replace(baseline, gradients=gradients, repeats=[], jittered=None)
+    return replace(baseline, gradients=gradients)

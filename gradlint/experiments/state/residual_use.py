@@ -1,0 +1,112 @@
+"""An op in a residual connection, h + f(h): one incoming gradient goes to both branches.
+
+Under the cotangent v the gradient of h is g + v, where g is what backward returns. A backward that
+writes to what it receives changes v as well, for the branch beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from gradlint.experiments.baseline_comparison import FEW, Difference, compared
+from gradlint.experiments.state.guarded_run import Gradients
+from gradlint.experiments.state.repeated_calls import relative_to, unfit
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.products import dense, unit_roundoff, widened
+from gradlint.trace.op_io import Output
+
+#: Dtypes in which every device adds.
+_ADDED = (
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+    torch.complex128,
+)
+
+
+def addable(outputs: Sequence[Output], leaves: Sequence[torch.Tensor]) -> dict[str, int]:
+    """Output name → position of the first input that it can be added to: one of its shape, dtype
+    and device. Outputs without such an input are left out."""
+    found = {}
+    for output in outputs:
+        kind = _kind(output.value)
+        fitting = (k for k, leaf in enumerate(leaves) if kind and _kind(leaf) == kind)
+        position = next(fitting, None)
+        if position is not None:
+            found[output.name] = position
+    return found
+
+
+def residuals(
+    outputs: Sequence[Output], leaves: Sequence[torch.Tensor], added: dict[str, int]
+) -> list[torch.Tensor]:
+    """``outputs``, those in ``added`` with their inputs added to them."""
+    with torch.enable_grad():
+        # Behind the product, the engine alone holds what comes in, as within a network.
+        return [
+            (leaves[added[item.name]] + item.value) * 1.0 if item.name in added else item.value
+            for item in outputs
+        ]
+
+
+def unexpected(
+    gradients: Gradients, own: Gradients, cotangents: dict[str, torch.Tensor], added: dict[str, int]
+) -> Gradients | None:
+    """``gradients`` of the residual use; None where they are ``own`` with the cotangents added, in
+    every bit, so that nothing is left to be judged."""
+    for position, got in enumerate(gradients):
+        terms = _terms(own, cotangents, added, position)
+        if compared(position, "", got, _sum(terms), None) is not None:
+            return gradients
+    return None
+
+
+def spoiled(subject: Subject) -> list[Difference]:
+    """Inputs whose gradient in the residual use is not the op's own with the cotangents added.
+
+    Nothing is compared where identical calls differ, or a second backward of the graph does: that
+    is what other rules tell.
+    """
+    guarded, cotangents = subject.guarded, subject.run.cotangents
+    if guarded.residual is None or guarded.second is None or unfit(subject):
+        return []
+    base = relative_to(subject, guarded.first)
+    if base.differences(guarded.second):
+        return []
+    found = []
+    for position, got in enumerate(guarded.residual):
+        terms = _terms(guarded.first, cotangents, guarded.added, position)
+        expected = _sum(terms)
+        allowed = base.allowed(position)
+        if len(terms) > 1 and expected is not None:
+            sizes = torch.stack([widened(part).abs() for part in terms]).sum(0)
+            rounding = FEW * unit_roundoff(expected.dtype) * sizes
+            allowed = rounding if allowed is None else allowed + rounding
+        difference = compared(position, base.names[position], got, expected, allowed)
+        if difference is not None:
+            found.append(difference)
+    return found
+
+
+def _terms(
+    own: Gradients, cotangents: dict[str, torch.Tensor], added: dict[str, int], position: int
+) -> list[torch.Tensor]:
+    """What the gradient of input ``position`` is the sum of: the op's own, and cotangents."""
+    gradient = own[position]
+    beside = [cotangents[name] for name, where in added.items() if where == position]
+    return [*([] if gradient is None else [dense(gradient)]), *beside]
+
+
+def _sum(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    return sum(terms[1:], terms[0]) if terms else None
+
+
+def _kind(tensor: torch.Tensor) -> tuple[object, ...]:
+    """What tensors have in common whose sum is no broadcast; empty where none is tried."""
+    if tensor.is_nested or tensor.layout != torch.strided or tensor.dtype not in _ADDED:
+        return ()
+    return (tensor.shape, tensor.dtype, tensor.device) if tensor.numel() else ()

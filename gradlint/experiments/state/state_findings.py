@@ -1,0 +1,66 @@
+"""Findings of an op that was compared with itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.raised_errors import raised_finding
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.rule import Rule
+from gradlint.trace.op_io import OpRaised
+
+
+def changed_gradient(
+    subject: Subject,
+    rule: Rule,
+    difference: Difference,
+    when: str,
+    *,
+    help: str,
+    severity: str | None = None,
+    cause: str | None = None,
+    cause_text: str = "",
+) -> Finding:
+    """A finding that the gradient of an input changes.
+
+    Args:
+        when: under which circumstance: "in the second backward".
+    """
+    item = subject.problem.inputs[difference.position]
+    how = {
+        "missing": "is missing",
+        "shape": "has another shape",
+        "NaN": "is not finite",
+    }.get(difference.kind, "is another")
+    message = f"the gradient for `{item.name}` {how} {when}"
+    if difference.kind == "missing" and difference.got != "None":
+        message = f"a gradient for `{item.name}` appears {when}: there is none otherwise"
+    return subject.finding(
+        rule,
+        message,
+        severity=severity,
+        cause=cause,
+        cause_text=cause_text,
+        input=item.name,
+        index=difference.index,
+        place=gradient_place(subject, item),
+        evidence=difference.evidence(),
+        help=help,
+    )
+
+
+def raised_there(
+    subject: Subject,
+    rule: Rule,
+    raised: OpRaised,
+    when: str,
+    *,
+    help: str,
+    severity: str | None = None,
+) -> Finding:
+    """A finding that the op raises under a circumstance, and does not otherwise."""
+    found = raised_finding(subject, rule, raised.error, f"{raised.phase} raises {when}:")
+    return replace(found, severity=severity or rule.severity, help=help)

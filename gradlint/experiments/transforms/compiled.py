@@ -1,0 +1,181 @@
+"""An op called through ``torch.compile``: traced by Dynamo and AOTAutograd, run op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.transforms.reference_points import (
+    Point,
+    gradient_difference,
+    here,
+    output_difference,
+)
+from gradlint.model.sample import map_tensors
+from gradlint.trace.altered import pull_altered
+from gradlint.trace.layouts import relaid
+from gradlint.trace.op_io import OpRaised, Output
+from gradlint.trace.problem import Problem
+
+# -- Inputs in an unusual layout, and what is another than at a point -----------------------------
+#: What an input is handed over as, by position and value; None for as it is.
+Layout = Callable[[int, torch.Tensor], "torch.Tensor | None"]
+
+Pulled = tuple[list[Output], "list[torch.Tensor | None]"]
+
+
+def relaid_input(position: int, value: torch.Tensor) -> torch.Tensor | None:
+    """``value`` as it lies in memory once transposed, or with gaps; None where it can't."""
+    found = relaid(value, "transposed")
+    return relaid(value, "strided") if found is None else found
+
+
+def unlike(subject: Subject, got: Pulled, point: Point) -> list[tuple[Difference, bool]]:
+    """Outputs (True) that differ from ``point``, or else gradients (False) that do."""
+    outputs, gradients = got
+    wrong = [
+        output_difference(subject, item.name, item.value.detach(), point.outputs[item.name])
+        for item in outputs
+        if item.name in point.outputs
+    ]
+    if any(wrong):
+        return [(d, True) for d in wrong if d is not None]
+    pairs = zip(gradients, point.gradients, strict=True)
+    worse = [gradient_difference(subject, k, new, old) for k, (new, old) in enumerate(pairs)]
+    return [(d, False) for d in worse if d is not None]
+
+
+def tried_layout(subject: Subject) -> Layout | None:
+    """Inputs that are not contiguous, where a plain call takes them as what they are (else GL703
+    tells)."""
+    try:
+        plain = pull_altered(subject.problem, subject.run.cotangents, inputs=relaid_input)
+    except OpRaised:
+        return None
+    return None if unlike(subject, plain, here(subject)) else relaid_input
+
+
+# -------------------------------------------------------------------------------------------------
+
+# -- ``torch.library.opcheck`` on a registered operator: what its registrations promise -----------
+#: Tests in the order in which a failure explains those after it.
+_TESTS = (
+    "test_schema",
+    "test_autograd_registration",
+    "test_faketensor",
+    "test_aot_dispatch_dynamic",
+)
+
+#: What a failure of each means.
+_MEANING = {
+    "test_schema": "what it mutates or aliases is not what its schema says",
+    "test_autograd_registration": "its backward is not registered where autograd looks for it",
+    "test_faketensor": "its fake kernel is not what the real one does",
+    "test_aot_dispatch_dynamic": "traced with symbolic shapes it is another function",
+}
+
+#: In the texts of those who say that there is no fake kernel.
+_NO_FAKE = ("no fake impl", "no meta", "meta implementation", "fake implementation")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed test of opcheck. ``absent``: nothing is registered, which torch says openly."""
+
+    test: str
+    meaning: str
+    error: BaseException
+    absent: bool
+    others: list[str]
+
+
+def opcheck(subject: Subject) -> Failure | None:
+    """The first of opcheck's tests that ``subject`` fails; None where all pass."""
+    sample = subject.sample
+
+    def passed(tensor: torch.Tensor) -> torch.Tensor:
+        leaf = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        # What writes to its inputs refuses leaves, as it must.
+        return leaf.clone() if subject.problem.in_place else leaf
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), passed)
+    run: Any = torch.library.opcheck  # takes more kinds of operator than its type says
+    results = run(subject.op.call, args, kwargs, test_utils=_TESTS, raise_exception=False)
+    failed = {name: results[name] for name in _TESTS if results.get(name) != "SUCCESS"}
+    if not failed:
+        return None
+    first, error = next(iter(failed.items()))
+    absent = any(phrase in str(error).lower() for phrase in _NO_FAKE)
+    return Failure(first, _MEANING[first], error, absent, list(failed)[1:])
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+class Graphs:
+    """How many graphs were compiled."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+@contextmanager
+def compiled(problem: Problem) -> Iterator[tuple[Problem, Graphs]]:
+    """The op behind ``torch.compile``, with graph breaks allowed, and what it compiled.
+
+    The partitioner is the plain one: that of the backend "aot_eager" imports Inductor, which takes
+    a second and decides what is saved, not what is computed. Calls are counted as ``problem``'s.
+    """
+    import torch._dynamo
+    from torch._dynamo.backends.debugging import aot_eager_default_partitioner
+
+    graphs = Graphs()
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.count += 1
+        return aot_eager_default_partitioner(graph, inputs)
+
+    def transform(invoke: Callable[..., Any]) -> Callable[..., Any]:
+        def on_copies(*given: Any) -> Any:
+            return invoke(*map_tensors(given, torch.Tensor.clone))
+
+        # Compiled by PyTorch 2.13, mark_dirty on an input of the graph loses the op's gradient.
+        body = on_copies if problem.in_place else invoke
+        found: Callable[..., Any] = torch.compile(body, backend=backend, dynamic=False)
+        return found
+
+    other = problem.through(transform)
+    torch._dynamo.reset()
+    try:
+        yield other, graphs
+    finally:
+        torch._dynamo.reset()
+        problem.forward_calls += other.forward_calls
+        problem.backward_calls += other.backward_calls
+
+
+def compiled_backward() -> Any:
+    """Backward calls of the body go through compiled autograd, where this PyTorch has it."""
+    from torch._dynamo import compiled_autograd
+
+    enable = getattr(compiled_autograd, "_enable", None) or getattr(
+        compiled_autograd, "enable", None
+    )
+    if enable is None:
+        return nullcontext()
+    return enable(torch.compile(backend="eager", dynamic=False))
+
+
+def unavailable() -> str:
+    """Why ``torch.compile`` can't run here; else ""."""
+    import torch._dynamo
+
+    if not torch._dynamo.is_dynamo_supported():
+        return "torch.compile does not work with this Python or on this platform"
+    return ""

@@ -1,0 +1,53 @@
+"""Which operators of PyTorch a forward calls."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradlint.experiments.subject import Subject
+from gradlint.trace.problem import Problem, draws_random_numbers
+
+#: Operators of PyTorch in one forward beyond which an op is not traced unasked (heuristic: forward
+#: and backward take about 3 ms each to compile).
+MOST_OPERATORS = 100
+
+_counts: WeakKeyDictionary[Subject, int] = WeakKeyDictionary()
+
+
+class _Watching(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.random = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        self.random = self.random or torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def long_to_trace(subject: Subject, code: str) -> str:
+    """Why the op is not traced unless the rule ``code`` is selected by its code; else ""."""
+    if code in (subject.settings.select or ()):
+        return ""
+    if subject not in _counts:
+        _counts[subject] = _watched(subject.problem).count
+    count = _counts[subject]
+    if count <= MOST_OPERATORS:
+        return ""
+    return f"forward calls {count} operators, long to trace: --select {code} does it"
+
+
+def is_random(problem: Problem) -> bool:
+    """Whether forward draws random numbers, also where it seeds the generator itself."""
+    return _watched(problem).random or draws_random_numbers(problem)
+
+
+def _watched(problem: Problem) -> _Watching:
+    with _Watching() as mode:
+        problem.forward()
+    return mode

@@ -1,0 +1,78 @@
+"""Does an exception refuse a transform openly, or is it a fault?"""
+
+from __future__ import annotations
+
+import torch
+
+from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.experiments.raised_errors import user_frames
+from gradlint.experiments.subject import Subject
+
+#: Texts by which PyTorch, or an op in its manner, says that a transform is not supported.
+_REFUSALS = (
+    "functorch",
+    "vmap",
+    "torch.func",
+    "setup_context",
+    "batching rule",
+    "batchedtensor",
+    "torch.compile",
+    "dynamo",
+    "faketensor",
+    "fake tensor",
+    "fake impl",
+    "not supported",
+    "unsupported",
+    "not implemented",
+    "does not support",
+    "doesn't support",
+    "cannot access data pointer",
+    "can't call numpy()",
+    "cannot access storage",
+    "accessing the data pointer",
+    "data-dependent",
+    "does not require grad",
+    "__torch_function__",
+    "this is a bug",  # PyTorch, of itself
+    "tracing",
+    "tracer",
+)
+
+
+def refuses(error: BaseException) -> bool:
+    """Whether ``error`` says that what was asked is not supported."""
+    if isinstance(error, NotImplementedError):
+        return True
+    text = error_text(error).lower()
+    return any(phrase in text for phrase in _REFUSALS)
+
+
+def first_line(error: BaseException) -> str:
+    """The exception in one line."""
+    return error_line(error)
+
+
+def in_users_code(error: BaseException) -> bool:
+    """Whether the innermost frame of the traceback is the user's: not PyTorch raised it."""
+    frames = user_frames(error)
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return bool(frames) and last is not None and frames[-1].lineno == last.tb_lineno
+
+
+def without(subject: Subject, *attributes: str) -> list[str]:
+    """Names of Python Functions of the graph that define none of ``attributes`` themselves."""
+    base = torch.autograd.Function
+    return [
+        function.__name__
+        for function in functions(subject)
+        if all(getattr(function, name, None) == getattr(base, name, None) for name in attributes)
+    ]
+
+
+def functions(subject: Subject) -> list[type]:
+    """Python Functions of the graph, the op's own first, without what PyTorch generates."""
+    found = [subject.op.function, *(node.function for node in subject.run.nodes)]
+    unique = dict.fromkeys(item for item in found if item is not None)
+    return [item for item in unique if not item.__module__.startswith("torch.")]

@@ -1,0 +1,288 @@
+"""Whether backward is linear in grad_output, as every vector-Jacobian product is.
+
+Multiples are powers of two: they change no rounding, so that a correct backward scales exactly as
+long as nothing over- or underflows. Sums do round, and their rounding is measured before a
+disagreement counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradlint.diagnosis.evidence import unravel
+from gradlint.experiments.gradient_place import gradient_place, returned_expression
+from gradlint.experiments.mismatch import plain_number
+from gradlint.experiments.rounding_only import only_rounding
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.gradient_agreement import placed, wrong_already
+from gradlint.experiments.value.repeated_backward import Replay
+from gradlint.model.report import Finding
+from gradlint.model.rule import Rule
+from gradlint.numerics.differences import significand_bits
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.products import norm, rms, unit_roundoff, widened
+from gradlint.numerics.verdict import TOLERATED
+from gradlint.trace.op_io import OpRaised
+
+#: Cotangents are multiplied by this: the scale that torch.amp.GradScaler starts with.
+LARGE = 2.0**16
+
+#: And by this: the mean over a batch of a thousand (heuristic; much smaller ones would underflow
+#: in a half precision inside).
+SMALL = 2.0**-10
+
+#: float16 overflows at 65504 and loses bits below 6e-5: it is multiplied by this, and by nothing
+#: smaller than one.
+LARGE_HALF = 2.0**3
+
+#: A factor that is no power of two: what is off after it is rounding.
+ODD = 1.125
+
+#: Multiples of that rounding by which a sum may be off (heuristic: largest of many against
+#: largest of many).
+ROUNDINGS = 64.0
+
+#: Share of a gradient that is allowed for rounding in 32 bits and more, at most.
+CLOSE = TOLERATED[24]
+
+#: Note on a gradient that is as good as zero.
+ROUNDING = "nothing but rounding is left of its gradient"
+
+#: Of the seed of the second cotangents, relative to the run's.
+SEED = 7
+
+
+@dataclass
+class _Departure:
+    """How g at some cotangents is not what linearity makes it; worst element of one input."""
+
+    text: str
+    index: list[int]
+    returned: Any
+    expected: Any
+    error: float
+    relative: float
+
+    @property
+    def slug(self) -> str:
+        return "additive-constant" if "constant" in self.text else "not-linear"
+
+
+def nonlinear(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
+    """Findings of ``rule`` for inputs whose gradient is not linear in grad_output, and notes.
+
+    Inputs whose gradient is wrong in itself are left out: that finding says so too. Costs one
+    forward and three backwards where nothing is found, one more in 16 bits.
+    """
+    gradients = subject.run.gradients or []
+    known = wrong_already(subject)
+    chosen = [k for k in subject.judged if k not in known and gradients[k] is not None]
+    if not chosen or any(output.value.is_nested for output in subject.run.outputs):
+        return [], []
+    try:
+        suspects, notes = _suspects(subject, chosen)
+        if not suspects:
+            return [], notes
+        departures = _confirmed(subject, suspects)
+        rounding = only_rounding(subject) if departures else set()
+    except OpRaised as raised:
+        name = type(raised.error).__name__
+        return [], [f"{raised.phase} raised {name} at another grad_output"]
+    notes += [f"{subject.problem.inputs[k].name}: {ROUNDING}" for k in departures if k in rounding]
+    told = {k: found for k, found in departures.items() if k not in rounding}
+    return [_finding(subject, rule, k, found) for k, found in told.items()], notes
+
+
+def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[str]]:
+    """Inputs for which g(v + w) = g(v) + g(c·w)/c or g(s·v) = s·g(v) does not hold."""
+    replay = Replay(subject.problem)
+    vs, ws = _cotangents(subject, replay)
+    large, small = _multiples(subject)
+    far = replay.pull([large * w for w in ws])
+    # Where rounding may hide a clip in a sum, the multiple alone is looked at too.
+    coarse = max((_share(subject, k) for k in chosen), default=0.0) > CLOSE
+    up = replay.pull([large * v for v in vs]) if coarse else None
+    both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
+    near = replay.pull([small * v for v in vs]) if small < 1.0 else None
+    # The run's own gradients are g(v), unless some outputs are left out since.
+    masked = bool(subject.problem.zeroed)
+    here = replay.pull(vs) if masked else subject.run.gradients or []
+    suspects = []
+    overflowed = False
+    for k in chosen:
+        g, g_far, g_both = (_wide(found[k], here[k]) for found in (here, far, both))
+        if not bool(torch.isfinite(g_far).all()):
+            overflowed = True
+            continue
+        top = max(_top(g), _top(g_far) / large)
+        allowed = _share(subject, k) * top + _cancelled(subject, k, vs)
+        if not _in_range(here[k], top, large, small):
+            continue
+        off = _top(g_both - g - g_far / large)
+        # Multiples round alike, also where nothing is left of the gradient but rounding.
+        scaled = 0.0 if up is None else _top(_wide(up[k], here[k]) / large - g)
+        if near is not None:
+            scaled = max(scaled, _top(_wide(near[k], here[k]) / small - g))
+        if not (off <= allowed and scaled <= _share(subject, k) * _top(g)):
+            suspects.append(k)
+    notes = [f"gradients overflow at {large:g} times grad_output"] if overflowed else []
+    return suspects, notes
+
+
+def _confirmed(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departure]:
+    """What each suspect does, seen with a forward for every backward."""
+    replay = Replay(subject.problem, fresh=True)
+    vs, ws = _cotangents(subject, replay)
+    large, small = _multiples(subject)
+    g_v, again, g_w = replay.pull(vs), replay.pull(vs), replay.pull(ws)
+    far = replay.pull([large * v for v in vs])
+    near = replay.pull([small * v for v in vs]) if small < 1.0 else None
+    odd = replay.pull([ODD * v for v in vs])
+    both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
+    found = {}
+    for k in suspects:
+        g, repeated, h = (_wide(item[k], g_v[k]) for item in (g_v, again, g_w))
+        top = max(_top(g), _top(h))
+        allowed = _share(subject, k) * top + ROUNDINGS * _top(g - repeated)
+        trials = [(_wide(far[k], g_v[k]), large, allowed)]
+        if near is not None:
+            trials.insert(0, (_wide(near[k], g_v[k]), small, allowed))
+        for got, multiple, bar in trials:
+            if bool(torch.isfinite(got).all()) and not _top(got / multiple - g) <= bar:
+                text = _describe(g, got, multiple)
+                found[k] = _departure(text, got, multiple * g)
+                break
+        else:
+            rounding = _top(_wide(odd[k], g_v[k]) - ODD * g)
+            allowed += _cancelled(subject, k, vs)
+            sum_of = _wide(both[k], g_v[k])
+            if not _top(sum_of - g - h) <= allowed + ROUNDINGS * rounding:
+                found[k] = _departure("g(v + w) is not g(v) + g(w)", sum_of, g + h)
+    return found
+
+
+def _cotangents(subject: Subject, replay: Replay) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    outputs = replay.outputs
+    generator = torch.Generator().manual_seed(subject.seed + SEED)
+    vs = [subject.run.cotangents[item.name] for item in outputs]
+    return vs, [cotangent(item.value.detach(), generator) for item in outputs]
+
+
+def _multiples(subject: Subject) -> tuple[float, float]:
+    tensors = [item.value for item in subject.problem.inputs]
+    tensors += [item.value for item in subject.run.outputs]
+    if any(tensor.dtype in (torch.float16, torch.complex32) for tensor in tensors):
+        return LARGE_HALF, 1.0
+    return LARGE, SMALL
+
+
+def _share(subject: Subject, position: int) -> float:
+    """Share of the largest element by which rounding may move another."""
+    dtypes = [subject.problem.inputs[position].value.dtype]
+    dtypes += [item.value.dtype for item in subject.run.outputs if item.differentiable]
+    bits = min(significand_bits(dtype) for dtype in dtypes)
+    return TOLERATED[max(known for known in TOLERATED if known <= bits)]
+
+
+def _cancelled(subject: Subject, position: int, vs: Sequence[torch.Tensor]) -> float:
+    """Rounding that is left where a gradient cancels to nothing: some of what the outputs weigh,
+    per move of the size of the input."""
+    value = subject.problem.inputs[position].value
+    outputs = [item.value for item in subject.run.outputs if item.differentiable]
+    weighed = sum(norm(widened(v) * widened(y)) for v, y in zip(vs, outputs, strict=True))
+    eps = max(unit_roundoff(tensor.dtype) for tensor in (value, *outputs))
+    return ROUNDINGS * eps * weighed / (rms(value) or 1.0)
+
+
+def _in_range(like: torch.Tensor | None, top: float, large: float, small: float) -> bool:
+    """Whether multiples of the gradient stay far from the limits of its dtype."""
+    assert like is not None
+    limits = torch.finfo(like.dtype)
+    if not 0.0 < top < math.inf:
+        return False
+    if large == LARGE_HALF:
+        return top * large < limits.max / LARGE_HALF and top > limits.tiny / unit_roundoff(
+            like.dtype
+        )
+    return top * large < math.sqrt(limits.max) and top * small > math.sqrt(limits.tiny)
+
+
+def _wide(gradient: torch.Tensor | None, like: torch.Tensor | None) -> torch.Tensor:
+    assert like is not None
+    return widened(torch.zeros_like(like) if gradient is None else gradient)
+
+
+def _top(tensor: torch.Tensor) -> float:
+    return float(tensor.abs().max()) if tensor.numel() else 0.0
+
+
+def _describe(g: torch.Tensor, got: torch.Tensor, multiple: float) -> str:
+    """What was done to a gradient at ``multiple`` times its cotangent, in words."""
+    where = f"at {multiple:g} times grad_output"
+    moved = (got / multiple - g).abs() > 0.1 * _top(g)
+    if not bool(moved.any()):
+        moved = (got / multiple - g).abs() >= 0.5 * _top(got / multiple - g)
+    shrunk = bool((got.abs() <= multiple * g.abs())[moved].all())
+    if multiple > 1.0 and shrunk:
+        return f"large gradients are clipped: {where} the largest is {_top(got):.3g}, and not " + (
+            f"{multiple * _top(g):.3g}"
+        )
+    if multiple < 1.0 and bool((got[moved] == 0).all()):
+        return f"small gradients are set to zero or rounded away {where}"
+    offset = (got - multiple * g) / (1.0 - multiple)
+    if multiple < 1.0 and _top(offset - offset.mean()) <= 1e-3 * _top(offset):
+        constant = plain_number(offset.mean())
+        return (
+            f"a constant of about {constant:.3g} is added"
+            if isinstance(constant, float)
+            else "a constant is added"
+        )
+    return f"{where} the gradient is not the same multiple"
+
+
+def _departure(text: str, got: torch.Tensor, expected: torch.Tensor) -> _Departure:
+    error = (got - expected).abs().reshape(-1)
+    at = int(error.argmax())
+    scale = _top(expected) or 1.0
+    return _Departure(
+        text,
+        list(unravel(at, tuple(got.shape))),
+        plain_number(got.reshape(-1)[at]),
+        plain_number(expected.reshape(-1)[at]),
+        float(error[at]),
+        float(error[at]) / scale,
+    )
+
+
+def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> Finding:
+    item = subject.problem.inputs[position]
+    span = gradient_place(subject, item)
+    finding = subject.finding(
+        rule,
+        f"gradient for `{item.name}` is not linear in grad_output",
+        cause=found.slug,
+        cause_text=f"{found.slug}: {found.text}",
+        input=item.name,
+        index=found.index,
+        place=span,
+        evidence={
+            "relative_error": found.relative,
+            "elements": [
+                {
+                    "index": list(found.index),
+                    "returned": found.returned,
+                    "measured": found.expected,
+                    "error": found.error,
+                }
+            ],
+        },
+        help="a vector-Jacobian product is linear: take clipping, rounding, thresholds and "
+        "constants out of backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
+        f"declare `{returned_expression(span) or '…'}` as a surrogate",
+    )
+    return placed(subject, position, finding)

@@ -1,0 +1,241 @@
+"""Gradients at special points, held against what the function does on either side.
+
+Per output j, with D⁺ⱼ and D⁻ⱼ the slopes of f_j along u to the right and to the left, a gradient g
+under the cotangent v is right
+
+- at a smooth point (D⁺ = D⁻) when ⟨g, u⟩ = Σⱼ vⱼ·Dⱼ;
+- at a kink of single elements when ⟨g, u⟩ lies in Σⱼ [vⱼ·D⁻ⱼ, vⱼ·D⁺ⱼ], the sum of the intervals.
+
+Where whole tensors are special, kinks inside of f may cancel in ways that no interval shows: only
+smooth points are judged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from gradlint.experiments.finite.extremes import WORDS, Extreme
+from gradlint.experiments.finite.special_values import Place
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.measured_function import Measured, steady
+from gradlint.experiments.value.one_sided_slopes import (
+    STEADY,
+    TOGETHER,
+    Point,
+    Slopes,
+    Wrong,
+    stable,
+)
+from gradlint.numerics.products import all_finite
+
+#: The step at which a suspicion is looked at again: jumps and roots have other slopes there.
+WIDER = 2.0**5
+
+#: Elements that are measured one by one for the evidence, in each input that is wrong.
+SHOWN = 6
+
+#: Where equal elements move together, as a message says it.
+EQUAL = "where equal elements move together"
+
+#: Special elements are right together when the gradient tells their change this closely: ten times
+#: closer than what is looked for, since each is a part of the whole (heuristic).
+TOGETHER_TOLERATED = 1e-4
+
+#: Special elements that are measured, at most, over all inputs.
+MOST_PLACES = 6
+
+
+class Points:
+    """The special points of one subject."""
+
+    def __init__(self, subject: Subject, inputs: Sequence[int]) -> None:
+        self._subject, self._inputs = subject, inputs
+        self._measured = Measured(subject, inputs)
+        self._step, self._tolerated = self._measured.step, self._measured.tolerated
+        self.judged: list[str] = []
+
+    @property
+    def measurable(self) -> bool:
+        """Whether the function is known in enough digits."""
+        return self._step > 0.0
+
+    def wrong(self, extreme: Extreme) -> Iterator[Wrong]:
+        """The inputs whose gradient is wrong at ``extreme``."""
+        at = self._measured.at(extreme)
+        if at is None:
+            return
+        usable = [
+            k
+            for k in self._inputs
+            if at.values[k].is_floating_point()
+            and at.values[k].layout == torch.strided
+            and all_finite(at.gradients[k])
+        ]
+        judge = self._single if extreme.name == "single" else self._whole
+        yield from judge(extreme, at, usable)
+
+    def _single(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
+        told: set[int] = set()
+        places = extreme.places[:MOST_PLACES]
+        if self._right_together(at, [place for place in places if place.position in usable]):
+            self.judged.append(extreme.name)
+            return
+        for place in places:
+            if place.position not in usable or place.position in told:
+                continue
+            if self._measured.project[place.position] is not None:
+                continue  # elements of a symmetric matrix do not move alone
+            flat = at.gradients[place.position].reshape(-1)
+            # Elements that are equal are moved alone, where the gradient may be anything between
+            # the sides, and together, where they stay equal and the function is often smooth.
+            for twins in ((),) if place.twin is None else ((), (place.twin,)):
+                found = at.element(place.position, place.element, self._step, *twins)
+                if found is None:
+                    continue
+                self.judged.append(extreme.name)
+                claimed = float(flat[[place.element, *twins]].sum())
+                if not found.excludes(claimed, self._measured.slack(found, claimed)):
+                    continue
+                if self._right_beside(at, place, twins, claimed):
+                    continue
+                again = at.element(place.position, place.element, WIDER * self._step, *twins)
+                if steady(found, again):
+                    told.add(place.position)
+                    where = EQUAL if twins else f"where it {place.words}"
+                    joint = claimed if twins else None
+                    yield self._told(at, place.position, place.element, found, where, joint)
+                    break
+
+    def _right_beside(
+        self, at: Point, place: Place, twins: tuple[int, ...], claimed: float
+    ) -> bool:
+        """Whether the gradient is that of a point one unit in the last place away: a bound that the
+        op's dtype rounds is another number in float64, and lies beside the element there."""
+        unit = self._measured.units[place.position]
+        for shift in (unit, -unit) if unit else ():
+            beside = at.beside(place.position, [place.element, *twins], shift)
+            found = beside and beside.element(place.position, place.element, self._step, *twins)
+            if found and not found.excludes(claimed, self._measured.slack(found, claimed)):
+                return True
+        return False
+
+    def _right_together(self, at: Point, places: Sequence[Place]) -> bool:
+        """Whether the special elements, moved all at once by different amounts, meet no kink, and
+        the gradient tells the change: then each of them is right."""
+        if len(places) < 2 or any(
+            self._measured.project[place.position] is not None for place in places
+        ):
+            return False
+        elements: dict[int, list[int]] = {place.position: [] for place in places}
+        for place in places:
+            elements[place.position].append(place.element)
+        found = at.elements(elements, self._step)
+        if found is None:
+            return False
+        slopes, claimed, size = found
+        slack = TOGETHER_TOLERATED * size + slopes.noise + slopes.floor
+        return slopes.smooth(TOGETHER_TOLERATED) and not slopes.excludes(claimed, slack)
+
+    def _whole(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
+        moved = [k for k in usable if not torch.equal(at.values[k], self._measured.typical[k])]
+        moved = moved or list(usable)
+        found = at.along(moved, self._step, seed=0) if moved else None
+        if found is None:
+            return
+        if not found[0].smooth(self._tolerated):
+            if extreme.name == "ties":
+                yield from self._together(extreme, at, moved)
+            return
+        self.judged.append(extreme.name)
+        slopes, claimed, size = found
+        if not slopes.excludes(claimed, self._measured.slack(slopes, size)):
+            return
+        for position in moved:
+            if self._differs(at, position) and stable(
+                self._subject, extreme, at.gradients[position], position
+            ):
+                worst = self._worst(at, position)
+                if worst is not None:
+                    yield self._told(at, position, *worst, WORDS[extreme.name])
+
+    def _together(self, extreme: Extreme, at: Point, moved: Sequence[int]) -> Iterator[Wrong]:
+        """Equal elements moved so that they stay equal: whatever a gradient makes of the kink
+        between them, it must tell this change (conservative fields, Bolte & Pauwels 2021)."""
+        for position in moved:
+            found = at.along([position], self._step, seed=TOGETHER)
+            if found is None or not found[0].smooth(self._tolerated):
+                continue
+            self.judged.append("ties")
+            slopes, claimed, size = found
+            if not slopes.excludes(claimed, self._measured.slack(slopes, size)):
+                continue
+            again = at.along([position], WIDER * self._step, seed=TOGETHER)
+            if again is None:
+                continue
+            if abs(slopes.right - again[0].right) > STEADY * slopes.size + slopes.noise:
+                continue
+            if stable(self._subject, extreme, at.gradients[position], position):
+                yield self._told(at, position, 0, slopes, EQUAL, claimed)
+
+    def _differs(self, at: Point, position: int) -> bool:
+        """Whether the gradient of one input is wrong along two fresh directions, and the slope
+        along their sum is the sum of the slopes: else f has no gradient here."""
+        slopes = []
+        for seed in (1, 2):
+            found = at.along([position], self._step, seed=seed)
+            again = at.along([position], WIDER * self._step, seed=seed)
+            if found is None or again is None or not found[0].smooth(self._tolerated):
+                return False
+            if not found[0].excludes(found[1], self._measured.slack(found[0], found[2])):
+                return False
+            if abs(found[0].right - again[0].right) > STEADY * found[0].size + found[0].noise:
+                return False
+            slopes.append(found[0])
+        both = at.along([position], self._step, seed=3)  # the sum of directions 1 and 2
+        if both is None:
+            return False
+        gap = abs(both[0].right - slopes[0].right - slopes[1].right)
+        return gap <= STEADY * max(one.size for one in slopes) + both[0].noise
+
+    def _worst(self, at: Point, position: int) -> tuple[int, Slopes] | None:
+        gradient = at.gradients[position].reshape(-1)
+        count = gradient.numel()
+        order = dict.fromkeys(
+            [int(gradient.abs().argmax()), *range(0, count, max(1, count // SHOWN))]
+        )
+        worst: tuple[float, int, Slopes] | None = None
+        for element in order:
+            found = at.element(position, element, self._step)
+            if found is None:
+                continue
+            claimed = float(gradient[element])
+            error = max(found.low - claimed, claimed - found.high)
+            if found.excludes(claimed, self._measured.slack(found, claimed)) and (
+                worst is None or error > worst[0]
+            ):
+                worst = (error, element, found)
+        return worst and (worst[1], worst[2])
+
+    def _told(
+        self,
+        at: Point,
+        position: int,
+        element: int,
+        found: Slopes,
+        where: str,
+        claimed: float | None = None,
+    ) -> Wrong:
+        value = at.values[position]
+        spots = torch.unravel_index(torch.tensor(element), value.shape) if value.dim() else ()
+        return Wrong(
+            position,
+            where,
+            [int(k) for k in spots],
+            float(value.reshape(-1)[element]),
+            float(at.gradients[position].reshape(-1)[element]) if claimed is None else claimed,
+            found.right,
+            found.left,
+            claimed is not None or not found.smooth(self._tolerated),
+        )

@@ -1,0 +1,136 @@
+"""Declared surrogates: backward is compared with the declaration, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from gradlint.diagnosis.causes import diagnose
+from gradlint.diagnosis.evidence import Evidence
+from gradlint.experiments.gradient_place import gradient_place, returned_expression
+from gradlint.experiments.mismatch import describe_elements
+from gradlint.experiments.subject import Subject
+from gradlint.expressions.compile import compile_expression
+from gradlint.model.report import Finding
+from gradlint.model.sample import positional_names
+from gradlint.numerics.directions import cotangent
+from gradlint.rules.value.wrong_gradient import RULE
+
+#: Words of the cause of a gradient that must be a surrogate, since the derivative is zero.
+PIECEWISE = "piecewise constant"
+#: Relative disagreement allowed between backward and its declaration, in units of the dtype's
+#: epsilon: the two may order their operations differently (heuristic).
+ROUNDINGS = 1e3
+
+
+def judge_surrogates(subject: Subject) -> tuple[list[Finding], set[str]]:
+    """Findings for inputs whose gradient is not the declared one, and the names declared."""
+    declared = subject.op.intent.surrogate
+    if not declared:
+        return [], set()
+    findings = []
+    for position, item in enumerate(subject.problem.inputs):
+        if item.name in declared:
+            finding = _compare(subject, position, declared[item.name])
+            if finding is not None:
+                findings.append(finding)
+    return findings, set(declared)
+
+
+def _compare(subject: Subject, position: int, text: str) -> Finding | None:
+    problem, function = subject.problem, subject.first_order_map
+    item = problem.inputs[position]
+    generator = torch.Generator().manual_seed(subject.seed)
+    evidence = []
+    wrong = False
+    for _ in range(2):
+        vs = [cotangent(output, generator) for output in function.outputs]
+        claimed = [
+            torch.zeros_like(value) if grad is None else grad.detach()
+            for value, grad in zip(function.values, function.pull(vs), strict=True)
+        ]
+        expected = _evaluate(subject, text, vs, item.value)
+        own = claimed[position]
+        bar = ROUNDINGS * torch.finfo(own.dtype).eps * float(expected.abs().max().clamp_min(1e-300))
+        wrong |= bool(((own - expected).abs() > bar).any())
+        flat = expected.reshape(-1)
+        evidence.append(
+            Evidence(
+                position,
+                [i.name for i in problem.inputs],
+                claimed,
+                torch.arange(flat.numel()),
+                flat.cpu().to(torch.complex128 if flat.is_complex() else torch.float64),
+                torch.full((flat.numel(),), bar, dtype=torch.float64),
+                vs,
+            )
+        )
+    if not wrong:
+        return None
+    cause = diagnose(evidence)
+    if cause is not None and cause.slug == "zero":
+        cause = replace(
+            cause,
+            text=f"zero: backward returns zeros for `{item.name}`, the declaration does not",
+            help=f"return what is declared: {text}",
+        )
+    numbers: dict[str, object] = {"declared": text}
+    index = describe_elements(evidence[0], numbers)
+    span = gradient_place(subject, item)
+    help_text = cause.help if cause else "return what is declared, or declare what is returned"
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` is not the declared surrogate",
+        cause=cause.slug if cause else None,
+        cause_text=cause.text if cause else "",
+        input=item.name,
+        index=index,
+        place=span,
+        evidence=numbers,
+        help=help_text.replace("{expression}", returned_expression(span) or "…"),
+    )
+
+
+def _evaluate(
+    subject: Subject, text: str, cotangents: list[torch.Tensor], like: torch.Tensor
+) -> torch.Tensor:
+    """The declared gradient at the sample, broadcast to the input's shape.
+
+    Names: every argument of forward, ``grad_output`` (the first one), ``grad_outputs``,
+    ``output`` and ``outputs``.
+    """
+    sample, problem = subject.sample, subject.problem
+    names = positional_names(subject.op.signature, len(sample.args))
+    env: dict[str, object] = dict(zip(names, sample.args, strict=True)) | dict(sample.kwargs)
+    signature = subject.op.signature
+    for parameter in signature.parameters.values() if signature else ():
+        if parameter.name not in env and parameter.default is not parameter.empty:
+            env[parameter.name] = parameter.default
+    outputs = [output.detach() for output in subject.first_order_map.outputs]
+    env |= {item.name: item.value for item in problem.inputs if item.name.isidentifier()}
+    env |= {
+        "grad_output": cotangents[0],
+        "grad_outputs": tuple(cotangents),
+        "output": outputs[0],
+        "outputs": tuple(outputs),
+    }
+    with torch.no_grad():
+        value = compile_expression(text, set(env)).evaluate(env)
+    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+    return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
+
+
+def warn_beside_surrogates(findings: Sequence[Finding]) -> None:
+    """Warn only of other inputs of an op that rounds: where forward is piecewise constant in one,
+    gradients are surrogates, and that of a step size or a bound is then one too."""
+    rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
+    for item in findings:
+        if rounds and item.severity == "error" and item.input not in rounds:
+            item.severity = "warning"
+            item.help = (
+                f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
+                f"`{item.input}` is part of the same surrogate, declare it as well; else "
+                f"{item.help}"
+            )

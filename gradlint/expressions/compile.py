@@ -1,0 +1,347 @@
+"""From a text to a checked syntax tree. Nothing is run here and torch is not imported."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradlint.base.nearest import meant, nearest
+from gradlint.expressions import limits
+from gradlint.expressions import vocabulary as words
+from gradlint.expressions._fold import Folder
+from gradlint.expressions.limits import ExpressionError, TooLarge
+
+if TYPE_CHECKING:
+    import torch
+
+_OPERATORS = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
+_PLAIN = (
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List),
+    *(ast.Slice, ast.Subscript, ast.Dict, ast.keyword),
+)
+_REFUSED = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "an f-string",
+    ast.NamedExpr: "an assignment (`:=`)",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Starred: "unpacking with `*`",
+    ast.Set: "a set",
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A text that passed the whitelist.
+
+    Args:
+        text: the expression as written.
+        tree: its syntax tree.
+        names: those of the allowed names that it uses.
+    """
+
+    text: str
+    tree: ast.expr
+    names: frozenset[str]
+
+    def evaluate(
+        self,
+        env: Mapping[str, Any],
+        *,
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> Any:
+        """Its value where names stand for what ``env`` says; any mapping does, lazy ones too.
+
+        Args:
+            generator: source of random numbers; default torch's global one.
+            dtype: of tensors made by ``randn`` and the like; default that of the first floating
+                tensor among the names used, else float64.
+            device: likewise; default that of the first tensor, else the CPU.
+
+        Raises:
+            ExpressionError: what it computes failed or grew beyond the limits.
+        """
+        from gradlint.expressions._evaluate import Interpreter
+
+        return Interpreter(self, env, generator, dtype, device).run()
+
+
+def compile_expression(text: str, names: Collection[str] = ()) -> Expression:
+    """Check ``text`` against the whitelist.
+
+    Args:
+        text: one expression; may span lines.
+        names: names that will be given at evaluation. They win over functions and constants
+            of the same name, except where they are called.
+
+    Raises:
+        ExpressionError: at the first thing in it that isn't allowed.
+    """
+    return checked(text, parse(text), names)
+
+
+def checked(text: str, tree: ast.expr, names: Collection[str]) -> Expression:
+    """The expression of ``tree``, the whole or a part of what :func:`parse` made of ``text``."""
+    checker = _Checker(text, frozenset(names))
+    checker.check(tree, 1)
+    return Expression(text, tree, frozenset(checker.used))
+
+
+def parse(text: str, *, before: str = "", after: str = "") -> ast.expr:
+    """The syntax tree of ``before + text + after`` with every line end read as a space."""
+    if len(text) > limits.MAX_LENGTH:
+        raise ExpressionError(
+            f"the expression has {len(text)} characters; at most {limits.MAX_LENGTH} are allowed",
+            text=text,
+        )
+    if not text.strip():
+        raise ExpressionError("the expression is empty", text=text)
+    # One line, so that columns are offsets; leading blanks would be an indentation error.
+    line = re.sub(r"\s", " ", text)
+    shift = 0
+    if not before:
+        shift = len(line) - len(line.lstrip())
+        line = line.lstrip()
+    source = before + line + after
+    shift -= len(before)
+    _refuse_comment(text, line, shift + len(before))
+    try:
+        with warnings.catch_warnings():
+            # `1 is x` and the like warn on stderr; the checks below say it in their own words.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, mode="eval").body
+    except SyntaxError as error:
+        if before and (error.offset or 1) + shift < 1:
+            # The bracket left open looks like ours; without ours, it is the user's.
+            parse(text)
+        # At the end of the text the parser gives no offset.
+        column = error.offset + shift if error.offset else len(text.rstrip())
+        column = max(1, min(column, len(text)))
+        reason = (error.msg or "invalid syntax").removesuffix(". Perhaps you forgot a comma?")
+        raise ExpressionError(f"can't be read: {reason}", text=text, column=column) from None
+    except (ValueError, MemoryError, RecursionError):
+        # NUL characters, surrogates, integers of thousands of digits, and deep nesting.
+        raise ExpressionError(
+            "can't be read: nested too deeply or with characters that no expression has", text=text
+        ) from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.keyword):
+            node.col_offset = _characters(source, node.col_offset) + shift
+            node.end_col_offset = _characters(source, node.end_col_offset or 0) + shift
+    return tree
+
+
+def _refuse_comment(text: str, line: str, shift: int) -> None:
+    if "#" not in line:
+        return
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(line).readline):
+            if token.type == tokenize.COMMENT:
+                raise ExpressionError(
+                    "a comment (`#`) inside an expression would hide what follows it",
+                    text=text,
+                    column=token.start[1] + 1 + shift,
+                )
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def _characters(source: str, offset: int) -> int:
+    return offset if source.isascii() else len(source.encode()[:offset].decode(errors="ignore"))
+
+
+class _Checker:
+    def __init__(self, text: str, names: frozenset[str]) -> None:
+        self.text = text
+        self.names = names
+        self.used: set[str] = set()
+        self.fold = Folder(self.names)
+
+    def check(self, node: ast.AST, depth: int) -> None:
+        if depth > limits.MAX_DEPTH:
+            raise self.error(node, f"nested more than {limits.MAX_DEPTH} levels deep")
+        if isinstance(node, ast.Name):
+            self.name(node)
+        elif isinstance(node, ast.Constant):
+            self.constant(node)
+        elif isinstance(node, ast.Attribute):
+            self.attribute(node, depth)
+        elif isinstance(node, ast.Call):
+            self.call(node, depth)
+        elif isinstance(node, _PLAIN):
+            if isinstance(node, ast.Dict) and None in node.keys:
+                raise self.error(node, "unpacking with `**` is not allowed in an expression")
+            for child in _children(node):
+                self.check(child, depth + 1)
+            if isinstance(node, ast.BinOp):
+                self.size(node)
+        elif not isinstance(node, _OPERATORS):
+            what = _REFUSED.get(type(node), f"`{type(node).__name__}`")
+            raise self.error(node, f"{what} is not allowed in an expression")
+
+    def name(self, node: ast.Name) -> None:
+        if node.id in self.names:
+            self.used.add(node.id)
+            return
+        if node.id in words.CONSTANTS or node.id in words.DTYPES:
+            return
+        self.underscore(node, node.id)
+        if node.id in words.FUNCTIONS:
+            raise self.error(node, f"`{node.id}` is a function", f"call it: {node.id}(…)")
+        known = [*self.names, *words.CONSTANTS, *words.FUNCTIONS, *words.DTYPES]
+        hint = meant(node.id, known)
+        if not hint and self.names:
+            hint = "the names here are " + ", ".join(
+                f"`{name}`" for name in sorted(self.names)[:12]
+            )
+        raise self.error(node, f"unknown name `{_short(node.id)}`", hint)
+
+    def constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if isinstance(value, bytes):
+            raise self.error(node, "a bytes literal is not allowed in an expression")
+        if isinstance(value, int) and value.bit_length() > limits.MAX_BITS:
+            raise self.error(node, f"an integer of more than {limits.MAX_BITS} bits")
+
+    def attribute(self, node: ast.Attribute, depth: int) -> None:
+        self.underscore(node, node.attr)
+        prefix = dotted(node.value)
+        if prefix in words.PREFIXES and prefix.split(".")[0] not in self.names:
+            if node.attr in words.CONSTANTS or node.attr in words.DTYPES:
+                return
+            if node.attr in words.FUNCTIONS:
+                raise self.error(
+                    node, f"`{node.attr}` is a function", f"call it: {node.attr}(…)", node.attr
+                )
+            known = [*words.CONSTANTS, *words.DTYPES, *words.FUNCTIONS]
+            raise self.error(
+                node,
+                f"unknown name `{prefix}.{_short(node.attr)}`",
+                meant(node.attr, known),
+                node.attr,
+            )
+        self.check(node.value, depth + 1)
+        if node.attr in words.ATTRIBUTES:
+            return
+        if node.attr in words.METHODS:
+            raise self.error(
+                node, f"`.{node.attr}` is a method", f"call it: .{node.attr}(…)", node.attr
+            )
+        raise self.error(
+            node,
+            f"unknown attribute `.{_short(node.attr)}`",
+            meant(node.attr, [*words.ATTRIBUTES, *words.METHODS]),
+            node.attr,
+        )
+
+    def call(self, node: ast.Call, depth: int) -> None:
+        target = node.func
+        if isinstance(target, ast.Name):
+            self.function(node, target.id, target.id)
+        elif isinstance(target, ast.Attribute):
+            self.underscore(target, target.attr)
+            prefix = dotted(target.value)
+            if prefix in words.PREFIXES and prefix.split(".")[0] not in self.names:
+                self.function(target, target.attr, f"{prefix}.{target.attr}")
+            else:
+                self.check(target.value, depth + 1)
+                self.method(target)
+        else:
+            raise self.error(target, "only functions and methods of the whitelist can be called")
+        for argument in node.args:
+            self.check(argument, depth + 1)
+        for keyword in node.keywords:
+            self.keyword(keyword, depth)
+        self.size(node)
+
+    def size(self, node: ast.expr) -> None:
+        """Refuse already now what is too large whatever the names stand for."""
+        try:
+            self.fold.check(node)
+        except TooLarge as error:
+            raise self.error(node, f"refused: {error}") from None
+
+    def method(self, node: ast.Attribute) -> None:
+        if node.attr in words.METHODS:
+            return
+        hint = meant(node.attr, words.METHODS)
+        if node.attr in words.ATTRIBUTES:
+            hint = f"it is no method: write .{node.attr} without parentheses"
+        elif node.attr in words.FUNCTIONS:
+            hint = f"write {node.attr}(…) as a function"
+        raise self.error(node, f"unknown method `.{_short(node.attr)}`", hint, node.attr)
+
+    def keyword(self, node: ast.keyword, depth: int) -> None:
+        if node.arg is None:
+            raise self.error(node, "unpacking with `**` is not allowed in an expression")
+        self.underscore(node, node.arg)
+        if node.arg not in words.KEYWORDS:
+            raise self.error(
+                node,
+                f"unknown keyword argument `{_short(node.arg)}`",
+                meant(node.arg, words.KEYWORDS),
+            )
+        self.check(node.value, depth + 1)
+
+    def function(self, node: ast.expr, name: str, shown: str) -> None:
+        if name in words.FUNCTIONS:
+            return
+        self.underscore(node, name)
+        if name in self.names:
+            raise self.error(node, f"`{name}` is a value here and can't be called")
+        found = nearest(name, words.FUNCTIONS)
+        raise self.error(
+            node,
+            f"unknown function `{_short(shown)}`",
+            f"did you mean `{found[0]}`?" if found else "",
+            name if isinstance(node, ast.Attribute) else "",
+        )
+
+    def underscore(self, node: ast.AST, name: str) -> None:
+        if name.startswith("_"):
+            raise self.error(
+                node,
+                f"`{_short(name)}`: a name with a leading underscore is not allowed here",
+                at=name if isinstance(node, ast.Attribute) else "",
+            )
+
+    def error(self, node: ast.AST, message: str, hint: str = "", at: str = "") -> ExpressionError:
+        column = getattr(node, "col_offset", 0)
+        if at:
+            # An attribute starts where its value does; the name at fault ends it.
+            column = getattr(node, "end_col_offset", len(at)) - len(at)
+        return ExpressionError(message, text=self.text, column=max(column, 0) + 1, hint=hint)
+
+
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` for a chain of names, else nothing."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr_context):
+            yield child
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else name[:39] + "…"

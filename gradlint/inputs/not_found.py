@@ -1,0 +1,73 @@
+"""What is raised when inference finds no inputs: what was tried, and the line to add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradlint.base.errors import GradlintError
+from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
+
+#: Attempts shown at most.
+SHOWN = 8
+
+
+class NoInputsFound(GradlintError):
+    """No arguments were found under which forward runs.
+
+    Args:
+        attempts: pairs of the arguments tried and the error they raised, most telling first; of
+            those that raised the same, one.
+        line_to_add: code that gives the op its inputs, ready to paste and fill in.
+        count: how often the op was called, where that is more.
+    """
+
+    def __init__(self, attempts: list[tuple[str, str]], line_to_add: str, count: int = 0) -> None:
+        super().__init__("no usable inputs found", hint=line_to_add)
+        self.attempts = attempts
+        self.line_to_add = line_to_add
+        self.count = max(count, len(attempts))
+
+    def __reduce__(self) -> tuple[type[NoInputsFound], tuple[list[tuple[str, str]], str, int]]:
+        return NoInputsFound, (self.attempts, self.line_to_add, self.count)
+
+    def payload(self) -> dict[str, Any]:
+        """What a report is made of."""
+        told = ("attempts", "line_to_add", "count")
+        return {name: getattr(self, name) for name in told}
+
+
+def line_to_add(evidence: list[Evidence], function: bool) -> str:
+    """A ``sample_inputs`` method for a Function, an ``--inputs`` option for other ops."""
+    values = []
+    for item in evidence:
+        if item.passing == "varargs":
+            values.append("randn(3, 4)")
+        elif item.required:
+            values.append(_placeholder(item))
+    if not function:
+        return f'--inputs "{", ".join(values)}"'
+    names = ", ".join(item.name for item in evidence if item.required)
+    made = ", ".join(f"torch.{value}" if value.startswith("rand") else value for value in values)
+    tail = "," if len(values) == 1 else ""
+    return (
+        "@staticmethod\n"
+        "def sample_inputs():\n"
+        f"    # {names or 'no arguments'}\n"
+        f"    return ({made}{tail})"
+    )
+
+
+def _placeholder(item: Evidence) -> str:
+    kind = item.ordered_kinds()[0][0]
+    if kind == "index":
+        return "randint(0, 3, (3,))"
+    if kind == "mask":
+        return "rand(3, 4) > 0.5"
+    if kind in TENSOR_KINDS:
+        sizes = {0: "()", 1: "4", 2: "3, 4", 3: "2, 3, 4", 4: "2, 3, 4, 5"}
+        rank = max(item.ranks, key=lambda rank: item.ranks[rank]) if item.ranks else 2
+        return f"randn({sizes.get(max(rank, item.least_rank), '3, 4')})"
+    usual = {"int": "1", "float": "0.5", "bool": "False", "shape": "(2, 3)", "dict": "{}"}
+    if kind == "str":
+        return repr(next((value for value in item.values if isinstance(value, str)), "mean"))
+    return usual.get(kind, "None")

@@ -1,0 +1,252 @@
+"""Samples of other sizes, derived from a sample that runs.
+
+Axes of one size belong together, unless forward says otherwise. New slices of floating tensors mix
+the elements of old ones with weights between 0 and 1, which keeps values positive, in the unit
+interval, and away from ties; rows that sum to one sum to one again, symmetric matrices stay
+symmetric, and positive definite ones positive definite. New slices of integers repeat old ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gradlint.model.sample import Sample, map_tensors
+
+#: An axis of a tensor: the position of the tensor among those of the sample, and of the axis.
+Axis = tuple[int, int]
+
+#: Relative deviation up to which sums of rows count as equal, and matrices as symmetric (heuristic:
+#: roundings of float32).
+SAME = 1e-5
+
+#: New elements are smaller by up to this share, so that those of a single old slice differ too
+#: (heuristic: far from ties, and within any domain that contains zero).
+SHRINK = 0.2
+
+
+def tensors_of(sample: Sample) -> list[torch.Tensor]:
+    """The tensors of ``sample``, each once, in the order of the arguments."""
+    found: dict[int, torch.Tensor] = {}
+    for _, tensor in sample.named_tensors(None):
+        found.setdefault(id(tensor), tensor)
+    return list(found.values())
+
+
+def resizable(sample: Sample) -> bool:
+    """Whether every tensor is an ordinary strided one."""
+    return all(t.layout == torch.strided and not t.is_nested for t in tensors_of(sample))
+
+
+def tied_axes(sample: Sample) -> dict[int, list[Axis]]:
+    """Size → the axes that have it, in the order of the arguments; sizes of at least 2, without the
+    axes that are held."""
+    found: dict[int, list[Axis]] = {}
+    for number, tensor in enumerate(tensors_of(sample)):
+        for axis, size in enumerate(tensor.shape):
+            if size >= 2 and (number, axis) not in sample.held:
+                found.setdefault(size, []).append((number, axis))
+    return found
+
+
+def resized(
+    sample: Sample,
+    change: Mapping[Axis, int],
+    *,
+    seed: int,
+    integers: Mapping[int, int] | None = None,
+) -> Sample | None:
+    """``sample`` with other sizes along some axes; None where an index has nowhere to point.
+
+    Args:
+        change: axis → its new size.
+        seed: of the values of new slices.
+        integers: old → new for integer arguments, also those in tuples and lists (sizes that are
+            handed over beside the tensors).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sizes = _sizes(sample, change)
+    lost = False
+
+    def convert(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal lost
+        found = tensor
+        for axis in range(tensor.dim()):
+            if (number, axis) in change:
+                found = _along(found, axis, change[number, axis], generator)
+        pointing = _pointing(_in_domain(found, tensor), tensor, sizes)
+        lost = lost or pointing is None
+        return found if pointing is None else pointing
+
+    made = _each(sample, convert)
+    if lost:
+        return None
+    args, kwargs = _with_integers((made.args, made.kwargs), integers or {})
+    return replace(made, args=args, kwargs=kwargs)
+
+
+def repeats_indices(before: Sample, after: Sample) -> bool:
+    """Whether integers that differ ``before``, all of them or along an axis, repeat ``after``: what
+    an op makes of indices that repeat may be undefined."""
+    for old, new in zip(tensors_of(before), tensors_of(after), strict=True):
+        if old.is_floating_point() or old.is_complex() or old.dtype == torch.bool:
+            continue
+        if old.numel() > 1 and _distinct(old.reshape(-1), 0) and not _distinct(new.reshape(-1), 0):
+            return True
+        for axis in range(min(old.dim(), new.dim())):
+            if old.shape[axis] > 1 and _distinct(old, axis) and not _distinct(new, axis):
+                return True
+    return False
+
+
+def _distinct(tensor: torch.Tensor, axis: int) -> bool:
+    ordered = tensor.sort(axis).values
+    return bool((ordered.diff(dim=axis) != 0).all())
+
+
+def without_dimensions(sample: Sample) -> Sample:
+    """``sample`` with one element of every tensor, of median size, as a tensor of no dimensions."""
+
+    def one(_: int, tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.reshape(-1)
+        if not flat.numel():
+            return tensor.new_zeros(())
+        sizes = flat.abs() if tensor.is_floating_point() or tensor.is_complex() else flat
+        return flat[sizes.argsort()[flat.numel() // 2]]
+
+    return _each(sample, one)
+
+
+def with_leading_axis(sample: Sample, numbers: Collection[int], size: int, *, seed: int) -> Sample:
+    """``sample`` with an axis of ``size`` in front of the tensors ``numbers``."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def more(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        if number not in numbers:
+            return tensor
+        return _in_domain(_along(tensor.unsqueeze(0), 0, size, generator), tensor)
+
+    return _each(sample, more)
+
+
+def without_leading_axis(sample: Sample, numbers: Collection[int]) -> Sample:
+    """``sample`` with only the first slice of the tensors ``numbers``."""
+
+    def first(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        if number not in numbers:
+            return tensor
+        return tensor[0] if len(tensor) else tensor.new_empty(tensor.shape[1:])
+
+    return _each(sample, first)
+
+
+def _each(sample: Sample, convert: Callable[[int, torch.Tensor], torch.Tensor]) -> Sample:
+    """``sample`` with ``convert(number, detached tensor)`` in place of every tensor."""
+    numbers = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+
+    def place(tensor: torch.Tensor) -> torch.Tensor:
+        found = convert(numbers[id(tensor)], tensor.detach())
+        copy = found.clone(memory_format=torch.contiguous_format)
+        return copy.requires_grad_(tensor.requires_grad)
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), place)
+    return replace(sample, args=args, kwargs=kwargs)
+
+
+def _along(tensor: torch.Tensor, axis: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """``tensor`` with ``size`` slices along ``axis``: its first ones, or more than it has."""
+    old = tensor.shape[axis]
+    if size <= old:
+        return tensor.narrow(axis, 0, size)
+    if not tensor.numel():
+        return tensor.new_zeros((*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]))
+
+    def drawn() -> torch.Tensor:
+        which = torch.randint(old, (size - old,), generator=generator).to(tensor.device)
+        return tensor.index_select(axis, which)
+
+    one = drawn()
+    if tensor.is_floating_point() or tensor.is_complex():
+        real = torch.float32 if tensor.dtype.itemsize < 8 else torch.float64
+
+        def weights() -> torch.Tensor:
+            return torch.rand(one.shape, generator=generator, dtype=real).to(tensor.device)
+
+        share = weights()
+        mixed = share * one + (1.0 - share) * drawn()
+        one = (mixed * (1.0 - SHRINK * weights())).to(tensor.dtype)
+    return torch.cat([tensor, one], axis)
+
+
+def _in_domain(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """``found`` with sums of rows, or as a matrix, of the kind that ``before`` is."""
+    if not before.is_floating_point() or not before.numel() or not found.numel():
+        return found
+    if before.dim() and before.shape[-1] > 1 and bool((before >= 0).all()):
+        sums = before.sum(-1)
+        if bool(sums.min() > 0) and bool((sums - sums.mean()).abs().max() <= SAME * sums.mean()):
+            return found / found.sum(-1, keepdim=True) * sums.mean()
+    square = before.dim() >= 2 and before.shape[-1] == before.shape[-2] > 1
+    if square and found.shape[-1] == found.shape[-2]:
+        asymmetry = (before - before.mT).abs().max()
+        if bool(asymmetry <= SAME * before.abs().max()):
+            return _as_definite((found + found.mT) / 2, before)
+    return found
+
+
+def _as_definite(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Symmetric matrices, made positive definite where those ``before`` are."""
+    lowest = torch.linalg.eigvalsh(before.double()).min()
+    if not bool(lowest > 0):
+        return found
+    below = torch.linalg.eigvalsh(found.double()).min().clamp(max=0.0)
+    eye = torch.eye(found.shape[-1], dtype=found.dtype, device=found.device)
+    return found + (lowest - below).to(found.dtype) * eye
+
+
+def _sizes(sample: Sample, change: Mapping[Axis, int]) -> dict[int, int]:
+    """Old size → new size, the smallest where there are several."""
+    tensors = tensors_of(sample)
+    found: dict[int, int] = {}
+    for (number, axis), size in change.items():
+        old = tensors[number].shape[axis]
+        found[old] = min(size, found.get(old, size))
+    return found
+
+
+def _pointing(
+    found: torch.Tensor, before: torch.Tensor, sizes: Mapping[int, int]
+) -> torch.Tensor | None:
+    """Integers that may be indices into axes of the old ``sizes``, as indices into the new ones;
+    None where those are empty. A largest value equal to a size is an end, not an index."""
+    integer = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
+    if not integer or not found.numel():
+        return found
+    if before.dim() == 1 and not before[0] and bool((before.diff() >= 0).all()):
+        found = found.sort().values  # offsets
+    top = int(before.max())
+    for old, new in sizes.items():
+        if top == old:
+            found = torch.where(found == old, torch.full_like(found, new), found).clamp(max=new)
+        elif top < old and new < old:
+            if not new:
+                return None
+            found = found.clamp(max=new - 1)
+    return found
+
+
+def _with_integers(value: Any, integers: Mapping[int, int]) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return integers.get(value, value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_with_integers(part, integers) for part in value))
+    if isinstance(value, torch.Size):
+        return torch.Size(_with_integers(part, integers) for part in value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_integers(part, integers) for part in value)
+    if isinstance(value, dict):
+        return {key: _with_integers(part, integers) for key, part in value.items()}
+    return value

@@ -1,0 +1,39 @@
+"""Where an op's samples come from: the user, the op itself, or inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradlint.inputs._given import from_function, from_option, samples_from
+from gradlint.inputs._infer import infer
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+
+
+def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
+    """Samples to run ``op`` on: given, from ``settings.inputs``, its own, or inferred.
+
+    Args:
+        op: the operator.
+        settings: ``inputs`` and ``seed`` are read.
+        given: live inputs, as ``gradlint.check`` takes them; None to look further.
+
+    Returns:
+        At least one sample; floating tensors are float64 on the CPU (float32 where the op runs
+        in nothing else), and those that are differentiable require grad.
+
+    Raises:
+        InputsError: what the user gave can't be used.
+        NoInputsFound: nothing was given and inference found nothing that runs.
+    """
+    if callable(given):
+        return from_function(op, given, settings.seed, "given", "inputs")
+    if given is not None:
+        return samples_from(op, given, "given", "inputs")
+    if settings.inputs is not None:
+        return from_option(op, settings.inputs, settings.seed)
+    if op.sample_inputs is not None:
+        place = f"{op.target}, sample_inputs"
+        return from_function(op, op.sample_inputs, settings.seed, "sample_inputs", place)
+    return infer(op, settings.seed)

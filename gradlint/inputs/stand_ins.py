@@ -1,0 +1,114 @@
+"""Functions to pass where an op takes a function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+
+def callables(name: str) -> list[Callable[..., Any]]:
+    """Stand-ins for a function argument, by what its name says it computes."""
+    if re.search(r"dist|metric|cdist|covar|gram|kernel", name.lower()):
+        distance = squared_distance if re.search(r"sq", name.lower()) else pairwise_distance
+        return [distance, stand_in]
+    return [stand_in, pairwise_distance]
+
+
+def stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
+    """``t/2 + sin(t)/4`` of the sum t of the tensors, of the shape of the largest one: those that
+    do not broadcast to it go in by their mean, so that nothing is left without a gradient."""
+    found = _floating((*args, *kwargs.values()))
+    return _joined(max(found, key=lambda item: (item.numel(), item.dim())), found)
+
+
+def first_stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
+    """As :func:`stand_in`, of the shape of the first tensor that has axes: what a solver is given
+    returns a state like the one it gets."""
+    found = _floating((*args, *kwargs.values()))
+    return _joined(next((item for item in found if item.dim()), found[0]), found)
+
+
+class Closure:
+    """A stand-in that also depends on tensors which the op gets behind its other arguments.
+
+    Implicit layers and solvers take a function and, as ``*params``, the tensors that it closes
+    over: backward differentiates the function's values with respect to these.
+
+    Args:
+        first: position of the first of these tensors among the op's arguments.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.__name__ = "stand_in"
+
+    def over(self, tensors: tuple[Any, ...]) -> Callable[..., torch.Tensor]:
+        """:func:`first_stand_in`, moved by the means of ``tensors``."""
+
+        def closing(*args: Any, **kwargs: Any) -> torch.Tensor:
+            found = _floating((*args, *kwargs.values()))
+            first = next((item for item in found if item.dim()), found[0])
+            return _joined(first, [*found, *tensors])
+
+        return closing
+
+    def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return first_stand_in(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Closure) and self.first == other.first
+
+    def __hash__(self) -> int:
+        return hash((Closure, self.first))
+
+    def __repr__(self) -> str:
+        return "<function stand_in>"
+
+
+def handing_over(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call`` with every :class:`Closure` among its arguments closing over the tensors of the
+    very same call."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        given = [
+            item.over(args[item.first :]) if isinstance(item, Closure) else item for item in args
+        ]
+        return call(*given, **kwargs)
+
+    return called
+
+
+def _floating(values: Iterable[Any]) -> list[torch.Tensor]:
+    found = [item for item in values if isinstance(item, torch.Tensor)]
+    found = [item for item in found if item.is_floating_point() or item.is_complex()]
+    if not found:
+        raise TypeError("a function argument was called without a tensor")
+    return found
+
+
+def _joined(main: torch.Tensor, found: list[torch.Tensor]) -> torch.Tensor:
+    total = main
+    for item in found:
+        if item is not main:
+            total = total + (item if _broadcasts(item.shape, main.shape) else item.mean())
+    # A contraction, so that iterations settle; and its slope is never zero nor its values bounded,
+    # so that equations with it have solutions that can be differentiated.
+    return 0.5 * total + 0.25 * torch.sin(total)
+
+
+def _broadcasts(shape: torch.Size, to: torch.Size) -> bool:
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)
+
+
+def pairwise_distance(x: torch.Tensor, y: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """Distances between the rows of ``x`` and of ``y``."""
+    return squared_distance(x, y).sqrt()
+
+
+def squared_distance(x: torch.Tensor, y: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """Squared distances between the rows of ``x`` and of ``y``."""
+    return (x.unsqueeze(-2) - y.unsqueeze(-3)).square().sum(-1)

@@ -1,0 +1,107 @@
+"""What a target resolves to: a reference that a worker can load, and the loaded operator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gradlint.model.report import Location
+
+if TYPE_CHECKING:
+    import torch
+
+#: Kinds of operator, as they stand in reports.
+KINDS = ("function", "callable", "module", "library", "formula")
+
+
+@dataclass(frozen=True)
+class OpRef:
+    """One operator, named but not loaded: picklable, cheap, made without importing torch.
+
+    Args:
+        target: what reproduces it on the command line, e.g. ``examples/right/square.py:Square``
+            or ``entmax.losses:SparsemaxLossFunction``; relative to the working directory.
+        source: "file" (``path`` is a .py file), "module" (``path`` is a dotted name),
+            "spec" (``path`` is a YAML file) or "library" (``path`` is ``torch.ops.ns.name``).
+        path: see ``source``.
+        attribute: dotted attribute inside the module, empty for specs and library ops.
+        kind: one of :data:`KINDS` where known before loading, else "unknown".
+        location: where it is defined, where known before loading.
+        explicit: False when a listing found it (the user named a module, file or folder), so
+            that an op that turns out to be absent here is no mistake of the user.
+    """
+
+    target: str
+    source: str
+    path: str
+    attribute: str = ""
+    kind: str = "unknown"
+    location: Location | None = None
+    explicit: bool = True
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What an op declares about its gradient.
+
+    Args:
+        surrogate: input name → expression of the gradient it is meant to return, in the inputs'
+            names and ``grad_output`` (see ``gradlint.spec``); None when nothing is declared.
+        once_differentiable: whether backward is marked ``@once_differentiable``.
+        stochastic: True when declared; None when unknown.
+    """
+
+    surrogate: dict[str, str] | None = None
+    once_differentiable: bool = False
+    stochastic: bool | None = None
+
+
+@dataclass
+class Op:
+    """A loaded operator.
+
+    Args:
+        name: short name, e.g. ``LinearFunction``.
+        target: the command-line target that reproduces it.
+        kind: one of :data:`KINDS`.
+        call: takes a sample's ``*args, **kwargs`` and returns the outputs
+            (``Function.apply``, the module, the callable, the library op).
+        signature: parameters of forward without ``ctx`` or ``self``; names in messages come
+            from here. ``*args`` parameters name their elements ``args[0]``, ``args[1]`` …
+        function: the ``torch.autograd.Function`` class, for kind "function".
+        module: the ``nn.Module`` instance, for kind "module"; its parameters are inputs too.
+        intent: what the op declares about itself.
+        reference: an oracle taking the same arguments, where a spec gives one.
+        sample_inputs: zero-argument callable giving samples, where the op has one.
+        location: where the op is defined.
+        defining: the object whose source is shown (class or function), if any.
+        ignores: rule code → reason, declared with the op.
+        constructor: for modules that gradlint constructed, argument name → value it chose.
+        notes: what was found or assumed while loading, in words.
+        dtypes: dtypes that a spec asks to check by name, None where it leaves them to the run.
+        devices: likewise, device types.
+        order: 1 where a spec promises first derivatives only.
+        sources: the C++ and CUDA files that it was built from, where known.
+    """
+
+    name: str
+    target: str
+    kind: str
+    call: Callable[..., Any]
+    signature: inspect.Signature | None = None
+    function: type[torch.autograd.Function] | None = None
+    module: torch.nn.Module | None = None
+    intent: Intent = field(default_factory=Intent)
+    reference: Callable[..., Any] | None = None
+    sample_inputs: Callable[[], Any] | None = None
+    location: Location | None = None
+    defining: Any = None
+    ignores: dict[str, str] = field(default_factory=dict)
+    constructor: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    dtypes: tuple[str, ...] | None = None
+    devices: tuple[str, ...] | None = None
+    order: int | None = None
+    sources: tuple[str, ...] = ()

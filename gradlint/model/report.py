@@ -1,0 +1,357 @@
+"""The data model of a report: plain dataclasses, no torch, nothing but JSON-able values.
+
+Workers send these across a pipe, renderers read them and nothing else. ``to_dict`` gives the
+JSON contract; fields are only added within one :data:`SCHEMA_VERSION`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradlint.report.display import Rendered, to_html
+from gradlint.report.render import render
+
+
+# -- Numbers that a report shows beside its verdicts: costs, powers, and facts about tensors ------
+@dataclass
+class InputPower:
+    """How sharply one input was judged.
+
+    Args:
+        name: of the input.
+        verdict: "agrees", "differs", "unsure" or "rounded" (agrees, to fewer digits than seen).
+        resolution: smallest relative error of its gradient that would have been seen.
+        element_resolution: smallest error of a single element that would have been seen, relative
+            to the largest one.
+        noise_factor: measured noise over that of rounding the outputs once.
+    """
+
+    name: str
+    verdict: str
+    resolution: float
+    element_resolution: float
+    noise_factor: float
+
+
+@dataclass
+class Prediction:
+    """What the rules of a family take on one sample, predicted before they run.
+
+    Args:
+        sample: its label.
+        family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
+        forward_calls, backward_calls: what rules that pass take at most.
+        usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
+            its gradient right.
+        duration_s: of the usual calls, by the time that one took.
+        memory_bytes: held at the peak beside the sample itself, about.
+    """
+
+    sample: str
+    family: str
+    forward_calls: int
+    backward_calls: int
+    usual_forward_calls: int
+    usual_backward_calls: int
+    duration_s: float
+    memory_bytes: int
+
+
+@dataclass
+class TensorFacts:
+    """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
+    grad_output, gradient (as returned by backward, before the engine) or saved."""
+
+    role: str
+    name: str
+    shape: list[int] | None = None
+    dtype: str | None = None
+    stride: list[int] | None = None
+    nan: int = 0
+    inf: int = 0
+    min: float | None = None
+    max: float | None = None
+    norm: float | None = None
+    nbytes: int = 0
+    text: str = ""
+
+
+# -------------------------------------------------------------------------------------------------
+
+SCHEMA_VERSION = 1
+
+#: Severities, worst first.
+SEVERITIES = ("error", "warning", "info")
+
+#: Verdicts of a check or a target, worst first.
+VERDICTS = ("error", "fail", "inconclusive", "pass", "skipped")
+
+
+@dataclass(frozen=True)
+class Location:
+    """A span of source. Lines and columns count from 1; ``end_column`` is exclusive."""
+
+    file: str
+    line: int
+    column: int = 1
+    end_line: int | None = None
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of source around a location, with what the underlined part stands for.
+
+    Args:
+        lines: pairs of line number and text, without line ends.
+        label: printed behind the carets, such as "returned for `weight`".
+    """
+
+    lines: tuple[tuple[int, str], ...]
+    label: str = ""
+
+
+@dataclass
+class Finding:
+    """One defect observed.
+
+    ``evidence`` holds numbers and short texts. Keys that renderers treat specially:
+    ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
+    shown as a table), ``original`` (the text of an exception, kept as it was),
+    ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
+    All other keys are shown as ``key  value``. ``follows`` is the code of the finding of which
+    this one is a consequence, where it is one.
+    """
+
+    code: str
+    name: str
+    severity: str
+    message: str
+    cause: str | None = None
+    cause_text: str = ""
+    input: str | None = None
+    output: str | None = None
+    index: list[int] | None = None
+    location: Location | None = None
+    excerpt: Excerpt | None = None
+    related: list[Location] = field(default_factory=list)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    help: str = ""
+    sample: str | None = None
+    seed: int | None = None
+    reproduce: str = ""
+    follows: str | None = None
+
+
+@dataclass
+class Argument:
+    """One argument of a sample. Tensors have a shape; other values a ``value`` text."""
+
+    name: str
+    shape: list[int] | None = None
+    dtype: str | None = None
+    device: str | None = None
+    stride: list[int] | None = None
+    requires_grad: bool = False
+    value: str | None = None
+
+
+@dataclass
+class SampleReport:
+    """The arguments an op was run on.
+
+    ``origin``: inferred, given, --inputs, sample_inputs or spec.
+    """
+
+    label: str
+    origin: str
+    args: list[Argument] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Check:
+    """One rule run on one sample.
+
+    ``resolution`` is the smallest relative gradient error that this check would have seen,
+    or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
+    those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
+    cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
+    sharply each was judged; ``help`` what to do about a check that could not tell.
+    """
+
+    code: str
+    verdict: str
+    sample: str | None = None
+    resolution: float | None = None
+    forward_calls: int = 0
+    backward_calls: int = 0
+    duration_s: float = 0.0
+    note: str = ""
+    dtype: str | None = None
+    device: str | None = None
+    pairs: int | None = None
+    pairs_usual: int | None = None
+    inputs: list[InputPower] = field(default_factory=list)
+    help: str = ""
+
+
+@dataclass
+class TorchVerdict:
+    """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
+
+    ``mode`` is "slow" or "fast"; ``verdict`` is "pass", "fail" or "skipped"; ``message`` is the
+    first line of torch's own text; ``agreement`` says who is right where the two differ.
+    """
+
+    mode: str
+    verdict: str
+    message: str = ""
+    agreement: str = ""
+
+
+@dataclass
+class TargetReport:
+    """All that is known about one target."""
+
+    target: str
+    kind: str = "unknown"
+    verdict: str = "skipped"
+    samples: list[SampleReport] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    gradcheck: TorchVerdict | None = None
+    gradgradcheck: TorchVerdict | None = None
+    anatomy: list[TensorFacts] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    location: Location | None = None
+    duration_s: float = 0.0
+    predicted: list[Prediction] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    """The result of one run.
+
+    Args:
+        fail_on: lowest severity that makes a finding count as a failure: "error", "warning",
+            "info" or "inconclusive" (which also fails targets whose verdict is inconclusive).
+        interrupted: whether Ctrl-C ended the run early.
+    """
+
+    targets: list[TargetReport] = field(default_factory=list)
+    seed: int = 0
+    environment: dict[str, Any] = field(default_factory=dict)
+    gradlint: str = ""
+    duration_s: float = 0.0
+    fail_on: str = "warning"
+    interrupted: bool = False
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The full report at 80 columns, without colour."""
+        return render(self, "full", width=80).rstrip("\n")
+
+    def __rich__(self) -> Any:
+        """The full report for a rich console, at the console's own width."""
+        return Rendered(self)
+
+    def _repr_html_(self) -> str:
+        """The full report for a notebook: one self-contained element."""
+        return to_html(self)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Every finding of every target, in the order of the targets."""
+        return [finding for target in self.targets for finding in target.findings]
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was checked and nothing failed, at the ``fail_on`` level."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 clean, 1 findings that fail, 5 nothing checked, 130 interrupted."""
+        if self.interrupted:
+            return 130
+        if any(failing(finding, self.fail_on) for finding in self.findings):
+            return 1
+        if any(target.verdict == "error" for target in self.targets):
+            return 1
+        if self.fail_on == "inconclusive" and any(
+            target.verdict == "inconclusive" for target in self.targets
+        ):
+            return 1
+        if not any(target.verdict in ("pass", "fail", "inconclusive") for target in self.targets):
+            return 5
+        return 0
+
+    def summary(self) -> dict[str, Any]:
+        """Counts of targets by verdict, of findings, and the duration in seconds."""
+        counts = dict.fromkeys(("pass", "fail", "inconclusive", "error", "skipped"), 0)
+        for target in self.targets:
+            counts[target.verdict] += 1
+        return {
+            "targets": len(self.targets),
+            **counts,
+            "findings": len(self.findings),
+            "duration_s": self.duration_s,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON contract: one object, finite numbers only (NaN and Inf become strings)."""
+        targets = []
+        for target in self.targets:
+            entry = jsonable(target)
+            for key, verdict in (
+                ("gradcheck", target.gradcheck),
+                ("gradgradcheck", target.gradgradcheck),
+            ):
+                entry[key] = (
+                    {}
+                    if verdict is None
+                    else {
+                        verdict.mode: verdict.verdict,
+                        "message": verdict.message,
+                        "agreement": verdict.agreement,
+                    }
+                )
+            targets.append(entry)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "gradlint": self.gradlint,
+            "seed": self.seed,
+            "environment": jsonable(self.environment),
+            "summary": jsonable(self.summary()),
+            "skipped": jsonable(self.skipped),
+            "interrupted": self.interrupted,
+            "targets": targets,
+        }
+
+
+def failing(finding: Finding, fail_on: str) -> bool:
+    """Whether ``finding`` is at or above the failing severity ``fail_on``."""
+    floor = "info" if fail_on == "info" else "warning" if fail_on == "inconclusive" else fail_on
+    return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` as dicts, lists, strings, numbers, booleans and None, with finite numbers only."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

@@ -1,0 +1,304 @@
+"""Runs the builder in a process of its own and tells what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TextIO
+
+from gradlint.native import _tools
+from gradlint.native._files import read_json
+from gradlint.native.failures import BuildError, build_failed, failures_in, load_failed
+from gradlint.native.recipe import Recipe
+
+
+# -- How far a build is, told to whoever asked, at least once a second ----------------------------
+@dataclass(frozen=True)
+class Progress:
+    """How far a build, or other work that takes long, is.
+
+    Args:
+        name: what is done, such as "building gradlint_reference".
+        done: steps that are finished.
+        total: steps that there are; 0 until that is known.
+        doing: the file that was finished last, or what is waited for.
+        seconds: since it began.
+    """
+
+    name: str
+    done: int
+    total: int
+    doing: str
+    seconds: float
+
+
+Sink = Callable[[Progress], None]
+
+_sink: ContextVar[Sink | None] = ContextVar("gradlint.native.progress", default=None)
+
+
+@contextmanager
+def reporting(sink: Sink) -> Iterator[None]:
+    """Send the progress of every build in the body to ``sink``."""
+    token = _sink.set(sink)
+    try:
+        yield
+    finally:
+        _sink.reset(token)
+
+
+def pass_on(progress: Progress) -> None:
+    """Tell the sink of :func:`reporting`, if there is one, of a build in another process."""
+    sink = _sink.get()
+    if sink is not None:
+        sink(progress)
+
+
+@contextmanager
+def told(sink: Sink | None) -> Iterator[Sink]:
+    """``sink``, else the one of :func:`reporting`, else a line on stderr if that is a terminal."""
+    chosen = sink or _sink.get()
+    if chosen is not None:
+        yield chosen
+        return
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    line = Line(sys.stderr)
+    try:
+        yield line
+    finally:
+        line.clear()
+
+
+class Line:
+    """One line of a terminal that is written over again and again."""
+
+    #: Seconds between two writes.
+    PAUSE = 0.1
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._last = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show ``progress``."""
+        now = time.monotonic()
+        if now - self._last < self.PAUSE:
+            return
+        self._last = now
+        self._write(words(progress))
+
+    def clear(self) -> None:
+        """Leave the line empty."""
+        if self._last:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        width = max(20, shutil.get_terminal_size().columns - 1)
+        self._stream.write("\r\x1b[K" + text[:width])
+        self._stream.flush()
+
+
+def words(progress: Progress) -> str:
+    """``progress`` in one line."""
+    steps = f" {progress.done}/{progress.total}" if progress.total else ""
+    doing = f", {progress.doing}" if progress.doing else ""
+    return f"{progress.name}{steps} ({progress.seconds:.0f} s){doing}"
+
+
+# -------------------------------------------------------------------------------------------------
+
+#: Seconds that one step of a build may take. Heuristic: a file that includes all of torch's
+#: headers takes one minute on a slow core, one of templates for nvcc a few.
+PATIENCE = 900.0
+
+#: Seconds between two signs of life.
+_PULSE = 0.5
+
+#: Seconds that a builder may take to end when it is told to.
+_GRACE = 5.0
+
+_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
+
+
+def run(recipe: Recipe, sources: list[Path], workplace: Path, sink: Sink, patience: float) -> None:
+    """Build ``recipe`` in ``workplace`` and try to load it.
+
+    Raises:
+        BuildError: a tool is missing, or the sources do not compile, link or load.
+    """
+    tools = [_tools.ninja(), _tools.compiler()]
+    environment = dict(os.environ)
+    if recipe.with_cuda:
+        tools.append(_tools.need_nvcc())
+        environment["CUDA_HOME"] = _tools.cuda_home(tools[-1])
+    environment["PATH"] = _tools.search_path(*tools)
+    environment["CXX"] = environment.get("CXX") or os.path.basename(tools[1].path)
+    if not environment.get("MAX_JOBS", "").isdigit():
+        environment["MAX_JOBS"] = str(_tools.cores())
+    # The builder must be the gradlint that runs here, wherever that was imported from.
+    paths = [str(Path(__file__).resolve().parents[2]), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    request, answer = workplace / "request.json", workplace / "answer.json"
+    request.write_text(json.dumps(_request(recipe, sources, workplace)), encoding="utf-8")
+    answer.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "gradlint.native._child", str(request), str(answer)]
+    process = subprocess.Popen(
+        command,
+        cwd=workplace,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    try:
+        lines = list(_watched(process, recipe, sink, patience))
+        process.wait()
+    except BaseException:
+        _end(process)
+        raise
+    output = _original("".join(lines), recipe, workplace)
+    if not answer.is_file():
+        raise _died(recipe, process.returncode, output)
+    told = read_json(answer)
+    if told:
+        failures = failures_in(output, [*map(str, sources)], recipe, workplace)
+        if failures:
+            raise build_failed(recipe.name, failures)
+        raise load_failed(recipe.name, told, output)
+
+
+def headers(recipe: Recipe, workplace: Path) -> list[Path]:
+    """The headers that the objects in ``workplace`` were made of, without those of torch, Python
+    and the system; none where the recipe holds them itself."""
+    if recipe.tree is not None:
+        return []
+    done = subprocess.run(
+        [_tools.ninja().path, "-t", "deps"],
+        cwd=workplace,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    import torch
+
+    system = [os.path.dirname(torch.__file__), sysconfig.get_path("include"), "/usr", sys.prefix]
+    if recipe.with_cuda:
+        system.append(_tools.cuda_home(_tools.need_nvcc()))
+    own = [*(os.path.dirname(source) for source in recipe.sources), *recipe.include_dirs]
+    found = []
+    for line in done.stdout.splitlines():
+        if line.startswith("    "):
+            path = os.path.realpath(os.path.join(workplace, line.strip()))
+            if _below(path, own) or not _below(path, system):
+                found.append(Path(path))
+    return sorted({path for path in found if workplace not in path.parents})
+
+
+def _request(recipe: Recipe, sources: list[Path], workplace: Path) -> dict[str, object]:
+    return {
+        "name": recipe.name,
+        "sources": [str(source) for source in sources],
+        "extra_cflags": list(recipe.cflags),
+        "extra_cuda_cflags": list(recipe.cuda_cflags),
+        "extra_ldflags": list(recipe.ldflags),
+        "extra_include_paths": list(recipe.include_dirs),
+        "build_directory": str(workplace),
+        "with_cuda": recipe.with_cuda,
+    }
+
+
+def _watched(
+    process: subprocess.Popen[str], recipe: Recipe, sink: Sink, patience: float
+) -> Iterator[str]:
+    """The lines that the builder writes; the sink is told of every step and every moment."""
+    assert process.stdout is not None
+    incoming: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_read, args=(process.stdout, incoming), daemon=True).start()
+    started = heard = time.monotonic()
+    done, total, doing = 0, 0, ""
+    while True:
+        with suppress(queue.Empty):
+            line = incoming.get(timeout=_PULSE)
+            if line is None:
+                return
+            yield line
+            step = _STEP.match(line)
+            if step:
+                heard = time.monotonic()
+                done, total, doing = int(step[1]), int(step[2]), _compiled(step[3])
+        now = time.monotonic()
+        sink(Progress(f"building {recipe.name}", done, total, doing, now - started))
+        if now - heard > patience:
+            raise BuildError(
+                f"building {recipe.name} was given up: no step was finished in {patience:.0f} s"
+                + (f", the last was {doing}" if doing else ""),
+                hint="see whether the compiler hangs; a smaller source, or MAX_JOBS=1 where memory "
+                "is short, may help",
+            )
+
+
+def _read(stream: IO[str], incoming: queue.Queue[str | None]) -> None:
+    with suppress(ValueError, OSError):
+        for line in stream:
+            incoming.put(line)
+    incoming.put(None)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the builder and all that it started."""
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _compiled(command: str) -> str:
+    """The file that a step compiled, from its command."""
+    found = re.search(r" -c (\S+)", command)
+    if found is None:
+        return "linked"
+    return os.path.basename(found[1]).replace("_host.cpp", ".cu")
+
+
+def _original(output: str, recipe: Recipe, workplace: Path) -> str:
+    """``output`` with the names of copied sources as they were."""
+    return output.replace(str(workplace / "tree"), str(recipe.tree)) if recipe.tree else output
+
+
+def _died(recipe: Recipe, status: int, output: str) -> BuildError:
+    how = f"status {status}"
+    if status < 0:
+        with suppress(ValueError):
+            how = signal.Signals(-status).name
+    tail = "\n".join(output.strip().splitlines()[-5:])
+    return BuildError(
+        f"the process that builds {recipe.name} ended with {how}" + (f":\n{tail}" if tail else ""),
+        hint="SIGKILL is mostly want of memory (set MAX_JOBS=1); SIGSEGV or SIGABRT at the end is "
+        "the library itself, where it is loaded",
+    )
+
+
+def _below(path: str, folders: list[str]) -> bool:
+    return any(os.path.commonpath([path, real]) == real for real in map(os.path.realpath, folders))

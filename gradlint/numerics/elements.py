@@ -1,0 +1,194 @@
+"""What single elements of a gradient should be, and what sets of them leave unexplained.
+
+One pair of evaluations f(x ± h·u) yields J·u, and with it the slope ⟨v, J·u⟩ under every cotangent
+v at once: a measurement under a second cotangent costs a sum, not a call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gradlint.numerics.differences import LADDER, Step, estimate, noise_of
+from gradlint.numerics.directions import move_scale
+from gradlint.numerics.map import Map, along, working_bits
+from gradlint.numerics.products import real_dot, widened
+
+#: Exponents of the steps by which elements are measured: the ladder and, in float64, one coarser
+#: step, since a single element is a small part of outputs that carry the rounding of the whole.
+STEPS = {**LADDER, 53: (10, *LADDER[53])}
+
+#: Beyond this many elements each is measured with the three coarsest steps, the fewest that say how
+#: well they agree.
+ALL_STEPS = 64
+
+
+@dataclass
+class Elements:
+    """Measured elements of ∇⟨v, f⟩ with respect to one input.
+
+    Args:
+        indices: flat positions measured, int64, in ascending order.
+        measured: the derivative at each, float64 or complex128.
+        bars: error bar of each, float64.
+    """
+
+    indices: torch.Tensor
+    measured: torch.Tensor
+    bars: torch.Tensor
+
+
+@dataclass
+class Change:
+    """What the outputs did over one central difference.
+
+    Args:
+        h: nominal step.
+        moved: x₊ − x₋, as realised; float64 or complex128.
+        outputs: f(x₊) − f(x₋), one an output, likewise.
+    """
+
+    h: float
+    moved: torch.Tensor
+    outputs: list[torch.Tensor]
+
+    def step(
+        self, cotangents: Sequence[torch.Tensor], claimed: torch.Tensor, noise: float
+    ) -> Step | None:
+        """The slope under ``cotangents``, and what ``claimed`` leaves of it; None where it is not
+        finite.
+
+        Args:
+            noise: standard deviation of the change under ``cotangents``.
+        """
+        change = sum(real_dot(v, c) for v, c in zip(cotangents, self.outputs, strict=True))
+        if not math.isfinite(change) or not math.isfinite(noise):
+            return None
+        width = 2.0 * self.h
+        predicted = real_dot(claimed, self.moved)
+        return Step(self.h, change / width, (change - predicted) / width, noise / width)
+
+
+class Residuals:
+    """The slopes along any direction that claimed gradients of one input leave unexplained.
+
+    Args:
+        function: the map; its point is where derivatives are taken.
+        index: position of the input that is moved.
+        cotangents: sets of cotangents, one tensor an output each.
+        claimed: the gradient under test for each set.
+        kappa: factor by which noise exceeds the ulp model.
+
+    Attributes:
+        calls: evaluations made.
+    """
+
+    def __init__(
+        self,
+        function: Map,
+        index: int,
+        cotangents: Sequence[Sequence[torch.Tensor]],
+        claimed: Sequence[torch.Tensor],
+        *,
+        kappa: float = 1.0,
+    ) -> None:
+        self.function, self.index, self.kappa = function, index, kappa
+        self.cotangents, self.claimed = cotangents, claimed
+        self.value = function.values[index]
+        self.bits = working_bits(function, self.value)
+        self.calls = 0
+        self._evaluate = along(function, index)
+        outputs = function.outputs
+        self._noise = [noise_of(vs, outputs, outputs, function.rounding) for vs in cotangents]
+
+    def __len__(self) -> int:
+        return len(self.cotangents)
+
+    def step(self, u: torch.Tensor, h: float) -> list[Step] | None:
+        """One central difference along ``u``, a step for each set of cotangents; None where the
+        function is not finite there."""
+        taken = self.change(u, h)
+        if taken is None:
+            return None
+        found = []
+        for vs, gradient, noise in zip(self.cotangents, self.claimed, self._noise, strict=True):
+            step = taken.step(vs, gradient, noise)
+            if step is None:
+                return None
+            found.append(step)
+        return found
+
+    def change(self, u: torch.Tensor, h: float) -> Change | None:
+        """f(x + h·u) − f(x − h·u), whatever the cotangents; None where the shapes change or the
+        function can't be evaluated there."""
+        x = self.value
+        wide = widened(x)
+        plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
+        self.calls += 2
+        after, before = self._evaluate(plus), self._evaluate(minus)
+        if after is None or before is None:
+            return None
+        if any(
+            high.shape != y.shape or low.shape != y.shape
+            for high, low, y in zip(after, before, self.function.outputs, strict=True)
+        ):
+            return None
+        moved = widened(plus) - widened(minus)
+        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
+        return Change(
+            h, moved, [widened(a) - widened(b) for a, b in zip(after, before, strict=True)]
+        )
+
+
+def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elements]:
+    """Central differences by single elements, under every set of cotangents.
+
+    Args:
+        residuals: of the input; what its gradients claim plays no part.
+        chosen: flat positions to measure, in ascending order.
+    """
+    x, count = residuals.value, len(chosen)
+    scale = move_scale(x).flatten()
+    exponents = STEPS[residuals.bits]
+    exponents = exponents if count <= ALL_STEPS else exponents[:3]
+    units = (1.0, 1j) if x.is_complex() else (1.0,)
+    wide = torch.complex128 if x.is_complex() else torch.float64
+    measured = torch.full((len(residuals), len(units), count), float("nan"), dtype=torch.float64)
+    bars = torch.full((len(residuals), len(units), count), float("inf"), dtype=torch.float64)
+    for place, element in enumerate(chosen):
+        size = float(scale[element])
+        for part, unit in enumerate(units):
+            u = torch.zeros(x.shape, dtype=wide, device=x.device)
+            u.view(-1)[element] = torch.tensor(unit * size, dtype=wide)
+            u = residuals.function.projected(residuals.index, u)
+            steps = [taken for e in exponents if (taken := residuals.step(u, 2.0**-e))]
+            moved = [_realised(x, u, element, taken[0].h) for taken in steps]
+            for k in range(len(residuals)):
+                found = estimate(
+                    [_alone(each[k], share) for each, share in zip(steps, moved, strict=True)],
+                    residuals.kappa,
+                )
+                if found is not None and size > 0.0:
+                    measured[k, part, place] = found.slope / size
+                    bars[k, part, place] = found.bar / size
+    values = torch.complex(measured[:, 0], measured[:, 1]) if len(units) > 1 else measured[:, 0]
+    indices = torch.tensor(list(chosen), dtype=torch.int64)
+    return [Elements(indices, values[k], bars[k].max(dim=0).values) for k in range(len(residuals))]
+
+
+def _realised(x: torch.Tensor, u: torch.Tensor, element: int, h: float) -> float:
+    """The share of the step 2h·u that one element really moves, once rounded to its dtype."""
+    at, along_u = widened(x).reshape(-1)[element], u.reshape(-1)[element]
+    plus, minus = (at + h * along_u).to(x.dtype), (at - h * along_u).to(x.dtype)
+    wanted = 2.0 * h * float(along_u.abs())
+    found = float((widened(plus) - widened(minus)).abs())
+    return found / wanted if wanted > 0.0 and found > 0.0 else 1.0
+
+
+def _alone(step: Step, share: float) -> Step:
+    """The slope by itself, nothing predicted, per unit of what was really moved."""
+    slope = step.slope / share
+    return Step(step.h, slope, slope, step.noise / share)

@@ -1,0 +1,294 @@
+"""A map in float64, run as if it rounded like a lower dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.map import Map
+from gradlint.numerics.products import unit_roundoff, widened
+
+# -- What rounding in a lower precision does to a computation, emulated in the higher one ---------
+#
+# Under :class:`Rounding` every operation of PyTorch runs on wide tensors whose values lie on the
+# grid
+# of the narrow dtype: each result is rounded to that grid stochastically (up or down, with odds
+# that
+# make the mean right), so that repeated runs scatter as rounding in the narrow dtype makes them
+# scatter. This is Monte Carlo arithmetic (Parker 1997; Denis, de Oliveira Castro & Petit 2016,
+# "Verificarlo"). Exact results stay exact: masks, ties, gathered elements.
+#
+# Kernels of PyTorch round inside too, and by different amounts: accumulated in float32 or not. So
+# each is run on the narrow operands as well, and where its own error exceeds one rounding, that
+# error, with a random sign, takes its place. What only the op under judgment does is given no such
+# licence.
+#: Operations emulated in one run; the rest of a longer run is exact, so that a loop of very many
+#: steps is held to the accuracy that a shorter one could reach (heuristic: 10 ms each 100).
+LONGEST_RUN = 5000
+
+#: Kernels whose wide operands lie off the narrow grid by more than this share of its spacing show
+#: that something out of sight has computed them.
+OFF_GRID = 1e-3
+
+_COMPLEX = (torch.float16, torch.float32)
+
+
+class Rounding(TorchDispatchMode):
+    """Emulates ``narrow`` in computations that are done in ``wide``.
+
+    Args:
+        wide, narrow: real floating dtypes; complex tensors follow.
+        generator: source of the random numbers, on the CPU; the op's own stay untouched.
+        noise: width of the noise in units of stochastic rounding's own. Above 1, inexact results
+            scatter over several neighbours: for finding what flips.
+
+    Attributes:
+        unseen: an operand lay off the grid of ``narrow``, so that something out of sight computed
+            it (a kernel of the op's own, numpy), or an operation of another library was called.
+        calls: operations emulated.
+    """
+
+    def __init__(
+        self,
+        wide: torch.dtype,
+        narrow: torch.dtype,
+        generator: torch.Generator,
+        noise: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.generator = generator
+        self.noise = noise
+        self.unseen = False
+        self.calls = 0
+        self.grids: dict[torch.dtype, torch.dtype] = {
+            wide: narrow,
+            wide.to_complex(): narrow.to_complex() if narrow in _COMPLEX else torch.complex64,
+        }
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if self.calls >= LONGEST_RUN:
+            return func(*args, **kwargs)
+        self.calls += 1
+        lower = self._lower(func, args, kwargs)
+        returned = func(*args, **kwargs)
+        if _is_view(func):
+            return returned
+        flat, spec = tree_flatten(returned)
+        narrow = tree_flatten(lower)[0] if lower is not None else []
+        if len(narrow) != len(flat):
+            narrow = [None] * len(flat)
+        found = []
+        for part, small in zip(flat, narrow, strict=True):
+            if not isinstance(part, torch.Tensor) or part.dtype not in self.grids:
+                found.append(part)
+                continue
+            if part.layout != torch.strided or not part.numel() or part._is_zerotensor():
+                found.append(part)  # the last has no memory that could be read
+                continue
+            rounded = self._round(part, small)
+            if _writes(func):
+                part.copy_(rounded)
+                rounded = part
+            found.append(rounded)
+        return torch.utils._pytree.tree_unflatten(found, spec)
+
+    def _lower(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the kernel returns for narrow operands; None where that can't be had or means
+        nothing (random numbers, uninitialised memory, operations of other libraries)."""
+        foreign = func.namespace not in ("aten", "prims", "prim")
+        if foreign:
+            self.unseen = True
+        tags = getattr(func, "tags", ())
+        if foreign or _is_view(func) or torch.Tag.nondeterministic_seeded in tags:
+            return None
+        if _lifts(func):  # of numbers in Python, or of what numpy has computed
+            tree_map(self._narrowed, args)
+            return None
+        if "empty" in func.name():
+            return None
+        try:
+            return func(*tree_map(self._narrowed, args), **tree_map(self._narrowed, kwargs))
+        except Exception:  # not implemented for this dtype, or it minds the copies
+            return None
+
+    def _narrowed(self, value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            return self.grids.get(value, value)
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value._is_zerotensor():
+            return torch.zeros_like(value, dtype=self.grids.get(value.dtype, value.dtype))
+        if value.dtype not in self.grids:
+            return value.clone() if value.layout == torch.strided else value
+        small = value.to(self.grids[value.dtype])
+        if value.numel() > 1 and not self.unseen and value.layout == torch.strided:
+            off = (small.to(value.dtype) - value).abs()
+            spacing = torch.finfo(small.dtype).eps * value.abs()
+            self.unseen = bool((off > OFF_GRID * spacing).any())
+        return small
+
+    def _round(self, exact: torch.Tensor, small: Any) -> torch.Tensor:
+        if exact.is_complex():
+            parts = torch.view_as_real(exact.resolve_conj())
+            fits = isinstance(small, torch.Tensor) and small.is_complex()
+            other = torch.view_as_real(small.resolve_conj()) if fits else None
+            real = self.grids[exact.dtype].to_real()
+            return torch.view_as_complex(self._round_real(parts, other, real).contiguous())
+        return self._round_real(exact, small, self.grids[exact.dtype])
+
+    def _round_real(self, exact: torch.Tensor, small: Any, grid: torch.dtype) -> torch.Tensor:
+        known = isinstance(small, torch.Tensor) and small.shape == exact.shape
+        if known and small.is_floating_point() and small.dtype != exact.dtype:
+            grid = small.dtype
+        nearest = exact.to(grid).to(exact.dtype)
+        kept = nearest == exact
+        if bool(kept.all()) and (not known or torch.equal(small.to(exact.dtype), exact)):
+            return exact
+        spacing = _spacing(exact, grid)
+        # Single draws suffice for the odds, and cost half.
+        draws = torch.rand(tuple(exact.shape), generator=self.generator) - 0.5
+        noise = draws.to(exact) * spacing * self.noise
+        if known:
+            error = (small.to(exact.dtype) - exact).abs()
+            error = torch.where(torch.isnan(error), torch.inf, error)
+            larger = error > spacing
+            if bool(larger.any()):
+                noise = torch.where(larger, torch.sgn(noise) * error * self.noise, noise)
+                kept &= ~larger
+        noisy = (exact + noise).to(grid).to(exact.dtype)
+        return torch.where(kept | ~torch.isfinite(exact), exact, noisy)
+
+
+def _spacing(value: torch.Tensor, grid: torch.dtype) -> torch.Tensor:
+    """Distance between neighbouring numbers of ``grid`` at each element."""
+    _, exponent = torch.frexp(value)
+    info = torch.finfo(grid)
+    spacing = torch.ldexp(torch.full_like(value, info.eps), exponent - 1)
+    return spacing.clamp_min(info.smallest_normal * info.eps)
+
+
+def _is_view(func: Any) -> bool:
+    returns = func._schema.returns
+    aliases = [item.alias_info for item in returns if item.alias_info is not None]
+    return bool(aliases) and not any(item.is_write for item in aliases) and not _lifts(func)
+
+
+def _writes(func: Any) -> bool:
+    returns = func._schema.returns
+    return any(item.alias_info is not None and item.alias_info.is_write for item in returns)
+
+
+def _lifts(func: Any) -> bool:
+    """Whether ``func`` brings in a tensor made of Python numbers: in the narrow dtype they would
+    have been rounded."""
+    return func.name() in ("aten::lift_fresh", "aten::lift")
+
+
+# -------------------------------------------------------------------------------------------------
+
+_T = TypeVar("_T")
+
+#: Operations emulated in repeated runs, at most (heuristic: some 3 s); runs of very many operations
+#: are repeated less often, but this often at least.
+OPERATIONS = 30000
+FEWEST_RUNS = 4
+
+#: The function must show moves of this share of the low dtype's ε: else it computes in that too.
+FINE_MOVE = 1.0 / 8.0
+
+
+class RoundedRuns:
+    """Runs of ``function`` (in float64) with the rounding of ``dtype`` emulated.
+
+    Where part of the computation is out of sight (a kernel of the op's own, numpy), or the op
+    minds being watched, inputs and cotangents are moved by single units of the dtype besides: the
+    conditioning of what can't be seen.
+
+    Args:
+        generator: source of the random numbers, on the CPU.
+
+    Attributes:
+        unseen: part of the computation is out of sight.
+        operations: of the longest run so far.
+    """
+
+    def __init__(self, function: Map, dtype: torch.dtype, generator: torch.Generator) -> None:
+        self.function = function
+        self.dtype = dtype
+        self.generator = generator
+        self.unseen = False
+        self.operations = 0
+        self._watched = True
+
+    def gradients(
+        self, cotangents: Sequence[torch.Tensor], noise: float = 1.0
+    ) -> list[torch.Tensor]:
+        """The gradients under ``cotangents``, with fresh rounding."""
+
+        def pull() -> list[torch.Tensor]:
+            vs = [self._beside(v) for v in cotangents] if self.unseen else cotangents
+            return self.function.gradients_at(self._values(), vs)
+
+        return self._run(pull, noise)
+
+    def outputs(self) -> Sequence[torch.Tensor] | None:
+        """The outputs, with fresh rounding; None where the function can't be evaluated."""
+        return self._run(lambda: self.function.evaluate(self._values()))
+
+    def affordable(self, runs: int) -> int:
+        """``runs``, or fewer where each is long."""
+        return max(FEWEST_RUNS, min(runs, OPERATIONS // max(1, self.operations)))
+
+    def compute_finer(self) -> bool:
+        """Whether moves far below the resolution of the low dtype show in the outputs; or, where
+        the function is constant, whether its gradient says so too."""
+        nudged = []
+        for x in self.function.values:
+            signs = 2 * torch.randint(0, 2, tuple(x.shape), generator=self.generator) - 1
+            nudged.append(x * (1.0 + FINE_MOVE * unit_roundoff(self.dtype) * signs.to(x)))
+        outputs = self.function.evaluate(nudged)
+        if outputs is None or any(
+            not torch.equal(a, b) for a, b in zip(outputs, self.function.outputs, strict=True)
+        ):
+            return True
+        vs = [cotangent(y, self.generator) for y in self.function.outputs]
+        try:
+            gradients = self.function.gradients_at(self.function.values, vs)
+        except Exception:  # the user's backward may raise anything
+            return False
+        return not any(bool(widened(gradient).any()) for gradient in gradients)
+
+    def _run(self, action: Callable[[], _T], noise: float = 1.0) -> _T:
+        if self._watched:
+            try:
+                with self._rounding(noise):
+                    return action()
+            except Exception:  # whatever an op does that can't be watched
+                self._watched, self.unseen = False, True
+        return action()
+
+    @contextmanager
+    def _rounding(self, noise: float) -> Iterator[None]:
+        with Rounding(torch.float64, self.dtype, self.generator, noise) as mode:
+            yield
+        self.unseen |= mode.unseen
+        self.operations = max(self.operations, mode.calls)
+
+    def _values(self) -> list[torch.Tensor]:
+        values = self.function.values
+        return [self._beside(x) for x in values] if self.unseen else values
+
+    def _beside(self, value: torch.Tensor) -> torch.Tensor:
+        if not (value.is_floating_point() or value.is_complex()):
+            return value
+        steps = torch.randint(-1, 2, tuple(value.shape), generator=self.generator)
+        return value * (1.0 + unit_roundoff(self.dtype) * steps.to(value))

@@ -1,0 +1,211 @@
+"""Unexplained slopes of weighed elements: what a search for wrong elements asks.
+
+Every measurement moves the elements along fixed random signs s, weighed by some w, and yields the
+unexplained slope Σᵢ wᵢ·sᵢ·eᵢ (e: the error of the gradient) under every set of cotangents.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+
+import torch
+
+from gradlint.numerics.differences import CRITICAL, LADDER, LADDER_FINER, Step, estimate
+from gradlint.numerics.directions import move_scale, signs
+from gradlint.numerics.elements import Residuals
+
+#: Evaluations of forward that one search may take, whatever it meets.
+MOST_CALLS = 300
+
+#: Seconds that it may take; of slow ops it measures less.
+MOST_SECONDS = 20.0
+
+#: Even of slow ops this many evaluations are made: enough for one wrong element.
+FEWEST_CALLS = 60
+
+#: Draws of signs tried until the error shows: e may lie across one of them.
+DRAWS = 3
+
+#: A slope counts as an error beyond this many times its error bar where its size is used.
+CLEAR = 8.0
+
+#: Truncation of a part of the elements, or along other signs, in units of that of the whole
+#: (heuristic: either is a sum of random signs).
+BENT = 2.0
+
+#: Bars are those of one draw of signs; along another one slopes may be this much farther off.
+OTHER_DRAW = 3.0
+
+#: Share of the distance between two codes by which a ratio may miss one.
+NEAR = 0.2
+
+#: A ratio of two sums in float64 is good to this at best (heuristic: 10 digits).
+TINY = 1e-10
+
+#: Truncation of a single element's slope, as a share of it (heuristic: 2^-8 squared is 2e-5, and
+#: functions bend fifty times as much as they should at most).
+CURVED = 1e-3
+
+
+class Spent(Exception):
+    """The budget of calls or time is used up."""
+
+
+class Slopes:
+    """Unexplained slopes along fixed signs, within a budget.
+
+    Args:
+        residuals: under the cotangents where the disagreement is clearest.
+        seed: of signs and samples.
+        most_calls: evaluations of forward allowed.
+    """
+
+    def __init__(self, residuals: Residuals, seed: int, most_calls: int) -> None:
+        self.residuals, self.limit = residuals, residuals.calls + most_calls
+        self.generator = torch.Generator().manual_seed(seed)
+        self.shape = tuple(residuals.value.shape)
+        self.count = residuals.value.numel()
+        self.base = torch.zeros(0)
+        self.h = 0.0
+        self.total: list[float] = []
+        self.bars: list[float] = []
+
+    def start(self) -> bool:
+        """Draw signs along which the error shows, and choose the step; False if it never does."""
+        best = 0.0
+        ladder = LADDER[self.residuals.bits]
+        finer = LADDER_FINER[self.residuals.bits]
+        for _ in range(DRAWS):
+            drawn = self.draw()
+            began, before = time.perf_counter(), self.residuals.calls
+            steps: list[list[Step]] = []
+            for exponents in (ladder, finer):
+                taken = [self.residuals.step(drawn, 2.0**-e) for e in exponents]
+                steps += [step for step in taken if step is not None]
+                best = self._settle(drawn, steps, best)
+                if best > CLEAR**2:
+                    break
+            each = (time.perf_counter() - began) / (self.residuals.calls - before)
+            allowed = max(FEWEST_CALLS, int(MOST_SECONDS / max(each, 1e-9)))
+            self.limit = min(self.limit, self.residuals.calls + allowed)
+            if best > CLEAR**2:
+                break
+        return best > 1.0
+
+    def _settle(self, drawn: torch.Tensor, steps: list[list[Step]], best: float) -> float:
+        """Take the step at which the error stands out most, if by more than ``best``; returns by
+        how much."""
+        sets = range(len(self.residuals))
+        fitted = [estimate([step[k] for step in steps], self.residuals.kappa) for k in sets]
+        for coarse, fine in itertools.pairwise(steps):
+            totals, bars = [], []
+            for k, found in enumerate(fitted):
+                if found is None:
+                    continue
+                # A sum may come out right by chance; the coarser one does not at the same time.
+                ratio = (fine[k].h / coarse[k].h) ** 2
+                bent = max(
+                    abs(fine[k].residual - found.residual),
+                    ratio * abs(coarse[k].residual - found.residual),
+                )
+                totals.append(fine[k].residual)
+                bars.append(
+                    found.bar + BENT * bent + CRITICAL * self.residuals.kappa * fine[k].noise
+                )
+            if len(totals) < len(fitted):
+                continue
+            clarity = max(
+                abs(total) / bar if bar > 0.0 else float("inf")
+                for total, bar in zip(totals, bars, strict=True)
+            )
+            if clarity > best:
+                best, self.base, self.h = clarity, drawn, fine[0].h
+                self.total, self.bars = totals, bars
+        return best
+
+    def draw(self) -> torch.Tensor:
+        x = self.residuals.value
+        return self.residuals.function.projected(
+            self.residuals.index, move_scale(x) * signs(x, self.generator)
+        )
+
+    def slopes(self, weight: torch.Tensor, base: torch.Tensor | None = None) -> list[float]:
+        """Unexplained slopes with the elements weighed by ``weight`` (broadcastable)."""
+        if self.residuals.calls >= self.limit:
+            raise Spent
+        base = self.base if base is None else base
+        u = base * weight.to(device=base.device, dtype=torch.float64)
+        found = self.residuals.step(
+            self.residuals.function.projected(self.residuals.index, u), self.h
+        )
+        if found is None:
+            raise Spent
+        return [step.residual for step in found]
+
+    def nil(self, slopes: Sequence[float], slack: float = 1.0) -> bool:
+        """Whether nothing is wrong as far as these slopes tell."""
+        return all(abs(s) <= slack * bar for s, bar in zip(slopes, self.bars, strict=True))
+
+    def wrong_alone(self, element: int) -> bool:
+        """Whether one element is wrong. Its own slope is what truncation is a share of: the bars
+        of the whole tensor would hide it."""
+        if self.residuals.calls >= self.limit:
+            raise Spent
+        weight = torch.zeros(self.shape, dtype=torch.float64, device=self.base.device)
+        weight.view(-1)[element] = 1.0
+        u = self.residuals.function.projected(self.residuals.index, self.base * weight)
+        found = self.residuals.step(u, self.h)
+        if found is None:
+            raise Spent
+        return any(
+            abs(step.residual)
+            > CRITICAL * self.residuals.kappa * step.noise
+            + CURVED * max(abs(step.slope), abs(step.slope - step.residual))
+            for step in found
+        )
+
+    def all_right_outside(self, mask: torch.Tensor) -> bool:
+        """Whether nothing outside of ``mask`` is wrong, under two draws of signs."""
+        outside = ~mask
+        if not self.nil(self.slopes(outside)):
+            return False
+        return self.nil(self.slopes(outside, self.draw()), OTHER_DRAW)
+
+    def number(self, numbers: torch.Tensor, size: int) -> int | None:
+        """The number below ``size`` that all wrong elements share, or None.
+
+        Args:
+            numbers: of the elements, broadcastable.
+        """
+        reach = max(map(self._reach, range(len(self.bars))))
+        if size == 1 or reach < 1.0:
+            return None
+        radix = int(min(size, max(2.0, reach)))
+        number, place = 0, 1
+        while place < size:
+            digit = self.digit((numbers // place) % radix, radix)
+            if digit is None:
+                return None
+            number += digit * place
+            place *= radix
+        return number if number < size else None
+
+    def _reach(self, k: int) -> float:
+        """How many codes the slopes under cotangents ``k`` can tell apart."""
+        return NEAR * abs(self.total[k]) / max(2.0 * self.bars[k], abs(self.total[k]) * TINY)
+
+    def digit(self, digits: torch.Tensor, radix: int) -> int | None:
+        """The digit that all wrong elements share: the ratio of two slopes."""
+        clear = [k for k in range(len(self.bars)) if self._reach(k) >= radix / 2.0]
+        if not clear:
+            return None
+        slopes = self.slopes((digits + 1).to(torch.float64) / radix)
+        seen = set()
+        for k in clear:
+            ratio = radix * slopes[k] / self.total[k] - 1.0
+            if abs(ratio - round(ratio)) > NEAR or not 0 <= round(ratio) < radix:
+                return None
+            seen.add(round(ratio))
+        return seen.pop() if len(seen) == 1 else None

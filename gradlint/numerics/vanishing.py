@@ -1,0 +1,78 @@
+"""Gradients that are zero but for rounding: of a bias before a normalisation, say.
+
+Terms cancel, and what is left of them scatters as freely as rounding does: it is another number
+when inputs and cotangents move by a unit in the last place. A gradient that is merely tiny (a
+saturated softmax) stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from gradlint.numerics.gradient_scale import weigh
+from gradlint.numerics.judge import Judgement
+from gradlint.numerics.map import Map
+from gradlint.numerics.pair import CLEARLY
+from gradlint.numerics.products import norm, unit_roundoff, widened
+from gradlint.numerics.verdict import OWN_DIGITS, InputJudgement
+
+#: Sets of inputs and cotangents, moved by single units, at one of which the gradient must be
+#: another one: what is left of a short sum may be the same twice.
+TRIALS = 4
+
+#: Share of itself by which a gradient that is rounding changes then, at least: two independent
+#: draws differ by √2 of their size on average (heuristic).
+CHANGED = 0.5
+
+
+def as_zero(
+    function: Map, item: InputJudgement, judgement: Judgement, bits: int
+) -> InputJudgement | None:
+    """``item`` with its gradient taken as zero, so that its resolving power is relative to a share
+    of the outputs; None where it is not known to be.
+
+    Args:
+        function: the map judged.
+        item: an input that agrees, but whose gradient is lost beside the outputs.
+        judgement: which ``item`` is of.
+        bits: significand bits of the lowest dtype involved.
+    """
+    if any(pair.h <= 0.0 or abs(pair.measured) > CLEARLY * pair.bar for pair in item.pairs):
+        return None
+    probe = judgement.probe(0)
+    unit = max(unit_roundoff(y.dtype) for y in function.outputs)
+    move, index = probe.moves[item.index], item.index
+    level = OWN_DIGITS * unit * item.kappa * weigh(function, index, probe, bits, unit).weighed
+    claimed = widened(probe.gradients[index])
+    if norm(claimed * move) > level:
+        return None
+    changed = False
+    for seed in range(1, TRIALS + 1):
+        generator = torch.Generator().manual_seed(seed)
+        values, vs = (beside(of, generator) for of in (function.values, probe.cotangents))
+        try:
+            found = function.gradients_at(values, vs)
+        except Exception:  # the user's backward may raise anything
+            return None
+        other = widened(found[index])
+        if other.shape != claimed.shape or not norm(other * move) <= level:
+            return None
+        changed |= norm(other - claimed) > CHANGED * max(norm(claimed), norm(other))
+    if not changed:
+        return None
+    return replace(item, pairs=[replace(pair, worth=0.0) for pair in item.pairs])
+
+
+def beside(
+    tensors: Sequence[torch.Tensor], generator: torch.Generator, units: int = 1
+) -> list[torch.Tensor]:
+    """``tensors``, each element moved up or down by as many ``units`` in the last place, fewer, or
+    not at all."""
+    moved = []
+    for value in tensors:
+        steps = torch.randint(-units, units + 1, tuple(value.shape), generator=generator)
+        moved.append(value * (1.0 + 2.0 * unit_roundoff(value.dtype) * steps.to(value)))
+    return moved

@@ -1,0 +1,94 @@
+"""From a report to text: the table of formats, and what a stream can show."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+from typing import Any, TextIO
+
+from gradlint.base.errors import GradlintError
+from gradlint.model.report import Report
+from gradlint.report._concise import add_concise
+from gradlint.report._full import add_report
+from gradlint.report.text import Page
+
+
+# -- The report for programs: the JSON contract, one object ---------------------------------------
+def to_json(report: Report) -> str:
+    """``report`` as JSON in ASCII, indented by two, keys in the order of the model."""
+    return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
+
+
+# -------------------------------------------------------------------------------------------------
+
+#: Output formats, as they are named on the command line.
+FORMATS = ("full", "concise", "json")
+
+
+def render(
+    report: Report,
+    format: str = "full",
+    *,
+    width: int | None = None,
+    color: bool = False,
+    ascii: bool = False,
+    verbose: int = 0,
+) -> str:
+    """``report`` as text that ends in a line end.
+
+    Args:
+        report: what to show.
+        format: one of :data:`FORMATS`.
+        width: columns; None for the terminal's, 80 where there is none.
+        color: whether to use ANSI colours.
+        ascii: whether only ASCII may be printed.
+        verbose: 1 adds anatomy, checks, and what was cut short.
+
+    Raises:
+        GradlintError: there is no such format; the nearest is offered.
+    """
+    if format not in FORMATS:
+        near = difflib.get_close_matches(format, FORMATS, 1, 0.3)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise GradlintError(
+            f"unknown output format {format!r}",
+            place="--output-format",
+            hint=f"{hint}choose from {', '.join(FORMATS)}",
+        )
+    if format == "json":
+        return to_json(report)
+
+    columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    page = Page(columns, ascii=ascii, verbose=verbose)
+    if format == "concise":
+        add_concise(page, report)
+    else:
+        add_report(page, report)
+    return page.text(color=color)
+
+
+def stream_options(stream: TextIO) -> dict[str, Any]:
+    """What ``stream`` can show: ``width``, ``color`` and ``ascii`` for :func:`render`.
+
+    Colour needs a terminal that is not dumb and no ``NO_COLOR``; ``FORCE_COLOR`` overrides both.
+    ASCII is for streams whose encoding can't hold more.
+    """
+    terminal = bool(getattr(stream, "isatty", lambda: False)())
+    color = terminal and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        color = True
+    try:
+        "…×→".encode(getattr(stream, "encoding", None) or "utf-8")
+        plain = False
+    except (UnicodeEncodeError, LookupError):
+        plain = True
+    width = shutil.get_terminal_size((80, 24)).columns if terminal else _columns()
+    return {"width": width, "color": bool(color), "ascii": plain}
+
+
+def _columns() -> int:
+    """Width of output that goes to no terminal: ``COLUMNS`` where it is set, else 80."""
+    text = os.environ.get("COLUMNS", "")
+    return int(text) if text.isdigit() and int(text) > 0 else 80

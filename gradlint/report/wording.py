@@ -1,0 +1,309 @@
+"""The words of reports: numbers, counts, verdicts and sentences, all in one place."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from gradlint.model.report import Argument, Check, Finding, SampleReport, TorchVerdict
+
+#: Families of rules by the first three characters of their codes.
+FAMILIES = {
+    "GL0": "loading and running",
+    "GL1": "the contract of backward",
+    "GL2": "shape, dtype and device of gradients",
+    "GL3": "finiteness",
+    "GL4": "first-order values",
+    "GL5": "higher order",
+    "GL6": "side effects and state",
+    "GL7": "memory layout and size",
+    "GL8": "precision and device",
+    "GL9": "transforms",
+}
+
+#: Rich styles of severities and verdicts.
+STYLES = {
+    "error": "bold red",
+    "fail": "bold red",
+    "warning": "bold yellow",
+    "inconclusive": "bold yellow",
+    "info": "bold cyan",
+    "pass": "bold green",
+    "skipped": "dim",
+}
+
+#: Keys of a finding's evidence that :func:`measurement` puts into words.
+MEASUREMENT = (
+    "measured",
+    "directions",
+    "worst_z",
+    "critical_z",
+    "differing",
+    "measured_elements",
+    "numel",
+    "relative_error",
+    "resolution",
+)
+
+#: Arguments of a sample that are named in text.
+ARGUMENTS = 12
+
+NOTHING_CHECKED = "Nothing was checked."
+INTERRUPTED = "Interrupted: this is what was known by then."
+INCONCLUSIVE = "could not tell, which is no pass"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 check``, ``2 checks``."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def signed(value: Any) -> str:
+    """A gradient element: ``-0.812041``, ``+1.50000e-09``, ``nan``; other values as they are."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return plain(value)
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return f"{value:+.6f}"
+    return f"{value:+.5e}"
+
+
+def small(value: Any) -> str:
+    """An error or a resolution in two digits: ``2.1e+00``, ``3e-10``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return plain(value)
+    return f"{value:.1e}" if math.isfinite(value) else str(value)
+
+
+def power(value: float) -> str:
+    """A resolving power, one digit: ``3e-10``."""
+    return re.sub(r"e([+-])0*(\d)", r"e\1\2", f"{value:.0e}")
+
+
+def seconds(value: float) -> str:
+    """A duration: ``20 ms``, ``0.4 s``, ``75 s``."""
+    return (
+        f"{value * 1000:.0f} ms"
+        if value < 0.1
+        else f"{value:.1f} s"
+        if value < 60
+        else f"{value:.0f} s"
+    )
+
+
+def size(nbytes: int) -> str:
+    """Bytes, exactly, and rounded where that is easier to read: ``4096 bytes (4.0 KiB)``."""
+    text = plural(nbytes, "byte")
+    for power_of, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if nbytes >= 1024**power_of:
+            return f"{text} ({nbytes / 1024**power_of:.1f} {unit})"
+    return text
+
+
+def memory(nbytes: int) -> str:
+    """Bytes in two digits: ``1.2 MiB``."""
+    for power_of, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if nbytes >= 1024**power_of:
+            return f"{nbytes / 1024**power_of:.1f} {unit}"
+    return plural(nbytes, "byte")
+
+
+def plain(value: Any) -> str:
+    """An evidence value in words: numbers in six digits, lists and dicts without quotes."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(plain(item) for item in value) + "]"
+    return "none" if value is None else str(value)
+
+
+def argument(arg: Argument, *, dtype: bool = True) -> str:
+    """``x float64[4, 3]`` or ``dim=-1``."""
+    if arg.shape is None:
+        return f"{arg.name}={arg.value}" if arg.value is not None else f"{arg.name}=?"
+    kind = arg.dtype or "" if dtype or arg.dtype != "float64" else ""
+    shape = "[" + ", ".join(str(n) for n in arg.shape) + "]"
+    return f"{arg.name} {kind}{shape}" if kind else f"{arg.name}{shape}"
+
+
+def arguments(sample: SampleReport, *, dtype: bool = True) -> str:
+    """The arguments of a sample; those that gradients are taken of, where not all are."""
+    shown = [argument(arg, dtype=dtype) for arg in sample.args[:ARGUMENTS]]
+    if len(sample.args) > ARGUMENTS:
+        shown.append(f"{len(sample.args) - ARGUMENTS} more")
+    words = ", ".join(shown) or "no arguments"
+    can = [a for a in sample.args if (a.dtype or "").startswith(("float", "bfloat", "complex"))]
+    does = [a.name for a in sample.args if a.requires_grad]
+    devices = sorted({a.device for a in sample.args if a.device and a.device != "cpu"})
+    if devices:
+        words += f" on {', '.join(devices)}"
+    if len(does) < len(can):
+        words += f"; gradients of {', '.join(does)}" if does else "; nothing requires grad"
+    return words
+
+
+def origin(sample: SampleReport) -> str:
+    """Where a sample came from, as a word or two."""
+    return {"sample_inputs": "from sample_inputs", "spec": "from the spec"}.get(
+        sample.origin, sample.origin
+    )
+
+
+def measurement(evidence: Mapping[str, Any]) -> list[str]:
+    """How a difference was measured, out of the numbers in :data:`MEASUREMENT` that are there.
+
+    ``16 directions, worst z 4.1e+07 (critical 6.5); 16 of 16 elements differ``
+    """
+    lines = []
+    if evidence.get("measured") is not None:
+        lines.append(plain(evidence["measured"]))
+    words = []
+    if evidence.get("directions") is not None:
+        words.append(plural(evidence["directions"], "direction"))
+    if evidence.get("worst_z") is not None:
+        critical = evidence.get("critical_z")
+        than = f" (critical {plain(critical)})" if critical is not None else ""
+        words.append(f"worst z {small(evidence['worst_z'])}{than}")
+    text = ", ".join(words)
+    if evidence.get("differing") is not None:
+        of = evidence.get("measured_elements")
+        total = evidence.get("numel")
+        text += "; " if text else ""
+        if evidence["differing"] == 0:
+            text += "no element differs beyond its own error bar"
+        else:
+            text += str(evidence["differing"]) + (f" of {of}" if of is not None else "")
+            text += " elements differ"
+        if total is not None and of is not None and of < total:
+            text += f" (measured of {total})"
+    if text:
+        lines.append(text)
+    error, resolution = evidence.get("relative_error"), evidence.get("resolution")
+    if error is not None:
+        told = f", this run would have seen {small(resolution)}" if resolution is not None else ""
+        lines.append(f"relative error {small(error)}{told}")
+    return lines
+
+
+def computed_label(underlined: str) -> str:
+    """The label of a related place: a returned name was computed there, or it is of interest."""
+    return "computed here" if underlined.isidentifier() else "see here"
+
+
+def where(finding: Finding) -> str:
+    """Outputs and index of a finding, where it has them."""
+    words: list[str] = []
+    outputs = [finding.output] if finding.output else finding.evidence.get("outputs") or []
+    if outputs:
+        named = ", ".join(f"`{output}`" for output in outputs)
+        words.append(f"output{'s' if len(outputs) > 1 else ''} {named}")
+    if finding.index is not None:
+        words.append(f"index {finding.index}")
+    return ", ".join(words)
+
+
+def torch_verdict(verdict: TorchVerdict, failed: bool) -> list[str]:
+    """What torch's check says and who is right, a sentence a line.
+
+    Args:
+        verdict: torch's.
+        failed: whether gradlint found the gradient wrong.
+    """
+    says = {"pass": "passes", "fail": "fails", "skipped": "skipped"}.get(
+        verdict.verdict, verdict.verdict
+    )
+    lines = [f"{verdict.mode}: {says}"]
+    if verdict.agreement and verdict.agreement != "agrees":
+        lines[0] += f"; {verdict.agreement}"
+    elif failed and verdict.verdict == "fail":
+        lines[0] += " too"
+    elif failed and verdict.verdict == "pass":
+        lines[0] += ", it does not see this"
+    if verdict.message and verdict.verdict != "pass":
+        lines.append(verdict.message)
+    return lines
+
+
+def powers(values: Collection[float]) -> str:
+    """Worst and best of some resolving powers: ``3e-10``, ``2e-8 at worst, 3e-10 at best``."""
+    worst, best = power(max(values)), power(min(values))
+    return best if worst == best else f"{worst} at worst, {best} at best"
+
+
+def severities(counts: Mapping[str, int]) -> str:
+    """``1 error, 2 warnings, 3 info findings``: findings by severity, worst first."""
+    names = {
+        "error": ("error", "errors"),
+        "warning": ("warning", "warnings"),
+        "info": ("info finding", "info findings"),
+    }
+    return ", ".join(
+        plural(counts[severity], *words)
+        for severity, words in names.items()
+        if counts.get(severity, 0)
+    )
+
+
+def verdict_counts(checks: Sequence[Check], findings: Sequence[Finding]) -> str:
+    """What a target's verdict rests on: ``1 error; 12 of 14 checks passed, resolving 3e-10``."""
+    text = severities(Counter(finding.severity for finding in findings))
+    ran = [check for check in checks if check.verdict != "skipped"]
+    if ran:
+        passed = [check for check in ran if check.verdict == "pass"]
+        text += "; " if text else ""
+        some = "" if len(passed) == len(ran) else f"{len(passed)} of "
+        text += f"{some}{plural(len(ran), 'check')}" + (" passed" if some else "")
+        known = [check.resolution for check in passed if check.resolution is not None]
+        if known:
+            text += f", resolving {powers(known)}"
+        text += "".join(f", {pairs}" for pairs in fewer_pairs(ran))
+    return text
+
+
+def fewer_pairs(checks: Iterable[Check]) -> list[str]:
+    """``2 of 4 pairs (GL401)`` for checks that judged fewer pairs than usual."""
+    found: dict[str, set[str]] = {}
+    for check in checks:
+        used, usual = check.pairs or 0, check.pairs_usual or 0
+        if 0 < used < usual:
+            found.setdefault(f"{used} of {usual} pairs", set()).add(check.code)
+    return [f"{told} ({codes(named)})" for told, named in found.items()]
+
+
+def operators(counts: dict[str, int]) -> str:
+    """``1 of 3 operators fails, 1 is inconclusive.``; ``All 3 operators pass.``"""
+    total = counts["targets"]
+    if total == 0:
+        return NOTHING_CHECKED
+    if counts["pass"] == total:
+        return "The operator passes." if total == 1 else f"All {total} operators pass."
+    words: list[str] = []
+    for key, one, many in (
+        ("fail", "fails", "fail"),
+        ("error", "could not be judged", "could not be judged"),
+        ("inconclusive", "is inconclusive", "are inconclusive"),
+        ("skipped", "was skipped", "were skipped"),
+        ("pass", "passes", "pass"),
+    ):
+        count = counts[key]
+        if count:
+            verb = one if count == 1 else many
+            words.append(
+                f"{count} {verb}" if words else f"{count} of {plural(total, 'operator')} {verb}"
+            )
+    if total == 1:
+        words[0] = words[0].replace("1 of 1 operator", "The operator")
+    return ", ".join(words) + "."
+
+
+def codes(values: Iterable[str]) -> str:
+    """Distinct codes in order."""
+    return ", ".join(sorted(set(values)))

@@ -1,0 +1,249 @@
+"""From what the runner saw of a worker's end to the finding that says so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradlint.model.op import OpRef
+from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.settings import Settings
+from gradlint.rules.loading import (
+    no_usable_inputs,
+    out_of_memory,
+    process_crashed,
+    process_state_changed,
+    target_not_loadable,
+    timed_out,
+)
+from gradlint.running._process import Ending
+from gradlint.running._stack import Frame, Stack, place
+from gradlint.running._worker import PIPE_GONE
+from gradlint.targets.source_file import shown_path
+
+#: Lines of the op's output that a finding keeps, and characters of each.
+_TAIL_LINES = 12
+_LINE_CHARACTERS = 200
+
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+#: In the output of a process that aborted, these say that memory had run out.
+_ALLOCATION = ("std::bad_alloc", "can't allocate memory", "Cannot allocate memory", "MemoryError")
+
+#: What ``except Exception`` does not catch, as attempts at inputs name it.
+_NO_EXCEPTIONS = ("SystemExit", "KeyboardInterrupt")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where a worker ended.
+
+    Args:
+        ref: the operator.
+        settings: of the run.
+        phase: one of ``gradlint.ops.phase.PHASES``.
+        current: rule code and sample label that were running, if any.
+        stack: the Python stack there, as far as known.
+        tail: the last of what was printed.
+        memory_mb: MiB that the op was allowed.
+    """
+
+    ref: OpRef
+    settings: Settings
+    phase: str
+    current: tuple[str, str] | None = None
+    stack: Stack = Stack()  # noqa: RUF009 (frozen)
+    tail: str = ""
+    memory_mb: int | None = None
+
+    @property
+    def frame(self) -> Frame | None:
+        """The innermost frame of the user's."""
+        return self.stack.user_frame(self.home)
+
+    @property
+    def home(self) -> str | None:
+        """The file of the operator, where known."""
+        return self.ref.location.file if self.ref.location is not None else None
+
+    @property
+    def method(self) -> str:
+        """The phase, or the method that ran while inputs were sought."""
+        if self.phase in ("inputs", "rule"):
+            for frame in self.stack.frames:
+                if frame.function in ("forward", "backward"):
+                    return frame.function
+        return self.phase
+
+    def common(self) -> dict[str, Any]:
+        """The arguments that all builders of findings take."""
+        return {
+            "rule": self.current[0] if self.current is not None else None,
+            "sample": self.current[1] if self.current is not None else None,
+            "output_tail": tail_lines(self.tail),
+            "stack": self.stack.user_lines(self.home),
+            **self.place(),
+        }
+
+    def place(self) -> dict[str, Location | Excerpt | None]:
+        """Where the op was in its source, else where it is defined."""
+        location, excerpt = place(self.frame, "here")
+        return {"location": location or relative(self.ref.location), "excerpt": excerpt}
+
+
+def final_finding(scene: Scene, last: tuple[str, Any] | None, ending: Ending) -> Finding:
+    """What a worker that did not finish died of.
+
+    Args:
+        scene: where it was, as seen from outside.
+        last: the event by which it told of its end itself, if it did.
+        ending: how the process ended.
+    """
+    kind: str
+    payload: Any
+    kind, payload = last or ("", None)
+    if isinstance(payload, dict):
+        stack = Stack.of(payload["frames"])
+        scene = replace(scene, stack=stack, phase=payload.get("phase", scene.phase))
+    if ending.killed == "timeout":
+        finding = timed_out.found(scene.ref.target, scene.method, scene.settings, **scene.common())
+    elif kind == "memory":
+        finding = memory(scene, payload["text"])
+    elif kind == "exiting":
+        finding = exited(scene, f"called os._exit({payload['status']})", payload["status"])
+    elif kind == "replaced":
+        finding = process_state_changed.found(
+            scene.ref.target, scene.method, scene.settings, payload, **scene.common()
+        )
+    elif kind == "raised":
+        finding = raised(scene, payload)
+    elif kind == "rubbish" or ending.exit_code == PIPE_GONE:
+        scene = replace(scene, phase=ending.user_phase)
+        finding = exited(scene, "closed or wrote to file descriptors that it did not open")
+    else:
+        finding = crashed(scene, ending)
+    if scene.phase == "inputs" and scene.method != "inputs":
+        return _sought(finding)
+    return finding
+
+
+def crashed(scene: Scene, ending: Ending) -> Finding:
+    """GL005, or GL007 where the way it died speaks of memory."""
+    name = ending.signal_name
+    if name == "SIGKILL":
+        return memory(scene, "killed by SIGKILL, probably by the system when memory ran out")
+    if name == "SIGABRT" and any(word in scene.tail for word in _ALLOCATION):
+        return memory(scene, "an allocation failed and the process aborted")
+    finding = process_crashed.found(
+        scene.ref.target,
+        scene.method,
+        scene.settings,
+        signal=name,
+        exit_code=ending.exit_code if name is None else None,
+        **scene.common(),
+    )
+    if scene.frame is not None:
+        finding.help = "look at what this line calls; an op must report errors by raising"
+    return finding
+
+
+def exited(scene: Scene, what: str, status: int | None = None) -> Finding:
+    """GL005 where the op ended the process on purpose."""
+    finding = process_crashed.found(
+        scene.ref.target, scene.method, scene.settings, exit_code=status, **scene.common()
+    )
+    _, _, where = finding.message.partition("crashed ")
+    finding.message = f"{what} {where.rpartition(': ')[0]}"
+    finding.cause_text = ""
+    finding.help = "an op must report errors by raising an Exception, and leave the process alone"
+    return finding
+
+
+def raised(scene: Scene, payload: dict[str, Any]) -> Finding:
+    """GL005 for what ``except Exception`` does not catch: SystemExit, KeyboardInterrupt …"""
+    if payload["type"] != "SystemExit":
+        return exited(scene, f"raised {payload['type']}, which is no Exception,")
+    code = payload["code"]
+    status = 0 if code is None else code if isinstance(code, int) else 1
+    return exited(scene, f"called sys.exit({'' if code is None else code})", status)
+
+
+def memory(scene: Scene, text: str) -> Finding:
+    """GL007."""
+    finding = out_of_memory.found(
+        scene.ref.target,
+        scene.method,
+        scene.settings,
+        limit_mb=scene.memory_mb,
+        message=text,
+        **scene.common(),
+    )
+    finding.help += ", or allow it more (--memory)"
+    return finding
+
+
+def unloadable(ref: OpRef, settings: Settings, payload: dict[str, Any], tail: str = "") -> Finding:
+    """GL001."""
+    location: Location | None = payload.get("location") or relative(ref.location)
+    excerpt = None
+    if location is not None:
+        whole, excerpt = place(Frame(location.file, location.line, ""))
+        if whole is not None and location.end_column is None:
+            location = whole
+    return target_not_loadable.found(
+        ref.target,
+        payload["message"],
+        settings,
+        error=payload.get("error") or "",
+        location=location,
+        excerpt=excerpt,
+        output_tail=tail_lines(tail),
+        help=payload.get("hint") or "",
+    )
+
+
+def no_inputs(ref: OpRef, settings: Settings, payload: dict[str, Any]) -> Finding:
+    """GL002: what was tried, what each attempt raised, and the line to add.
+
+    Where every attempt ended the process or ran out of memory, no inputs can help: that is GL005
+    or GL007.
+    """
+    errors = [str(error) for _, error in payload["attempts"]]
+    scene = Scene(ref, settings, "forward")
+    if errors and all(error.startswith(_NO_EXCEPTIONS) for error in errors):
+        kind, _, code = errors[0].partition(": ")
+        return _sought(raised(scene, {"type": kind, "code": _number(code)}))
+    if errors and all(any(word in error for word in _ALLOCATION) for error in errors):
+        return _sought(memory(scene, errors[0]))
+    location = relative(ref.location)
+    excerpt = place(Frame(location.file, location.line, ""))[1] if location is not None else None
+    return no_usable_inputs.found(
+        ref.target,
+        [(str(arguments), str(error)) for arguments, error in payload["attempts"]],
+        payload["line_to_add"],
+        settings,
+        count=payload["count"],
+        location=location,
+        excerpt=excerpt,
+    )
+
+
+def _sought(finding: Finding) -> Finding:
+    finding.evidence["while"] = "inputs were looked for"
+    return finding
+
+
+def _number(text: str) -> int | str | None:
+    return int(text) if text.lstrip("-").isdigit() else text or None
+
+
+def tail_lines(text: str) -> list[str]:
+    """The last lines of what an op printed, without control characters."""
+    lines = [_CONTROL.sub("", line)[:_LINE_CHARACTERS] for line in text.split("\n")]
+    return [line for line in lines if line.strip()][-_TAIL_LINES:]
+
+
+def relative(location: Location | None) -> Location | None:
+    """``location`` with its file as reports show it."""
+    return None if location is None else replace(location, file=shown_path(location.file))

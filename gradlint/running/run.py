@@ -1,0 +1,293 @@
+"""A whole run: from the targets a user typed to a report."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gradlint
+from gradlint.base.errors import GradlintError
+from gradlint.model.op import OpRef
+from gradlint.model.report import Report, TargetReport
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import select_rules
+from gradlint.running import _memory
+from gradlint.running import server as _server
+from gradlint.running._devices import on_present_devices
+from gradlint.running._job import Job
+from gradlint.running._process import Ending
+from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
+from gradlint.running._schedule import schedule
+from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
+from gradlint.running.call import CallTask
+from gradlint.targets.resolve import EVERY, resolve
+
+#: Codes of the rules that trace ops, for which workers load more of torch.
+TRACING = frozenset({"GL903", "GL905"})
+
+#: Called with the number of targets done, the number known so far, and the one just done.
+Progress = Callable[[int, int, TargetReport], None]
+
+#: What is said of a file, module or folder in which there was nothing to check.
+NO_OPERATOR = (
+    "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
+    "sample_inputs); a plain callable or module is named: path/file.py:Name"
+)
+
+
+@dataclass
+class Run:
+    """What came of a run.
+
+    Args:
+        report: what is known of every target, also after an interruption.
+        usage: mistakes of the user's (exit code 2).
+        internal: gradlint's own failures (exit code 3): a line that says what, then the traceback.
+    """
+
+    report: Report
+    usage: list[GradlintError] = field(default_factory=list)
+    internal: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """130 interrupted, 3 internal error, 2 usage error, else the report's own."""
+        if self.report.interrupted:
+            return 130
+        if self.internal:
+            return 3
+        if self.usage:
+            return 2
+        return self.report.exit_code
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was found out beside the user's mistakes: there is nothing to report."""
+        return bool(self.usage) and not any(
+            target.findings or target.checks or target.samples for target in self.report.targets
+        )
+
+
+class ExpandTask:
+    """Lists the operators of a module that must be imported for it; then they are checked."""
+
+    def __init__(self, ref: OpRef, settings: Settings, plan: _Plan) -> None:
+        self.timeout = settings.timeout
+        self.tasks: list[TargetTask] = []
+        self.report: TargetReport | None = None
+        self._ref = ref
+        self._plan = plan
+        job = Job("gradlint.running.jobs:expand", (ref, settings), plan.memory_mb)
+        self._call = CallTask(job, ref, settings, settings.timeout)
+
+    def job(self) -> Job:
+        """Import the module."""
+        return self._call.job()
+
+    def event(self, kind: str, payload: Any) -> None:
+        """Keep the list."""
+        self._call.event(kind, payload)
+
+    def ended(self, ending: Ending) -> list[Task]:
+        """Check every operator found; or say why the module has none."""
+        self._call.ended(ending)
+        call = self._call
+        if call.result is not None:
+            self.tasks = self._plan.tasks_for(call.result)
+            if not call.result:
+                self._plan.empty[self._ref.target] = NO_OPERATOR
+            return list(self.tasks)
+        self.report = report = TargetReport(self._ref.target, verdict="error")
+        if call.usage is not None:
+            self._plan.trouble.usage.append(call.usage)
+            report.notes.append(str(call.usage))
+        elif call.internal is not None:
+            self._plan.trouble.add_internal(self._ref.target, call.internal)
+            report.notes.append("internal error of gradlint")
+        elif call.finding is not None:
+            report.findings.append(call.finding)
+        else:
+            report.verdict = "skipped"
+            report.notes.append("interrupted")
+        self._plan.advance(report)
+        return []
+
+
+class _Plan:
+    """The tasks of a run in the order of the report."""
+
+    def __init__(
+        self, settings: Settings, trouble: Trouble, examine: str, on_progress: Progress | None
+    ) -> None:
+        self.settings = settings
+        self.trouble = trouble
+        self.memory_mb: int | None = None
+        self.sanitizer: Sanitizer | None = None
+        self.empty: dict[str, str] = {}
+        self._examine = examine
+        self._on_progress = on_progress
+        self._seen: set[tuple[str, str, str]] = set()
+        self.tasks: list[TargetTask | ExpandTask] = []
+        self._done = 0
+
+    def add(self, refs: Sequence[OpRef]) -> None:
+        """Plan ``refs``; what was planned before is left out."""
+        for ref in refs:
+            if ref.attribute == EVERY:
+                self.tasks.append(ExpandTask(ref, self.settings, self))
+            else:
+                self.tasks += self.tasks_for([ref])
+
+    def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask]:
+        """A task for every operator that has none yet."""
+        tasks = []
+        for ref in refs:
+            key = (ref.source, ref.path, ref.attribute)
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            task = self._task(
+                ref,
+                self.settings,
+                self.trouble,
+                memory_mb=self.memory_mb,
+                examine=self._examine,
+                finished=self.advance,
+            )
+            tasks.append(task)
+        return tasks
+
+    def _task(self, *arguments: Any, **options: Any) -> TargetTask:
+        if self.sanitizer is None:
+            return TargetTask(*arguments, **options)
+        return SanitizedTask(*arguments, sanitizer=self.sanitizer, **options)
+
+    def advance(self, report: TargetReport) -> None:
+        """One target is done."""
+        self._done += 1
+        if self._on_progress is not None:
+            total = sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
+            self._on_progress(self._done, total, report)
+
+    def skip_all(self, reason: str) -> None:
+        """Run nothing, and say why."""
+        for report in self.reports():
+            report.notes.append(reason)
+
+    def reports(self) -> list[TargetReport]:
+        """Every target's report, in the order in which the user named them."""
+        found: list[TargetReport] = []
+        for task in self.tasks:
+            if isinstance(task, TargetTask):
+                found.append(task.report)
+            else:
+                found += [inner.report for inner in task.tasks]
+                if task.report is not None:
+                    found.append(task.report)
+        return found
+
+
+def execute(
+    targets: Sequence[str],
+    settings: Settings,
+    *,
+    on_progress: Progress | None = None,
+    examine: str = EXAMINE,
+) -> Run:
+    """Check ``targets`` in isolated workers, and tell of every mistake without raising.
+
+    Args:
+        targets: what the user typed.
+        settings: of the run.
+        on_progress: see :data:`Progress`.
+        examine: dotted path of the function that runs the rules (for tests of the runner).
+
+    Returns:
+        The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
+    """
+    started = time.monotonic()
+    trouble = Trouble()
+    report = Report(
+        seed=settings.seed,
+        gradlint=gradlint.__version__,
+        environment=environment(),
+        fail_on=settings.fail_on,
+    )
+    chosen = {rule.code for rule in select_rules(settings)}
+    _server.start("rules" if chosen.isdisjoint(TRACING) else "tracing")
+    plan = _Plan(settings, trouble, examine, on_progress)
+    try:
+        plan.settings = on_present_devices(settings, report)
+        refs = _resolved(targets, plan)
+        workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
+        plan.memory_mb = _memory.allowance(
+            settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
+        )
+        with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
+            plan.add(refs)
+            if plan.settings.devices:
+                schedule(plan.tasks, settings.jobs)
+            else:
+                plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
+    except GradlintError as error:
+        trouble.usage.append(error)
+    except KeyboardInterrupt:
+        report.interrupted = True
+    report.targets = plan.reports()
+    report.skipped.update(plan.empty)
+    report.duration_s = time.monotonic() - started
+    return Run(report, trouble.usage, trouble.internal)
+
+
+def run(
+    targets: Sequence[str], settings: Settings, *, on_progress: Progress | None = None
+) -> Report:
+    """Check ``targets`` in isolated workers.
+
+    Raises:
+        GradlintError: the first mistake of the user's; other targets were checked before.
+        RuntimeError: gradlint itself failed; the message is the traceback of the worker.
+        KeyboardInterrupt: Ctrl-C; every worker was ended.
+    """
+    done = execute(targets, settings, on_progress=on_progress)
+    if done.report.interrupted:
+        raise KeyboardInterrupt
+    if done.internal:
+        raise RuntimeError(f"internal error of gradlint:\n{done.internal[0]}")
+    if done.usage:
+        raise done.usage[0]
+    return done.report
+
+
+def environment() -> dict[str, Any]:
+    """Versions that a report names, found without importing torch."""
+    return {
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "platform": platform.platform(),
+    }
+
+
+def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:
+    refs: list[OpRef] = []
+    for target in targets:
+        try:
+            found = resolve(target, plan.settings)
+        except GradlintError as error:
+            plan.trouble.usage.append(error)
+            continue
+        if not found:
+            plan.empty[target] = NO_OPERATOR
+        refs += found
+    return refs
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,270 @@
+"""The starter spec that ``gradlint init`` writes: what was inferred, in the words of a spec."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, positional_names, short_text
+from gradlint.spec._domains import parse_domain
+
+#: Tensors of at most this many integers or booleans are written out (heuristic: one line).
+_WRITTEN_OUT = 128
+_LETTERS = ("N", "M", "K", "L", "P", "Q", "R", "S", "U", "V", "W", "X", "Y", "Z")
+
+_MODELINE = "# yaml-language-server: $schema=gradlint.schema.json"
+
+
+def dump_starter(op: Op, samples: list[Sample]) -> str:
+    """The text of a spec that checks ``op`` on ``samples``.
+
+    Loaded back it gives samples of the same shapes, dtypes and domains, with the same plain
+    values and the same integers. Axes of equal size become one dim.
+    """
+    writer = _Writer()
+    lines = [
+        _MODELINE,
+        "# The schema lets an editor complete and check this file:",
+        "#   gradlint schema spec -o gradlint.schema.json",
+        f"op: {_text(op.target)}",
+    ]
+    base = samples[0] if samples else Sample("none", "spec")
+    described = writer.describe(op, base)
+    others = [writer.case(op, described, sample) for sample in samples[1:]]
+    if writer.dims:
+        sizes = ", ".join(f"{name}: {size}" for size, name in writer.dims.items())
+        lines += [
+            "# Axes that share a name have one size. A list such as [1, 4, 33] is swept.",
+            f"dims: {{{sizes}}}",
+        ]
+    lines += _inputs(described, writer.comments)
+    if others:
+        lines += ["# One entry a sample: what differs from the above.", "cases:"]
+        lines.append(f"  - {{label: {_text(base.label)}}}")
+        for sample, entries in zip(samples[1:], others, strict=True):
+            lines.append(f"  - {{{', '.join([f'label: {_text(sample.label)}', *entries])}}}")
+    lines += _guide(op)
+    return "\n".join(lines) + "\n"
+
+
+def _inputs(described: dict[str, str], comments: dict[str, str]) -> list[str]:
+    if not described:
+        return ["inputs: {}"]
+    lines = ["# Arguments by their names in forward, in order.", "inputs:"]
+    for name, text in described.items():
+        comment = f"  # {comments[name]}" if name in comments else ""
+        lines.append(f"  {_key(name)}: {text}{comment}")
+    return lines
+
+
+def _guide(op: Op) -> list[str]:
+    lines = [
+        "# What else can be said (`gradlint schema spec` lists every key):",
+        '# reference: "input @ weight.mT"      # what forward should give, in torch expressions',
+        "# dtypes: [float64, float32, bfloat16]",
+        "# devices: [cpu, cuda]",
+    ]
+    for key, value in (("order", op.order), ("stochastic", op.intent.stochastic)):
+        if value is not None:
+            lines.append(f"{key}: {_plain(value)}")
+    if op.intent.once_differentiable:
+        lines.append("once_differentiable: true")
+    if op.intent.surrogate:
+        lines.append("surrogate:")
+        lines += [f"  {_key(key)}: {_text(text)}" for key, text in op.intent.surrogate.items()]
+    else:
+        lines.append(
+            '# surrogate: {x: "grad_output * (abs(x) <= 1)"}   # a gradient wrong on purpose'
+        )
+    if op.ignores:
+        lines.append("ignore:")
+        lines += [
+            f"  - {{code: {code}, reason: {_text(reason or 'accepted')}}}"
+            for code, reason in op.ignores.items()
+        ]
+    else:
+        lines.append('# ignore: [{code: GL503, reason: "first order only, by contract"}]')
+    return lines
+
+
+class _Writer:
+    """Describes arguments, naming sizes as it meets them."""
+
+    def __init__(self) -> None:
+        self.dims: dict[int, str] = {}
+        self.comments: dict[str, str] = {}
+
+    def describe(self, op: Op, sample: Sample) -> dict[str, str]:
+        """Argument → its description as a YAML value in flow style."""
+        described = {}
+        names = positional_names(op.signature, len(sample.args))
+        for name, value in zip(names, sample.args, strict=True):
+            described[name] = self.item(name, value, sample, [])
+        for name, value in sample.kwargs.items():
+            described[name] = self.item(name, value, sample, ["keyword: true"])
+        return described
+
+    def case(self, op: Op, base: dict[str, str], sample: Sample) -> list[str]:
+        """What of ``sample`` differs from ``base``, as entries of a case."""
+        described = self.describe(op, sample)
+        changed = [
+            f"{_key(name)}: {text}" for name, text in described.items() if base.get(name) != text
+        ]
+        missing = [_text(name) for name in base if name not in described]
+        entries = [f"inputs: {{{', '.join(changed)}}}"] if changed else []
+        return [*entries, f"omit: [{', '.join(missing)}]"] if missing else entries
+
+    def item(self, name: str, value: Any, sample: Sample, extra: list[str]) -> str:
+        if isinstance(value, torch.Tensor):
+            return _flow([*self.tensor(name, value, sample.domains.get(name)), *extra])
+        if isinstance(value, (list, tuple, dict)) and not _is_plain(value):
+            if isinstance(value, dict):
+                parts = ", ".join(
+                    f"{_key(str(key))}: {self.item(f'{name}[{key!r}]', part, sample, [])}"
+                    for key, part in value.items()
+                )
+                return _flow([f"dict: {{{parts}}}", *extra])
+            kind = "list" if isinstance(value, list) else "tuple"
+            items = ", ".join(
+                self.item(f"{name}[{index}]", part, sample, []) for index, part in enumerate(value)
+            )
+            return _flow([f"{kind}: [{items}]", *extra])
+        if isinstance(value, (torch.dtype, complex)):
+            text = str(value).strip("()")
+            return _flow([f"expression: {_text(text)}", *extra])
+        if not _is_plain(value):
+            self.comments[name.split("[")[0]] = (
+                f"gradlint can't write {short_text(value, 40)}: fill in"
+            )
+            return _flow(["value: null", *extra])
+        if isinstance(value, (list, dict)) or extra:
+            return _flow([f"value: {_plain(value)}", *extra])
+        return _plain(value)
+
+    def tensor(self, name: str, value: torch.Tensor, domain: str | None) -> list[str]:
+        """Entries that describe a tensor."""
+        sizes = ", ".join(self.size(size) for size in value.shape)
+        entries = [f"shape: [{sizes}]"]
+        dtype = str(value.dtype).removeprefix("torch.")
+        layout = {torch.sparse_coo: "coo", torch.sparse_csr: "csr"}.get(value.layout)
+        if value.is_floating_point() or value.is_complex():
+            if layout is None:
+                known = _known(domain) if domain else _seen(value)
+                if known != "reals":
+                    entries.append(f"domain: {_text(known)}")
+            if value.is_complex():
+                entries.append("complex: true")
+            if dtype not in ("float64", "complex128"):
+                entries.append(f"dtype: {dtype}")
+            if layout:
+                entries.append(f"sparse: {layout}")
+            if not value.requires_grad:
+                entries.append("requires_grad: false")
+            return entries
+        dense = value.to_dense() if layout else value
+        entries.append(f"dtype: {dtype}")
+        if dense.numel() <= _WRITTEN_OUT and (dense.numel() or dense.dim() == 1):
+            entries.append(f"value: {_plain(dense.tolist())}")
+        elif dense.numel() == 0 and value.dtype != torch.bool:
+            entries.append("range: [0, 1]")
+        elif value.dtype != torch.bool:
+            entries.append(f"range: [{int(dense.min())}, {int(dense.max()) + 1}]")
+        if layout:
+            entries.append(f"sparse: {layout}")
+        return entries
+
+    def size(self, size: int) -> str:
+        """The dim of ``size``; sizes 0 and 1 are written as numbers, they are rarely tied."""
+        if size < 2:
+            return str(size)
+        if size not in self.dims:
+            count = len(self.dims)
+            letter = _LETTERS[count % len(_LETTERS)]
+            self.dims[size] = letter if count < len(_LETTERS) else f"{letter}{count}"
+        return self.dims[size]
+
+
+def _known(words: str) -> str:
+    """The domain of a spec for the words of a report."""
+    try:
+        domain = parse_domain(words)
+    except ValueError:
+        try:
+            domain = parse_domain(words.removeprefix("in "))
+        except ValueError:
+            return "reals"
+    if domain.name != "interval":
+        return domain.name
+    left = "(" if domain.words.startswith("in (") else "["
+    low, high = ("inf" if math.isinf(end) else f"{end:g}" for end in (domain.low, domain.high))
+    low = f"-{low}" if math.isinf(domain.low) else low
+    return f"{left}{low}, {high}{')' if math.isinf(domain.high) else ']'}"
+
+
+def _seen(value: torch.Tensor) -> str:
+    """A domain for values of which nothing is known but themselves."""
+    if value.is_complex() or not value.numel() or not bool(value.isfinite().all()):
+        return "reals"
+    rows = value.dim() > 0 and value.shape[-1] > 1 and bool((value >= 0).all())
+    if rows and bool(((value.sum(-1) - 1).abs() < 1e-6).all()):
+        return "probability"
+    if bool((value > 0).all()):
+        return "unit" if bool((value < 1).all()) else "positive"
+    return "nonnegative" if bool((value >= 0).all()) else "reals"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether YAML alone can say ``value`` exactly."""
+    if value is None or type(value) in (bool, int, float, str):
+        return True
+    if type(value) is list:
+        return all(_is_plain(part) for part in value)
+    return type(value) is dict and all(
+        type(key) is str and _is_plain(part) for key, part in value.items()
+    )
+
+
+def _flow(entries: list[str]) -> str:
+    return f"{{{', '.join(entries)}}}"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ".nan"
+        return repr(value) if math.isfinite(value) else (".inf" if value > 0 else "-.inf")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_plain(part) for part in value)}]"
+    return f"{{{', '.join(f'{_key(key)}: {_plain(part)}' for key, part in value.items())}}}"
+
+
+def _text(text: str) -> str:
+    """``text`` between double quotes, on one line, whatever it holds."""
+    return f'"{"".join(_escaped(character) for character in text)}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xD800 <= code < 0xE000:  # half of a pair: no text file can hold it
+        return "\ufffd"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\U{code:08x}"
+
+
+def _key(name: str) -> str:
+    plain = name.isidentifier() and name.isascii() and name.lower() not in ("true", "false", "null")
+    return name if plain else _text(name)

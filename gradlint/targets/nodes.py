@@ -1,0 +1,155 @@
+"""Syntax trees of live objects: the node of a class, of a function, of a method."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from gradlint.targets._static import FunctionNode
+from gradlint.targets.source_file import SourceFile, bindings, read_source
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def class_node(cls: type) -> tuple[SourceFile, ast.ClassDef] | None:
+    """The file of ``cls`` and its node; None where its source can't be found."""
+    for path in _files_of(cls):
+        source = read_source(path)
+        if source is None or source.tree is None:
+            continue
+        nodes = [
+            node
+            for node in _index(source).get(cls.__qualname__, [])
+            if isinstance(node, ast.ClassDef)
+        ]
+        if nodes:
+            lines = _lines_of(cls)
+            fitting = [
+                node
+                for node in nodes
+                if any(_first_line(node) <= line <= (node.end_lineno or line) for line in lines)
+            ]
+            return source, (fitting or nodes)[-1]
+    return None
+
+
+def function_node(function: Any) -> tuple[SourceFile, FunctionNode | ast.Lambda] | None:
+    """The file of a function (unwrapped: decorators, partials, methods) and its node."""
+    code = code_of(function)
+    source = read_source(code.co_filename) if code else None
+    if code is None or source is None or source.tree is None:
+        return None
+    found: ast.Lambda | None = None
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.lineno, _first_line(node))
+            if node.name == code.co_name and code.co_firstlineno in lines:
+                return source, node
+        elif isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
+            found = found or node
+    return (source, found) if found is not None and code.co_name == "<lambda>" else None
+
+
+def method_node(
+    cls: type, *names: str
+) -> tuple[SourceFile, FunctionNode | ast.Lambda, type] | None:
+    """File, node and owner of the first of ``names`` that ``cls`` or a base of it defines.
+
+    What torch's own base classes define does not count.
+    """
+    for owner in cls.__mro__:
+        if owner.__module__.startswith(("torch.autograd", "torch.nn.modules.module", "builtins")):
+            continue
+        for name in names:
+            if name in vars(owner):
+                found = _method_of(owner, name)
+                if found is not None:
+                    return (*found, owner)
+    return None
+
+
+def code_of(function: Any) -> CodeType | None:
+    """The code object behind a function, whatever it is wrapped in; None for built-ins."""
+    for _ in range(32):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, (staticmethod, classmethod)) or inspect.ismethod(function):
+            function = function.__func__
+        elif vars_of(function).get("__wrapped__") is not None:
+            function = function.__wrapped__
+        else:
+            break
+    return function.__code__ if isinstance(function, FunctionType) else None
+
+
+def vars_of(thing: Any) -> dict[str, Any]:
+    """``vars(thing)``, empty for objects without."""
+    try:
+        return vars(thing)
+    except TypeError:
+        return {}
+
+
+def _method_of(owner: type, name: str) -> tuple[SourceFile, FunctionNode | ast.Lambda] | None:
+    held = vars(owner)[name]
+    code = code_of(held)
+    found = class_node(owner)
+    if found is not None:
+        source, node = found
+        written = [
+            statement
+            for statement in bindings(node.body)
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and statement.name == name
+        ]
+        lines = (code.co_firstlineno,) if code else ()
+        fitting = [item for item in written if {item.lineno, _first_line(item)} & set(lines)]
+        if written:
+            return source, (fitting or written)[-1]
+    return function_node(held)
+
+
+def _files_of(cls: type) -> list[str]:
+    files = []
+    module = sys.modules.get(cls.__module__)
+    file = vars_of(module).get("__file__")
+    codes = [code for code in map(code_of, vars(cls).values()) if code is not None]
+    # In `__main__` of a notebook each cell is a file of its own, so methods know better.
+    if isinstance(file, str) and file.endswith(".py"):
+        files.append(file)
+    files += [code.co_filename for code in codes]
+    return list(dict.fromkeys(files))
+
+
+def _lines_of(cls: type) -> list[int]:
+    lines = [code.co_firstlineno for code in map(code_of, vars(cls).values()) if code]
+    first = vars(cls).get("__firstlineno__")
+    return [first] if isinstance(first, int) else lines
+
+
+def _first_line(node: Definition) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+@lru_cache(maxsize=64)
+def _index(source: SourceFile) -> dict[str, list[Definition]]:
+    """Every class and function of a file by ``__qualname__``."""
+    index: dict[str, list[Definition]] = {}
+
+    def walk(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                name = prefix + child.name
+                index.setdefault(name, []).append(child)
+                walk(child, name + ("." if isinstance(child, ast.ClassDef) else ".<locals>."))
+            else:
+                walk(child, prefix)
+
+    if source.tree is not None:
+        walk(source.tree, "")
+    return index

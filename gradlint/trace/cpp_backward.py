@@ -1,0 +1,180 @@
+"""What the backward of a C++ ``torch::autograd::Function`` really returned.
+
+A node made in C++ is no Python object, and the hooks that it takes see gradients after the engine
+has cast, summed or refused them. But the node can be called: a hook before it notes what it is
+given, and after the run it is called again with the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from gradlint.model.report import Location
+from gradlint.targets.source_file import read_source, shown_path
+from gradlint.trace.applied import TensorMeta
+from gradlint.trace.graph import MOST_NODES
+from gradlint.trace.problem import Problem
+from gradlint.trace.random import common_random_numbers
+from gradlint.trace.record import NodeRun
+
+
+# -- Where a C++ ``torch::autograd::Function`` stands in the sources of an extension --------------
+def function_places(name: str, sources: Sequence[str]) -> dict[str, Location]:
+    """``forward`` and ``backward`` → place, of the class ``name``; empty where it is not found.
+
+    Args:
+        name: of the class, without namespaces and arguments.
+        sources: paths of C++ and CUDA files.
+    """
+    head = re.compile(rf"\b(?:struct|class)\s+{re.escape(name)}\b[^;{{]*\{{")
+    for path in sources:
+        source = read_source(path)
+        text = "\n".join(source.lines) if source is not None else ""
+        found = head.search(text)
+        if found is None:
+            continue
+        made = {}
+        for method in ("forward", "backward"):
+            line = re.compile(rf"^.*\b{method}\s*\(.*$", re.MULTILINE).search(text, found.end())
+            if line is not None:
+                made[method] = _line(path, text, line.start(), line[0])
+        return made
+    return {}
+
+
+def _line(path: str, text: str, start: int, line: str) -> Location:
+    line = line.rstrip("{ \t")
+    number = text.count("\n", 0, start) + 1
+    column = len(line) - len(line.lstrip()) + 1
+    return Location(shown_path(path), number, column, number, len(line) + 1)
+
+
+# -------------------------------------------------------------------------------------------------
+
+#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
+#: the class without its namespace and its own arguments is kept.
+_NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
+
+
+class Native:
+    """Stands for the class of a C++ Function where a Python one would have its own."""
+
+
+def class_of(name: str) -> str | None:
+    """``Square`` for ``torch::autograd::CppNode<(anonymous namespace)::Square<int> >``; None for
+    nodes of other kinds."""
+    found = _NAME.match(name)
+    return found["class"] if found else None
+
+
+def native_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
+    """Nodes of C++ Functions above ``outputs``, each once."""
+    waiting = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
+    seen: set[Any] = set()
+    found = []
+    while waiting and len(seen) < MOST_NODES:
+        node: Any = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        waiting += [parent for parent, _ in node.next_functions if parent is not None]
+        if class_of(node.name()) is not None:
+            found.append(node)
+    return found
+
+
+@contextmanager
+def listening(nodes: Sequence[Any]) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:
+    """In the body, note what each of ``nodes`` is given, as copies."""
+    given: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def hook(node: Any) -> Any:
+        def note(grad_outputs: tuple[Any, ...]) -> None:
+            copies = (None if g is None else g.detach().clone() for g in grad_outputs)
+            given.append((node, tuple(copies)))
+
+        return note
+
+    handles = [node.register_prehook(hook(node)) for node in nodes]
+    try:
+        yield given
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def called_again(
+    problem: Problem,
+    given: Sequence[tuple[Any, tuple[Any, ...]]],
+    leaves: Sequence[torch.Tensor],
+) -> list[NodeRun]:
+    """Each of the nodes called once more with what it was given.
+
+    Args:
+        problem: the op on its sample; its random numbers are the same as in the run.
+        given: nodes with what they received, from :func:`listening`.
+        leaves: what stood for the inputs of ``problem``.
+    """
+    slots = {id(leaf): index for index, leaf in enumerate(leaves)}
+    runs = []
+    for node, grad_outputs in given:
+        entry = _entry(problem, node, slots, alone=len(given) == 1)
+        entry.grad_outputs = grad_outputs
+        runs.append(entry)
+        try:
+            with torch.no_grad(), common_random_numbers(problem.seed):
+                found = node(*grad_outputs)
+            entry.returned = found if isinstance(found, tuple) else (found,)
+        except Exception as error:
+            entry.raised = error
+    return runs
+
+
+def _entry(problem: Problem, node: Any, slots: dict[int, int], *, alone: bool) -> NodeRun:
+
+    leaves: list[int | None] = []
+    metas: list[TensorMeta | None] = []
+    for parent, number in node.next_functions:
+        variable = getattr(parent, "variable", None)
+        leaves.append(slots.get(id(variable)))
+        metas.append(_meta(parent, number, variable))
+    names = _tensor_names(problem) if alone else []
+    name = class_of(node.name()) or "Function"
+    places = function_places(name, problem.op.sources)
+    function = type(name, (Native,), {"gradlint_places": places})
+    return NodeRun(
+        function,
+        needs_input_grad=tuple(parent is not None for parent, _ in node.next_functions),
+        is_tensor=(True,) * len(leaves),
+        arguments=tuple(
+            problem.inputs[leaf].name
+            if leaf is not None
+            else names[index]
+            if len(names) == len(leaves)
+            else f"tensor {index + 1}"
+            for index, leaf in enumerate(leaves)
+        ),
+        metas=tuple(metas),
+        leaves=tuple(leaves),
+    )
+
+
+def _meta(parent: Any, number: int, variable: Any) -> TensorMeta | None:
+    """What the engine expects for an edge: of a leaf itself, else as the next node says."""
+    if variable is not None:
+        return TensorMeta(tuple(variable.shape), variable.dtype, variable.device, True)
+    known = getattr(parent, "_input_metadata", ())
+    if parent is None or number >= len(known):
+        return None
+    said = known[number]
+    return TensorMeta(tuple(said.shape), said.dtype, said.device, True)
+
+
+def _tensor_names(problem: Problem) -> list[str]:
+    """Names of the sample's tensors, in order."""
+    return [name for name, _ in problem.sample.named_tensors(problem.op.signature)]

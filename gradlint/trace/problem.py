@@ -1,0 +1,280 @@
+"""An op bound to a sample: the function that rules differentiate and perturb.
+
+A :class:`Problem` hides what differs between kinds of operator (a Function, a module with
+parameters, nested arguments, in-place ops, random numbers) behind ``forward``, at any values of the
+differentiable inputs, and ``pull``, a VJP from a fresh forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.ops.phase import phase
+from gradlint.ops.vjp import accumulated, refuses_grad, vjp
+from gradlint.trace._binding import Relay
+from gradlint.trace._calls import Calls, Casts
+from gradlint.trace.op_io import Input, OpRaised, Output, outputs_in
+from gradlint.trace.random import common_random_numbers, generator_states
+
+
+class Problem(Calls):
+    """``op`` on ``sample``, in the sample's dtypes and on its device.
+
+    Args:
+        op: the operator.
+        sample: its arguments; tensors that require grad are the differentiable inputs.
+        seed: random numbers drawn inside the op come from this seed at every call, so that a
+            stochastic op is one fixed function (common random numbers).
+
+    Attributes:
+        draws: whether forward draws random numbers; None as long as nobody asked.
+        only_backward: whether the op was seen to refuse ``torch.autograd.grad``, for which
+            ``.backward()`` stands in then.
+    """
+
+    def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
+        super().__init__(op, sample, seed)
+        self.draws: bool | None = None
+        self.only_backward = False
+        self._needs_graph: bool | None = None  # not known before a call without one
+
+    def in_float64(self) -> Problem | None:
+        """The same op at the same values, every floating tensor widened to float64; None where
+        all differentiable inputs are wide already."""
+        wide = (torch.float64, torch.complex128)
+        if all(item.value.dtype in wide for item in self.inputs):
+            return None
+        device = str(next(item.value.device for item in self.inputs))
+        found = self.at(self.sample.converted(torch.float64, device))
+        found.zeroed = self.zeroed
+        # Values of a module's own were rounded to the low dtype; the twin starts from those.
+        found._binding.take_values(self._binding)
+        return found
+
+    def exact(self) -> tuple[Problem, torch.dtype] | None:
+        """The same op at the same values in float64, without its casts to 16 bits, and the coarsest
+        dtype that it casts to; None where it casts to none."""
+        dtype = self.casts_to()
+        if dtype is None:
+            return None
+        found = self.in_float64() or self.at(self.sample)
+        found.zeroed = self.zeroed
+        found._copy_leaves = self._copy_leaves
+        found.uncast = True
+        return found, dtype
+
+    def casts_to(self) -> torch.dtype | None:
+        """The coarsest 16-bit dtype that forward casts finer tensors to in float64; None where it
+        casts to none, or can't be watched."""
+        watched = Casts()
+        try:
+            with watched:
+                (self.in_float64() or self).forward()
+        except OpRaised:
+            return None
+        return watched.coarsest
+
+    def at(self, sample: Sample) -> Problem:
+        """The same op on another sample, drawing the same random numbers."""
+        found = Problem(self.op, sample, seed=self.seed)
+        found.preserve_state = self.preserve_state
+        found.own_generators = self.own_generators
+        found.only_backward = self.only_backward
+        return found
+
+    def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
+        """The same op at the same values, called through a program transform.
+
+        Args:
+            transform: takes the function that calls the op with (positional arguments, keyword
+                arguments, state of its module), and gives one to be called in its place.
+        """
+        found = self.at(self.sample)
+        found.zeroed = self.zeroed
+        found._copy_leaves = self._copy_leaves
+        found._binding.invoke = transform(self._binding.invoke)
+        return found
+
+    # -- the op as a function of its differentiable inputs ------------------------------------
+
+    @property
+    def inputs(self) -> list[Input]:
+        """The differentiable inputs: tensors of the sample, then parameters of a module."""
+        return self._binding.inputs
+
+    @property
+    def parameters(self) -> list[Input]:
+        """The differentiable inputs that are parameters of a module."""
+        return self.inputs[len(self.inputs) - len(self._binding.parameters) :]
+
+    def put(self, values: Mapping[int, torch.Tensor]) -> None:
+        """Take other values of some differentiable inputs, by position, for the sample's own."""
+        self._binding.put(values)
+
+    def values(self) -> list[torch.Tensor]:
+        """The sample's own values of the differentiable inputs, detached."""
+        return [item.value for item in self.inputs]
+
+    def forward(
+        self, values: Sequence[torch.Tensor] | None = None, *, grad: bool = False
+    ) -> list[Output]:
+        """Outputs at ``values`` (default: the sample's own). Without ``grad`` no graph is made."""
+        point = self.values() if values is None else values
+        grad = grad or bool(self._needs_graph)
+        try:
+            with torch.set_grad_enabled(grad):
+                outputs = self._call(self._leaves(point, grad))
+        except OpRaised:
+            if grad or self._needs_graph is not None:
+                raise
+            # Hooks, and gradients taken inside, need a graph.
+            with torch.enable_grad():
+                outputs = self._call(self._leaves(point, True))
+            self._needs_graph = True
+        if self._needs_graph is None and not grad:
+            self._needs_graph = False
+        return outputs
+
+    def linearize(
+        self,
+        values: Sequence[torch.Tensor] | None = None,
+        *,
+        requires_grad: Sequence[bool] | None = None,
+    ) -> tuple[list[torch.Tensor], list[Output]]:
+        """Fresh leaves and the outputs connected to them by a graph."""
+        leaves = self._leaves(self.values() if values is None else values, True, requires_grad)
+        with torch.enable_grad():
+            return leaves, self._call(leaves)
+
+    def leaves(
+        self,
+        values: Sequence[torch.Tensor] | None = None,
+        requires_grad: Sequence[bool] | None = None,
+    ) -> list[torch.Tensor]:
+        """Fresh leaves for :meth:`connect`, one an input; all require grad by default."""
+        point = self.values() if values is None else values
+        flags = requires_grad or [True] * len(point)
+        return [
+            value.detach().clone().requires_grad_(flag)
+            for value, flag in zip(point, flags, strict=True)
+        ]
+
+    def connect(
+        self, leaves: Sequence[torch.Tensor], constants: Relay | None = None
+    ) -> list[Output]:
+        """Outputs connected to the caller's own ``leaves`` by a graph; ``constants`` lays out the
+        tensors that are no inputs."""
+        passed = [self._binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)]
+        with torch.enable_grad():
+            return self._call(passed, constants)
+
+    def pull(
+        self,
+        cotangents: dict[str, torch.Tensor],
+        values: Sequence[torch.Tensor] | None = None,
+    ) -> list[torch.Tensor | None]:
+        """VJP from a fresh forward: one gradient (or None) an input.
+
+        Args:
+            cotangents: output name → cotangent of that output's shape; outputs left out get none.
+            values: the point; default the sample's own.
+        """
+        leaves, outputs = self.linearize(values)
+        chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
+        return self.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
+
+    def backward(
+        self,
+        outputs: Sequence[Output] | Sequence[torch.Tensor],
+        leaves: Sequence[torch.Tensor],
+        cotangents: Sequence[torch.Tensor],
+        *,
+        create_graph: bool = False,
+        retain_graph: bool | None = None,
+        as_given: bool = False,
+    ) -> list[torch.Tensor | None]:
+        """``torch.autograd.grad`` with ``allow_unused``; the op's exceptions become OpRaised.
+
+        The op gets copies of ``cotangents``, or those themselves where ``as_given``: a copy has
+        another layout.
+        """
+        tensors = [item.value if isinstance(item, Output) else item for item in outputs]
+        self.backward_calls += 1
+        if not tensors or not leaves:
+            return [None] * len(leaves)
+        given = [c if as_given or c.requires_grad else c.detach().clone() for c in cotangents]
+        found = None
+        with phase("backward"), self._around():
+            try:
+                if not self.only_backward or create_graph:
+                    found = vjp(
+                        tensors, leaves, given, create_graph=create_graph, retain_graph=retain_graph
+                    )
+            except Exception as error:
+                if create_graph or not refuses_grad(error):
+                    raise OpRaised("backward", error) from error
+                self.only_backward = True
+            try:
+                if found is None:
+                    found = accumulated(tensors, leaves, given, retain_graph=retain_graph)
+            except Exception as error:
+                raise OpRaised("backward", error) from error
+        return [self._binding.picked(k, grad) for k, grad in enumerate(found)]
+
+    def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
+        """``torch.autograd.backward`` with ones: every node of the graph runs.
+
+        Nothing runs where an input is CSC, BSR or BSC: PyTorch can't accumulate such gradients.
+
+        Raises:
+            OpRaised: when one of them raises.
+        """
+        if not all(pattern.accumulates for pattern in self._binding.patterns.values()):
+            return
+        self.backward_calls += 1
+        with phase("backward"):
+            try:
+                ones = [torch.ones_like(tensor) for tensor in tensors]
+                torch.autograd.backward(list(tensors), ones)
+            except Exception as error:
+                raise OpRaised("backward", error) from error
+
+    def outputs_of(self, function: Callable[..., Any]) -> list[Output]:
+        """Outputs of another function (a reference) on copies of the sample's arguments.
+
+        Raises:
+            OpRaised: when it raises.
+        """
+        args, kwargs = map_tensors(
+            (self.sample.args, self.sample.kwargs), lambda tensor: tensor.detach().clone()
+        )
+        with torch.no_grad(), common_random_numbers(self.seed):
+            try:
+                return list(outputs_in("output", function(*args, **kwargs), []))
+            except Exception as error:
+                raise OpRaised("reference", error) from error
+
+    @property
+    def has_sparse_inputs(self) -> bool:
+        """Whether a differentiable input is sparse: ``values`` hold what it stores."""
+        return bool(self._binding.patterns)
+
+    def index_of(self, position: int, index: Sequence[int]) -> list[int]:
+        """Where in the tensor that the op gets the element ``index`` of an input's value is:
+        another place only where that one is sparse."""
+        return self._binding.index_of(position, index)
+
+
+def draws_random_numbers(problem: Problem) -> bool:
+    """Whether forward draws from a random generator; it is then judged under one fixed seed."""
+    if problem.draws is None:
+        with common_random_numbers(problem.seed):
+            before = generator_states()
+        problem.forward()
+        problem.draws = problem.own_generators.have_moved() or before != generator_states()
+    return problem.draws

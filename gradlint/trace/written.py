@@ -1,0 +1,135 @@
+"""Arguments that Functions write to, and those that they declare to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import torch
+from torch.autograd.function import FunctionCtx, _SingleLevelFunction
+
+from gradlint.model.sample import positional_names
+from gradlint.trace.applied import (
+    applies_in_cpp,
+    forward_signature,
+    methods_replaced,
+    sets_up_context,
+)
+from gradlint.trace.graph import memory_of
+
+
+@dataclass(frozen=True)
+class ArgumentWritten:
+    """A tensor that a Function's forward changed: what it is now, and what it was.
+
+    Args:
+        function: the Function.
+        position: of the argument.
+        tensor: the argument itself.
+        was: a copy from before the call; now: one from after it.
+    """
+
+    function: type
+    position: int
+    tensor: torch.Tensor
+    was: torch.Tensor
+    now: torch.Tensor
+
+
+@contextmanager
+def written_arguments() -> Iterator[list[ArgumentWritten]]:
+    """Arguments that calls of ``Function.apply`` in the body change, declared or not. Calls inside
+    of another Function's forward are that one's own business."""
+    found: list[ArgumentWritten] = []
+    watched = _in_forward(found) if applies_in_cpp() else _in_apply(found)
+    with watched:
+        yield found
+
+
+@contextmanager
+def _in_apply(found: list[ArgumentWritten]) -> Iterator[None]:
+    def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+        call = super(_SingleLevelFunction, cls).apply  # type: ignore[misc]
+        if not torch.is_grad_enabled():
+            return call(*args, **kwargs)
+        with _compared(cls, args, found):
+            return call(*args, **kwargs)
+
+    base: Any = _SingleLevelFunction
+    missing = object()
+    kept = base.__dict__.get("apply", missing)
+    base.apply = classmethod(apply)
+    try:
+        yield
+    finally:
+        if kept is missing:
+            del base.apply
+        else:
+            base.apply = kept
+
+
+@contextmanager
+def _in_forward(found: list[ArgumentWritten]) -> Iterator[None]:
+    running: list[type] = []
+
+    def comparing(function: type, method: Callable[..., Any], _: str) -> Callable[..., Any]:
+        @wraps(method)
+        def compared(*args: Any, **kwargs: Any) -> Any:
+            if running:
+                return method(*args, **kwargs)
+            running.append(function)
+            try:
+                given = args if sets_up_context(function) else args[1:]
+                with _compared(function, given, found):
+                    return method(*args, **kwargs)
+            finally:
+                running.pop()
+
+        return compared
+
+    with methods_replaced(("forward",), comparing):
+        yield
+
+
+@contextmanager
+def _compared(function: type, args: Sequence[Any], found: list[ArgumentWritten]) -> Iterator[None]:
+    before = [(k, arg, arg.detach().clone()) for k, arg in enumerate(args) if _plain(arg)]
+    yield
+    with suppress(RuntimeError):  # dtypes that can't be compared; the op must not suffer
+        for position, arg, was in before:
+            now = arg.detach()
+            if now.shape == was.shape and not torch.equal(now, was):
+                found.append(ArgumentWritten(function, position, arg, was, now.clone()))
+
+
+@contextmanager
+def marked_dirty() -> Iterator[set[int]]:
+    """Memory of the tensors that ``ctx.mark_dirty`` names in the body."""
+    dirty: set[int] = set()
+    original = FunctionCtx.mark_dirty
+
+    def mark_dirty(self: Any, *args: Any) -> None:
+        for tensor in args:
+            where = memory_of(tensor) if isinstance(tensor, torch.Tensor) else None
+            if where is not None:
+                dirty.add(where)
+        original(self, *args)
+
+    FunctionCtx.mark_dirty = mark_dirty  # type: ignore[method-assign]
+    try:
+        yield dirty
+    finally:
+        FunctionCtx.mark_dirty = original  # type: ignore[method-assign]
+
+
+def argument_name(function: Any, position: int) -> str:
+    """The name of ``forward``'s argument ``position``, ``ctx`` not counted."""
+    names = positional_names(forward_signature(function), position + 1)
+    return names[position] if position < len(names) else f"args[{position}]"
+
+
+def _plain(value: Any) -> bool:
+    return type(value) is torch.Tensor and value.layout == torch.strided and not value.is_nested
