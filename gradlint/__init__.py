@@ -6,27 +6,28 @@ are first used.
 
 from __future__ import annotations
 
+import importlib
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradlint.api import check
+    from gradlint.api import check, sweep
     from gradlint.base.errors import GradlintError
     from gradlint.dropin.failure import InconclusiveWarning
     from gradlint.dropin.gradcheck import gradcheck
     from gradlint.dropin.gradgradcheck import gradgradcheck
     from gradlint.model.report import Report
-    from gradlint.sweeping import sweep
 
     __version__: str
 
 _HOMES = {
     "GradlintError": "gradlint.base.errors",
-    "InconclusiveWarning": "gradlint.dropin",
-    "Report": "gradlint.report",
+    "InconclusiveWarning": "gradlint.dropin.failure",
+    "Report": "gradlint.report.display",
     "check": "gradlint.api",
-    "gradcheck": "gradlint.dropin",
-    "gradgradcheck": "gradlint.dropin",
-    "sweep": "gradlint.sweeping",
+    "gradcheck": "gradlint.dropin.gradcheck",
+    "gradgradcheck": "gradlint.dropin.gradgradcheck",
+    "sweep": "gradlint.api",
 }
 
 __all__ = [
@@ -41,11 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
-
         try:
             return version("gradlint")
         except PackageNotFoundError:

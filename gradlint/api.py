@@ -6,12 +6,26 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import gradlint
+from gradlint.base.errors import GradlintError
+from gradlint.checking.sweep_measurement import sweep_op
+from gradlint.inputs.lazy import with_shapes
+from gradlint.inputs.not_found import NoInputsFound
+from gradlint.inputs.samples import samples_for
 from gradlint.model.op import OpRef
 from gradlint.model.report import Report, TargetReport
 from gradlint.model.settings import Settings, resolve_settings
+from gradlint.model.sweep import SweepReport, SweepTarget
+from gradlint.report import display
+from gradlint.rules.catalogue import rule_names
 from gradlint.running.findings import no_inputs
 from gradlint.running.here import run_here
 from gradlint.running.run import environment, run
+from gradlint.sweeping import sweep_report, sweep_target
+from gradlint.targets.build import from_object
+from gradlint.trace.global_state import preserved_state
+
+display.install()
 
 
 def check(
@@ -60,11 +74,72 @@ def check(
             "seed": seed,
             "max_calls": max_calls,
             "inputs": inputs if isinstance(inputs, str) else None,
-        }
+        },
+        rules=rule_names(),
     )
     if isinstance(op, str):
         return _check_target(op, inputs, settings)
     return _check_object(op, inputs, settings)
+
+
+def sweep(
+    op: Any,
+    inputs: Any = None,
+    *,
+    devices: Sequence[str] = ("cpu",),
+    dtypes: Sequence[str] | None = None,
+    seed: int | None = None,
+    steps: int | None = None,
+    sample: str | None = None,
+) -> SweepReport:
+    """The error of the numeric derivative of ``op`` against the step size, for every input.
+
+    Args:
+        op: a ``torch.autograd.Function`` class, callable, ``nn.Module``, or ``torch.ops`` op,
+            swept in this process; or the text of a target such as ``pkg.mod:Name``, swept in an
+            isolated worker as on the command line.
+        inputs: as for :func:`gradlint.check`: a tuple of arguments, a list of them, a dict
+            name → tuple, a function that returns one of these, or an expression.
+        devices: "cpu", "cuda".
+        dtypes: names of dtypes, one sweep each; None for float64, or what the op accepts.
+        seed: of the direction and the cotangent; None for a fresh one.
+        steps: number of steps, at least 3; None for as many as suit the dtype.
+        sample: label of the sample to sweep; None for the first.
+
+    Returns:
+        The report: ``.ok``, ``.inputs``, ``.to_dict()``; it prints itself.
+
+    Raises:
+        GradlintError: the target, the inputs or an option can't be used.
+    """
+    if steps is not None and steps < 3:
+        raise GradlintError(f"steps: a sweep needs 3 steps at least, got {steps}")
+    settings = resolve_settings(
+        {
+            "devices": _names(devices),
+            "dtypes": _names(dtypes),
+            "seed": seed,
+            "inputs": inputs if isinstance(inputs, str) else None,
+        },
+        rules=rule_names(),
+    )
+    if isinstance(op, str):
+        if inputs is not None and not isinstance(inputs, str):
+            raise TypeError("inputs of a target that is given as text must be text too")
+        return sweep_target(op, settings, steps=steps, sample=sample)
+
+    started = time.monotonic()
+    loaded = from_object(op)
+    given = None if isinstance(inputs, str) else inputs
+    with preserved_state():
+        try:
+            samples = samples_for(loaded, settings, given)
+            with_shapes(loaded, samples, settings.seed)
+            swept = sweep_op(loaded, samples, settings, steps, sample)
+        except NoInputsFound as error:
+            told = f"no usable inputs found; {error.line_to_add}"
+            swept = [SweepTarget(loaded.target, loaded.kind, error=told)]
+    return sweep_report(swept, settings, started)
 
 
 def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
@@ -78,8 +153,6 @@ def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
 
 
 def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
-    import gradlint
-    from gradlint.trace.global_state import preserved_state
 
     started = time.monotonic()
     with preserved_state():
@@ -95,10 +168,6 @@ def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
 
 
 def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
-    from gradlint.inputs.lazy import with_shapes
-    from gradlint.inputs.not_found import NoInputsFound
-    from gradlint.inputs.samples import samples_for
-    from gradlint.targets.build import from_object
 
     loaded = from_object(op)
     given = None if isinstance(inputs, str) else inputs

@@ -10,6 +10,7 @@ import pytest
 from gradlint.base.errors import GradlintError
 from gradlint.model.rule import Rule
 from gradlint.model.settings import FRESH_SEEDS, Settings, resolve_settings
+from gradlint.rules.catalogue import rule_names
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> None:
         Rule("GL402", "wrong_at_points", "error", "", __name__),
     ]
     fake = ModuleType("gradlint.rules")
-    fake.TABLE = tuple(table)  # type: ignore[attr-defined]
+    fake.CATALOGUE = tuple(table)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gradlint.rules", fake)
 
 
@@ -34,7 +35,7 @@ def resolve(
 ) -> Settings:
     if toml:
         (folder / "pyproject.toml").write_text(toml)
-    return resolve_settings(flags or {}, cwd=folder, environ=environ or {})
+    return resolve_settings(flags or {}, cwd=folder, environ=environ or {}, rules=rule_names())
 
 
 def message(folder: Path, **given: Any) -> str:

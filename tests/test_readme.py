@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gradlint.rules.catalogue import TABLE
+from gradlint.rules.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_there_are_exactly_two_set_up_commands() -> None:
 
 def test_the_table_of_rules_is_the_catalogue() -> None:
     rows = re.findall(r"^\| (GL\d{3}) \| `(\w+)` \| (\w+) \| (.*) \|$", README, re.MULTILINE)
-    assert rows == [(rule.code, rule.name, rule.severity, rule.summary) for rule in TABLE]
+    assert rows == [(rule.code, rule.name, rule.severity, rule.summary) for rule in CATALOGUE]
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README))

@@ -1,1 +1,1 @@
-"""."""
+"""What everything else may use: errors and texts."""

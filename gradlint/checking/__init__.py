@@ -1,1 +1,1 @@
-"""."""
+"""One sample examined by all rules: order, causality of findings, resolving power."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from gradlint.checking.run_order import in_run_order
+from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
-from gradlint.experiments.plan import beyond_budget, make_plan
+from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
 from gradlint.model.report import Check, Finding, InputPower, Location, SampleReport, TorchVerdict
@@ -25,7 +25,7 @@ from gradlint.model.sample import Sample, described
 from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision
 from gradlint.ops.phase import phase
-from gradlint.rules.catalogue import TABLE, select_rules
+from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.targets.intent import ignores_in
 from gradlint.targets.source_file import read_source
 from gradlint.trace.anatomy import anatomy
@@ -44,7 +44,7 @@ def input_powers(subject: Subject, code: str) -> list[InputPower]:
         names = [item.name for item in subject.problem.inputs]
         return _of(subject.first_order, names)
     if code == "GL501" and "twice" in vars(subject):
-        twice = subject.twice
+        twice = subject.once(differentiate_twice)
         if twice.map is not None and twice.decision is not None:
             return _of(twice.decision, twice.map.names)
     return []
@@ -161,9 +161,6 @@ def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
 
 Emit = Callable[[str, Any], None]
 
-#: Rules that look at the first sample only: they compile, or make samples of their own.
-FIRST_SAMPLE = ("GL705", "GL706", "GL707", "GL9")
-
 
 def examine(
     op: Op,
@@ -186,13 +183,16 @@ def examine(
     """
     rules = [
         rule
-        for rule in select_rules(settings, TABLE)
-        if rule.probe is not None and rule.order <= min(settings.order, op.order or 2)
+        for rule in select_rules(settings, CATALOGUE)
+        if rule.has_probe and rule.order <= min(settings.order, op.order or 2)
     ]
     ignored = ignored_rules(op, rules, settings)
     for code, reason in ignored.items():
         emit("skip", (code, reason))
-    rules = in_run_order(rule for rule in rules if rule.code not in ignored)
+    rules = sorted(
+        (rule for rule in rules if rule.code not in ignored),
+        key=lambda rule: (rule.stage, rule.code),
+    )
     with preserved_state():
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:
@@ -286,10 +286,10 @@ def _examine_sample(
     subject = Subject(op, sample, settings)
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
-        subject.let_go(later.code for later in rules[number:])
+        subject.release({need for later in rules[number:] for need in later.needs})
         if (rule.code, sample.label) in done:
             continue
-        if not first and rule.code.startswith(FIRST_SAMPLE):
+        if not first and rule.first_sample:
             emit("skip", (rule.code, "looks at the first sample only"))
             continue
         emit("begin", (rule.code, sample.label))
@@ -334,7 +334,6 @@ def _beside_the_rules(
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
     """Run one rule, with its calls counted; what the op raises outside the shared run is said.
     Before the first one, what ``rules`` will take is predicted and told."""
-    assert rule.probe is not None
     problem = subject.problem
     forward, backward = problem.forward_calls, problem.backward_calls
     started = time.perf_counter()
@@ -344,7 +343,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 with preserved_state():  # whose changes the rule may be there to see
                     subject.planned = make_plan(subject, rules)
                 emit("predicted", subject.plan.predictions)
-            left_out = beyond_budget(subject, rule.code)
+            left_out = beyond_budget(subject, rule)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             outcome = without_suppressed(outcome)
         except OpRaised as raised:

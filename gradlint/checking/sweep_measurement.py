@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from gradlint.base.errors import GradlintError
+from gradlint.checking.examine import expand_samples
+from gradlint.experiments.differentiable_maps import first_order
 from gradlint.model.op import Op
-from gradlint.model.sweep import InputSweep, Measurement, SweepStep
+from gradlint.model.sample import Sample, short_text
+from gradlint.model.settings import Settings
+from gradlint.model.sweep import InputSweep, Measurement, SweepStep, SweepTarget
 from gradlint.numerics.differences import CRITICAL
 from gradlint.numerics.map import Map, working_bits
 from gradlint.numerics.pair import FINEST
@@ -16,7 +22,8 @@ from gradlint.numerics.path import NODES
 from gradlint.numerics.step_ladder import OK
 from gradlint.numerics.sweep import Point, Sweep, sweep_input
 from gradlint.numerics.verdict import DIFFERS, ROUNDED, TOLERATED, UNSURE
-from gradlint.trace.op_io import Input
+from gradlint.ops.phase import phase
+from gradlint.trace.op_io import Input, OpRaised
 from gradlint.trace.problem import Problem
 
 #: A step lies on the plateau of a wrong gradient where its error exceeds this many times what
@@ -153,3 +160,73 @@ def _shape(value: Any) -> tuple[list[int], str]:
 def _coarsest(value: Any, function: Map) -> str:
     dtypes = [value.dtype, *(output.dtype for output in function.outputs)]
     return str(max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)).removeprefix("torch.")
+
+
+def sweep_op(
+    op: Op,
+    samples: Sequence[Sample],
+    settings: Settings,
+    steps: int | None = None,
+    label: str | None = None,
+) -> list[SweepTarget]:
+    """Sweep every input of ``op`` on one of ``samples``, in this process; one entry a dtype.
+
+    Args:
+        op: the loaded operator.
+        samples: its samples.
+        settings: seed, dtypes and devices count.
+        steps: number of steps, None for the default.
+        label: label of the sample, None for the first.
+
+    Raises:
+        GradlintError: there is no sample of this label.
+    """
+
+    chosen = [item for item in samples if label is None or item.label == label][:1]
+    if not chosen:
+        known = ", ".join(item.label for item in samples)
+        raise GradlintError(
+            f"there is no sample {label!r}", place="--sample", hint=f"known are {known}"
+        )
+    others = [item.label for item in samples if item is not chosen[0]]
+    variants, notes = expand_samples(op, chosen, settings)
+    if others:
+        notes.append(f"sample {chosen[0].label}; --sample takes {', '.join(others)} too")
+    found = [_sweep_sample(op, variant, settings, steps, list(notes)) for variant in variants]
+    return found or [SweepTarget(op.target, op.kind, notes=notes)]
+
+
+def _sweep_sample(
+    op: Op, sample: Sample, settings: Settings, steps: int | None, notes: list[str]
+) -> SweepTarget:
+
+    target = SweepTarget(op.target, op.kind, sample.report(op.signature), notes=notes)
+    problem = Problem(op, sample, seed=settings.seed)
+    if not problem.inputs:
+        notes.append("nothing to sweep: no input requires grad")
+        return target
+    try:
+        with phase("rule"):
+            function = first_order(problem)
+            if not any(output.numel() for output in function.outputs):
+                notes.append("nothing to sweep: no output is differentiable")
+                return target
+            for index, item in enumerate(problem.inputs):
+                if item.value.numel() == 0:
+                    target.inputs.append(empty_input(item))
+                else:
+                    target.inputs.append(sweep_one(op, problem, function, index, steps))
+    except OpRaised as raised:
+        target.error = _told(raised)
+    return target
+
+
+def _told(raised: Any) -> str:
+
+    error = raised.error
+    try:
+        text = str(error)
+    except BaseException:
+        text = short_text(error)
+    kind = type(error).__name__
+    return f"{raised.phase} raised {kind}: {text}\n`gradlint check` on it says more"

@@ -25,6 +25,7 @@ from gradlint.cli.options import (
     option,
 )
 from gradlint.model.report import Report
+from gradlint.rules.catalogue import rule_names
 from gradlint.running.run import Run
 
 
@@ -165,7 +166,8 @@ def check(
             "import": imports,
             "fail_on": fail_on,
             "debug": debug or None,
-        }
+        },
+        rules=rule_names(),
     )
     with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
         run = execute(targets, settings, on_progress=on_progress)

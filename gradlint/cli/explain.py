@@ -22,9 +22,9 @@ def explain(
     from gradlint.report.explain import add_rule, find_rules, rule_dict
     from gradlint.report.render import stream_options
     from gradlint.report.text import Page
-    from gradlint.rules.catalogue import TABLE
+    from gradlint.rules.catalogue import CATALOGUE
 
-    rules = find_rules(codes, TABLE)
+    rules = find_rules(codes, CATALOGUE)
     if output_format == "json":
         sys.stdout.write(
             json.dumps([rule_dict(rule, text=True) for rule in rules], indent=2) + "\n"

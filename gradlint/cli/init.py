@@ -10,6 +10,7 @@ import typer
 
 from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
+from gradlint.rules.catalogue import rule_names
 
 _Texts = list[str] | None
 
@@ -59,7 +60,8 @@ def init(
     from gradlint.running.starter import starter
 
     settings = resolve_settings(
-        {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None}
+        {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None},
+        rules=rule_names(),
     )
     try:
         text = starter(target, settings)

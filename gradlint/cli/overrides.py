@@ -9,6 +9,7 @@ import typer
 
 from gradlint.cli import console as _console
 from gradlint.cli.options import Color, Debug, Imports, Output, one_of, option
+from gradlint.rules.catalogue import rule_names
 
 
 def overrides(
@@ -53,7 +54,9 @@ def overrides(
     from gradlint.running.call import WorkerFailed
     from gradlint.running.overrides import overrides as audited
 
-    settings = resolve_settings({"import": imports, "timeout": timeout, "debug": debug or None})
+    settings = resolve_settings(
+        {"import": imports, "timeout": timeout, "debug": debug or None}, rules=rule_names()
+    )
     try:
         audit = audited(target, settings)
     except WorkerFailed as failed:

@@ -15,12 +15,12 @@ def rules(
     from gradlint.report.explain import add_catalogue, rule_dict
     from gradlint.report.render import stream_options
     from gradlint.report.text import Page
-    from gradlint.rules.catalogue import TABLE
+    from gradlint.rules.catalogue import CATALOGUE
 
     if output_format == "json":
-        sys.stdout.write(json.dumps([rule_dict(rule) for rule in TABLE], indent=2) + "\n")
+        sys.stdout.write(json.dumps([rule_dict(rule) for rule in CATALOGUE], indent=2) + "\n")
         return
     options = stream_options(sys.stdout)
     page = Page(options["width"], ascii=options["ascii"])
-    add_catalogue(page, TABLE)
+    add_catalogue(page, CATALOGUE)
     sys.stdout.write(page.text(color=options["color"]))

@@ -21,6 +21,7 @@ from gradlint.cli.options import (
     one_of,
     option,
 )
+from gradlint.rules.catalogue import rule_names
 
 
 def sweep(
@@ -97,7 +98,8 @@ def sweep(
             "timeout": timeout,
             "import": imports,
             "debug": debug or None,
-        }
+        },
+        rules=rule_names(),
     )
     try:
         with _progress.terminated():

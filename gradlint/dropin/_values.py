@@ -12,8 +12,7 @@ from gradlint.dropin._function import Function
 from gradlint.dropin._mismatch import describe
 from gradlint.dropin._options import Options
 from gradlint.dropin._torch import ask_torch, unaffordable
-from gradlint.dropin.failure import Failure, raise_failures
-from gradlint.dropin.gradcheck import warn
+from gradlint.dropin.failure import Failure, raise_failures, warn
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.elements import Residuals, measure_elements

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -57,3 +59,17 @@ def raise_failures(failures: Sequence[Failure], options: Options) -> None:
         f"gradlint.{options.name}, seed {options.seed}; {SEED_VARIABLE}={options.seed} repeats it"
     )
     raise GradcheckError("\n\n".join([*parts, "\n".join(tail)])) from failures[0].cause
+
+
+def warn(text: str) -> None:
+    """Say what a pass does not rest on."""
+    warnings.warn(text, InconclusiveWarning, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """Frames between :func:`warn` and the caller of the package."""
+    depth, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradlint.dropin"):
+        depth += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    return depth

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +16,7 @@ from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentab
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch
 from gradlint.dropin._values import check_alone, check_disconnected, check_values
-from gradlint.dropin.failure import Failure, InconclusiveWarning, raise_failures
+from gradlint.dropin.failure import Failure, raise_failures, warn
 
 
 def gradcheck(
@@ -190,17 +188,3 @@ def changes(function: Function) -> list[Failure]:
         )
         for place in function.changes_in_place
     ]
-
-
-def warn(text: str) -> None:
-    """Say what a pass does not rest on."""
-    warnings.warn(text, InconclusiveWarning, stacklevel=_depth())
-
-
-def _depth() -> int:
-    """Frames between :func:`warn` and the caller of the package."""
-    depth, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradlint.dropin"):
-        depth += 1
-        frame = frame.f_back  # type: ignore[assignment]
-    return depth

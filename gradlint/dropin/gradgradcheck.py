@@ -13,7 +13,8 @@ from gradlint.dropin._as_map import as_map
 from gradlint.dropin._decided import decided, suspects
 from gradlint.dropin._function import Function, Knowledge
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
-from gradlint.dropin.gradcheck import verify, warn
+from gradlint.dropin.failure import warn
+from gradlint.dropin.gradcheck import verify
 from gradlint.numerics.map import Projection
 from gradlint.numerics.products import norm, rms, unit_roundoff, widened
 from gradlint.numerics.verdict import DIFFERS

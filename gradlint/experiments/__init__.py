@@ -1,1 +1,1 @@
-"""."""
+"""The subject that rules look at, and the experiments that they share."""

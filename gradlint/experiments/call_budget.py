@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
-from gradlint.experiments.plan import Plan
+from gradlint.experiments.call_cost import Shape
+from gradlint.model.report import Prediction
 from gradlint.numerics.decide import Decision
+from gradlint.numerics.directions import KINDS
 from gradlint.numerics.map import Map
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 from gradlint.trace.problem import Problem
@@ -17,6 +19,67 @@ from gradlint.trace.problem import Problem
 #: Share of ``--timeout`` after which a check measures no further: it concludes and names causes
 #: from what it has, before the worker is ended and all is lost.
 DEADLINE = 0.7
+
+#: Kinds of direction of second order: without "random", a call there costs twice as much.
+SECOND_KINDS = KINDS[:3]
+
+#: The one kind where there is one: "aligned" would not move an element whose gradient is wrongly
+#: zero.
+LONE = ("signs",)
+
+#: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and
+#: one more step along a draw or two.
+MORE = 12
+
+
+@dataclass
+class Plan:
+    """What is going to run on a sample.
+
+    Args:
+        first, second: kinds of direction for first and second order, one pair (v, u) each; none
+            where not even one is affordable.
+        torch: whether torch's own verdicts are affordable.
+        budget: ``--max-calls``, or None.
+        timeout: ``--timeout``, in seconds, or None.
+        first_calls: calls that first order usually takes.
+        reserved: calls of the budget that first order leaves to second order.
+        reason: why there are fewer pairs than usual; empty where there are not.
+        predictions: what the rules will take, by family.
+        shape: what the number of calls depends on; None before it is known.
+        call_s: seconds of a forward and a backward call; None where they were not measured.
+    """
+
+    first: tuple[str, ...] = KINDS
+    second: tuple[str, ...] = SECOND_KINDS
+    torch: bool = True
+    budget: int | None = None
+    timeout: float | None = None
+    first_calls: int = 0
+    reserved: int = 0
+    reason: str = ""
+    predictions: list[Prediction] = field(default_factory=list)
+    shape: Shape | None = None
+    call_s: float | None = None
+
+    def pairs(self, code: str) -> tuple[int, int] | None:
+        """Pairs that check ``code`` judges, and usual ones; None where it judges none."""
+        found = {"GL401": (self.first, KINDS), "GL501": (self.second, SECOND_KINDS)}.get(code)
+        return None if found is None else (len(found[0]), len(found[1]))
+
+    def note(self, code: str) -> str:
+        """What a reader of check ``code`` must know of its pairs; empty where all are there."""
+        pairs = self.pairs(code)
+        if pairs is None or pairs[0] == pairs[1]:
+            return ""
+        if not pairs[0]:
+            return f"not one pair could be measured: {self.reason} is too small"
+        return f"{pairs[0]} of {pairs[1]} pairs: {self.reason}"
+
+    @property
+    def too_small(self) -> str:
+        """Why second order is left out; empty where it is not."""
+        return "" if self.second else f"left out: beyond {self.reason}"
 
 
 class Allowance:

@@ -6,10 +6,12 @@ takes at most. A disagreement is followed up beyond both, within bounds of its o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gradlint.experiments.subject import Subject
+import torch
+
+from gradlint.model.rule import Rule
 from gradlint.numerics.bank import KEPT
 from gradlint.numerics.differences import (
     LADDER,
@@ -37,51 +39,6 @@ JUDGEMENTS, LOOKS = 3, 48
 #: Evaluations that a look for kinks takes along one direction (``_smooth``: six a step, two steps),
 #: and the directions looked along.
 LOOKS_PAIR, LOOKED_PAIRS = 12, 2
-
-#: Forward and backward calls of the rules beside GL401 and GL501, usual and at most, on one input
-#: (seen on the first samples of the operator database, float64, where they pass; a rule that is not
-#: here makes none).
-OTHERS: dict[str, tuple[int, int, int, int]] = {
-    "GL003": (2, 1, 3, 2),
-    "GL008": (1, 1, 1, 1),
-    "GL301": (5, 5, 21, 6),
-    "GL302": (0, 0, 75, 0),
-    "GL405": (1, 1, 1, 9),
-    "GL601": (4, 6, 5, 7),
-    "GL603": (1, 1, 1, 1),
-    "GL604": (1, 1, 1, 1),
-    "GL606": (2, 2, 12, 12),
-    "GL607": (1, 1, 1, 1),
-    "GL608": (2, 2, 2, 2),
-    "GL609": (3, 2, 6, 5),
-    "GL110": (0, 0, 0, 0),
-    "GL701": (2, 4, 60, 30),
-    "GL702": (0, 2, 0, 2),
-    "GL703": (3, 3, 12, 6),
-    "GL704": (1, 2, 2, 2),
-    "GL303": (2, 0, 3, 0),
-    "GL402": (20, 0, 31, 5),
-    "GL705": (1, 1, 20, 10),
-    "GL706": (10, 3, 500, 200),
-    "GL707": (3, 1, 100, 40),
-    "GL801": (2, 1, 18, 12),
-    "GL901": (3, 3, 4, 4),
-    "GL902": (2, 4, 2, 4),
-    "GL903": (6, 5, 8, 8),
-    "GL904": (2, 2, 3, 3),
-    "GL905": (1, 0, 6, 2),
-    "GL906": (2, 2, 4, 4),
-}
-
-#: What each further input adds to them, forward and backward.
-EACH_INPUT: dict[str, tuple[int, int]] = {
-    "GL203": (4, 2),
-    "GL110": (5, 5),
-    "GL703": (2, 2),
-    "GL303": (1, 0),
-    "GL402": (4, 0),
-    "GL706": (2, 1),
-}
 
 #: Calls of the instrumented run, and at most of a rule for each further output.
 FIXED, MOST_EACH_OUTPUT = 2, 8
@@ -130,9 +87,8 @@ class Shape:
     elements: int
 
     @staticmethod
-    def of(subject: Subject) -> Shape:
-        inputs = [item.value for item in subject.problem.inputs]
-        outputs = [item.value for item in subject.run.outputs if item.differentiable]
+    def of(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Shape:
+        """The shape of a problem with these differentiable inputs and outputs."""
         tensors = [t for t in (*inputs, *outputs) if t.is_floating_point() or t.is_complex()]
         bits = min((significand_bits(t.dtype) for t in tensors), default=53)
         elements = sum(t.numel() for t in tensors)
@@ -195,24 +151,23 @@ def disagreement(pairs: int, values: int, bits: int) -> Calls:
     return Calls(2 * climbed + looked, 2 * pairs)
 
 
-def rule_calls(code: str, shape: Shape, *, most: bool) -> Calls:
-    """Calls of rule ``code``, neither GL401 nor GL501."""
-    fixed = OTHERS.get(code, (0, 0, 0, 0))
-    each = EACH_INPUT.get(code, (0, 0))
+def rule_calls(rule: Rule, shape: Shape, *, most: bool) -> Calls:
+    """Calls of ``rule``, neither GL401 nor GL501, as its row in the catalogue says."""
+    forward, backward = rule.calls.most if most else rule.calls.usual
+    each_forward, each_backward = rule.calls.each_input
     more = max(shape.inputs - 1, 0)
-    first = 2 if most else 0
-    outputs = MOST_EACH_OUTPUT * (shape.outputs - 1) if most and fixed[first] else 0
+    outputs = max(MOST_EACH_OUTPUT * (shape.outputs - 1), 0) if most and forward else 0
     return Calls(
-        fixed[first] + each[0] * more + max(outputs, 0),
-        fixed[first + 1] + each[1] * more + max(outputs, 0),
+        forward + each_forward * more + outputs,
+        backward + each_backward * more + outputs,
     )
 
 
-def other_calls(codes: Iterable[str], shape: Shape, *, most: bool) -> Calls:
-    """Calls of the rules ``codes`` beside GL401 and GL501: the run itself, and their own."""
+def other_calls(rules: Iterable[Rule], shape: Shape, *, most: bool) -> Calls:
+    """Calls of ``rules``, neither GL401 nor GL501: the run itself, and their own."""
     found = Calls(FIXED, FIXED)
-    for code in codes:
-        found = found + rule_calls(code, shape, most=most)
+    for rule in rules:
+        found = found + rule_calls(rule, shape, most=most)
     return found
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from gradlint.experiments.call_budget import decide_within
+from gradlint.experiments.call_budget import LONE, decide_within
 from gradlint.experiments.differentiable_maps import first_order, float64_twin
-from gradlint.experiments.plan import LONE, affords
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.model.op import Op
@@ -163,7 +162,7 @@ def _in_full(subject: Subject, there: Subject, found: Look, moved: Sequence[int]
 
 def affordable(subject: Subject, reserved: int = 0) -> bool:
     """Whether ``--max-calls`` leaves room for another look, beside calls ``reserved`` to others."""
-    return affords(subject, CALLS + reserved)
+    return subject.affords(CALLS + reserved)
 
 
 def judged_inputs(subject: Subject) -> list[int]:

@@ -10,8 +10,7 @@ from gradlint.diagnosis.engine_errors import Explanation, explain
 from gradlint.experiments.gradient_place import Place
 from gradlint.experiments.subject import Subject
 from gradlint.targets import source
-from gradlint.trace.applied import TensorMeta
-from gradlint.trace.record import NodeRun
+from gradlint.trace.applied import NodeRun, TensorMeta
 
 
 @dataclass(frozen=True)

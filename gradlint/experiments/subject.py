@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Collection
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, get_args
 
-from gradlint.experiments.baseline_comparison import Baseline, make_baseline
-from gradlint.experiments.call_budget import decide_within
+from gradlint.experiments.call_budget import Plan, decide_within
 from gradlint.experiments.differentiable_maps import faulty_outputs, first_order
-from gradlint.experiments.finite.extremes import Extremes, make_extremes
-from gradlint.experiments.order.second_order import Twice, differentiate_twice
-from gradlint.experiments.plan import Plan
 from gradlint.experiments.reproduce import reproduce
-from gradlint.experiments.state.guarded_run import Guarded, declared_writes, guard
-from gradlint.experiments.state.inplace_after_forward import Tail, change_outputs
-from gradlint.experiments.state.lifetimes import Lifetime, live_and_die
 from gradlint.model.op import Op
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Rule
+from gradlint.model.rule import LargeExperiment, Rule
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision, decide
@@ -29,11 +22,10 @@ from gradlint.targets import source
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import RunRecord, record
 
-#: Large measurements → the rules that read them.
-READERS = {
-    "extremes": ("GL301", "GL302", "GL402"),
-    "twice": ("GL501", "GL502", "GL503"),
-}
+T = TypeVar("T")
+
+#: Experiments whose results hold so much memory that they are freed once no rule ahead needs them.
+LARGE = frozenset(get_args(LargeExperiment))
 
 
 class Subject:
@@ -48,19 +40,36 @@ class Subject:
         self.problem = Problem(op, sample, seed=settings.seed)
         self.run_s = 0.0
         self.planned: Plan | None = None
-        self._gone: set[str] = set()
+        self._results: dict[str, Any] = {}
+        self._made: set[str] = set()
 
-    def has(self, measurement: str) -> bool:
-        """Whether ``measurement``, the name of one of the properties below, was made."""
-        return measurement in vars(self) or measurement in self._gone
+    def once(self, make: Callable[[Subject], T]) -> T:
+        """What ``make(subject)`` returned when it was first asked for: a costly experiment is
+        made once and shared by the rules that read it."""
+        if make.__name__ not in self._results:
+            self._results[make.__name__] = make(self)
+            self._made.add(make.__name__)
+        found: T = self._results[make.__name__]
+        return found
 
-    def let_go(self, ahead: Iterable[str]) -> None:
-        """Free the memory of measurements that none of the rules ``ahead`` reads."""
-        codes = set(ahead)
-        for measurement, readers in READERS.items():
-            if measurement in vars(self) and codes.isdisjoint(readers):
-                delattr(self, measurement)
-                self._gone.add(measurement)
+    def made(self, experiment: str) -> bool:
+        """Whether the experiment of this name was made (see :meth:`once`)."""
+        return experiment in self._made
+
+    def release(self, needed: Collection[str]) -> None:
+        """Free the results of the experiments that are :data:`LARGE` and not ``needed``."""
+        for experiment in LARGE - set(needed):
+            self._results.pop(experiment, None)
+
+    def affords(self, calls: int) -> bool:
+        """Whether ``--max-calls`` leaves this many calls to experiments that are no numerics; what
+        first and second order will take is kept back for them."""
+        plan, problem = self.plan, self.problem
+        if plan.budget is None:
+            return True
+        kept = 0 if "first_order" in vars(self) else plan.first_calls
+        kept += 0 if self.made("differentiate_twice") else plan.reserved
+        return calls <= plan.budget - kept - problem.forward_calls - problem.backward_calls
 
     def arguments(self) -> list[tuple[str, Any]]:
         """Every argument of the sample with its name, containers unpacked."""
@@ -75,33 +84,6 @@ class Subject:
             found = record(self.problem)  # the graph was used up when .backward() followed .grad()
         self.run_s = time.perf_counter() - started
         return found
-
-    @cached_property
-    def baseline(self) -> Baseline | None:
-        """What the op returns when nothing is altered, for comparisons of the op with itself;
-        None where it raised, or has sparse inputs."""
-        return make_baseline(self)
-
-    @cached_property
-    def extremes(self) -> Extremes:
-        """The op at zeros, ties, large and tiny values, for the rules that look there."""
-        return make_extremes(self)
-
-    @cached_property
-    def guarded(self) -> Guarded:
-        """One forward and two or three backwards in which nothing may be written to."""
-        return guard(self.problem, self.run.cotangents, declared_writes(self.op))
-
-    @cached_property
-    def lifetime(self) -> Lifetime | None:
-        """What outlives a call of the op; None where it raised."""
-        return live_and_die(self.problem, self.run.cotangents)
-
-    @cached_property
-    def tail(self) -> Tail:
-        """What an in-place operation on the outputs does; needs a :attr:`baseline`."""
-        assert self.baseline is not None
-        return change_outputs(self.problem, self.baseline)
 
     @property
     def plan(self) -> Plan:
@@ -142,11 +124,6 @@ class Subject:
             self.plan.reserved,
             lambda map: decide(map, seed=self.seed, kinds=kinds, inputs=judged),
         )
-
-    @cached_property
-    def twice(self) -> Twice:
-        """One attempt to differentiate twice, judged."""
-        return differentiate_twice(self)
 
     def faulty_outputs(self, position: int) -> list[str]:
         """The outputs whose gradient towards input ``position`` is wrong; none are named where

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any
 
 from gradlint.expressions.compile import Expression, checked, parse
 from gradlint.expressions.limits import ExpressionError
@@ -23,31 +22,6 @@ class Arguments:
     text: str
     positional: tuple[Expression, ...]
     keywords: dict[str, Expression]
-
-    def evaluate(self, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The values: ``(args, kwargs)``.
-
-        Floating tensors are float64 unless a dtype is given, random ones come from ``seed``.
-        Tensors require grad only where ``requires_grad=True`` was written.
-
-        Raises:
-            ExpressionError: an argument can't be computed.
-        """
-        import torch
-
-        from gradlint.model.sample import map_tensors
-
-        generator = torch.Generator().manual_seed(seed % 2**63)
-
-        def leaf(tensor: torch.Tensor) -> torch.Tensor:
-            return tensor.detach().requires_grad_(tensor.requires_grad)
-
-        def value(expression: Expression) -> Any:
-            made = expression.evaluate({}, generator=generator, dtype=torch.float64, device="cpu")
-            return map_tensors(made, leaf)
-
-        args = tuple(value(expression) for expression in self.positional)
-        return args, {name: value(expression) for name, expression in self.keywords.items()}
 
 
 def parse_arguments(text: str) -> Arguments:

@@ -7,9 +7,9 @@ import io
 import re
 import tokenize
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradlint.base.nearest import meant, nearest
 from gradlint.expressions import limits
@@ -18,7 +18,7 @@ from gradlint.expressions._fold import Folder
 from gradlint.expressions.limits import ExpressionError, TooLarge
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 _OPERATORS = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
 _PLAIN = (
@@ -54,29 +54,6 @@ class Expression:
     text: str
     tree: ast.expr
     names: frozenset[str]
-
-    def evaluate(
-        self,
-        env: Mapping[str, Any],
-        *,
-        generator: torch.Generator | None = None,
-        dtype: torch.dtype | None = None,
-        device: torch.device | str | None = None,
-    ) -> Any:
-        """Its value where names stand for what ``env`` says; any mapping does, lazy ones too.
-
-        Args:
-            generator: source of random numbers; default torch's global one.
-            dtype: of tensors made by ``randn`` and the like; default that of the first floating
-                tensor among the names used, else float64.
-            device: likewise; default that of the first tensor, else the CPU.
-
-        Raises:
-            ExpressionError: what it computes failed or grew beyond the limits.
-        """
-        from gradlint.expressions._evaluate import Interpreter
-
-        return Interpreter(self, env, generator, dtype, device).run()
 
 
 def compile_expression(text: str, names: Collection[str] = ()) -> Expression:

@@ -18,6 +18,7 @@ import torch
 
 from gradlint.base.errors import GradlintError, InputsError
 from gradlint.expressions.arguments import parse_arguments
+from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.inputs._attempt import run
 from gradlint.inputs._quiet import undisturbed
 from gradlint.inputs.values import Built
@@ -102,7 +103,7 @@ def from_function(
 
 def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
     try:
-        args, kwargs = parse_arguments(text).evaluate(seed)
+        args, kwargs = evaluate_arguments(parse_arguments(text), seed)
     except GradlintError as error:
         hint = error.hint or (
             "Write the arguments as in a call, for example "

@@ -1,1 +1,1 @@
-"""."""
+"""Plain, typed data: settings, operators, samples, findings, reports, rules."""

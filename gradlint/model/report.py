@@ -7,12 +7,10 @@ JSON contract; fields are only added within one :data:`SCHEMA_VERSION`.
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from dataclasses import dataclass, field
-from typing import Any
-
-from gradlint.report.display import Rendered, to_html
-from gradlint.report.render import render
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 
 # -- Numbers that a report shows beside its verdicts: costs, powers, and facts about tensors ------
@@ -84,10 +82,12 @@ class TensorFacts:
 SCHEMA_VERSION = 1
 
 #: Severities, worst first.
-SEVERITIES = ("error", "warning", "info")
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 #: Verdicts of a check or a target, worst first.
-VERDICTS = ("error", "fail", "inconclusive", "pass", "skipped")
+Verdict = Literal["error", "fail", "inconclusive", "pass", "skipped"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True)
@@ -235,6 +235,19 @@ class TargetReport:
     predicted: list[Prediction] = field(default_factory=list)
 
 
+class Printer(Protocol):
+    """Shows a report to people."""
+
+    def text(self, report: Report) -> str:
+        """The full report at 80 columns, without colour."""
+
+    def rich(self, report: Report) -> Any:
+        """The full report for a rich console."""
+
+    def html(self, report: Report) -> str:
+        """The full report for a notebook."""
+
+
 @dataclass
 class Report:
     """The result of one run.
@@ -254,17 +267,20 @@ class Report:
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
 
+    #: Renderers register themselves here, as they stand above the model.
+    printer: ClassVar[Printer | None] = None
+
     def __str__(self) -> str:
         """The full report at 80 columns, without colour."""
-        return render(self, "full", width=80).rstrip("\n")
+        return self.printer.text(self) if self.printer is not None else repr(self)
 
     def __rich__(self) -> Any:
         """The full report for a rich console, at the console's own width."""
-        return Rendered(self)
+        return self.printer.rich(self) if self.printer is not None else repr(self)
 
     def _repr_html_(self) -> str:
         """The full report for a notebook: one self-contained element."""
-        return to_html(self)
+        return self.printer.html(self) if self.printer is not None else html.escape(repr(self))
 
     @property
     def findings(self) -> list[Finding]:

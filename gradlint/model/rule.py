@@ -1,19 +1,33 @@
-"""What a rule is: one defect that can be found, with its text and the experiment that finds it."""
+"""What a rule is: one defect that can be found. A row of the catalogue says all about it that is
+said outside its own file."""
 
 from __future__ import annotations
 
-import sys
+import ast
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
 
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 
-if TYPE_CHECKING:
-    from gradlint.experiments.subject import Subject
+#: What a check can come to.
+CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
+
+#: Experiments of which later rules need the result: it is large, and is freed after the last one.
+LargeExperiment = Literal["make_extremes", "differentiate_twice"]
+
+#: What a rule needs: results of large experiments, or what ``torch.compile`` imports.
+Need = LargeExperiment | Literal["torch.compile"]
 
 #: Headings of a rule's text, in this order, in the docstring of its module.
 HEADINGS = ("What it finds", "Why it matters", "Bad", "Good", "How it looks", "References")
+
+#: Where the folders of the families of rules are.
+_RULES = Path(__file__).resolve().parents[1] / "rules"
 
 
 @dataclass
@@ -21,43 +35,120 @@ class Outcome:
     """What a probe saw.
 
     Args:
-        verdict: "pass", "fail", "inconclusive" or "skipped". "fail" goes with findings of
-            severity error or warning; info findings may stand beside a "pass".
+        verdict: "fail" goes with findings of severity error or warning; info findings may stand
+            beside a "pass".
         findings: the defects.
         resolution: smallest relative gradient error the probe would have seen, if it has one.
-        note: why it was skipped or could not tell, or what else a reader should know.
+        note: why it was skipped or is inconclusive, or what else a reader should know.
     """
 
-    verdict: str = "pass"
+    verdict: CheckVerdict = "pass"
     findings: list[Finding] = field(default_factory=list)
     resolution: float | None = None
     note: str = ""
 
 
+class Stage(IntEnum):
+    """When a rule runs on a sample: cheap and telling rules first, within a stage by code."""
+
+    #: Never: the runner observes the defect itself (loading, crashes, time-outs).
+    RUNNER = 0
+    #: It hardly does more than look at the instrumented run.
+    RUN = 1
+    #: It measures values, with which everything after is compared.
+    VALUES = 2
+    #: It makes a call or two to see side effects and state.
+    STATE = 3
+    #: The same for inputs that need no gradient, and for memory layout.
+    LAYOUT = 4
+    #: It takes tens of calls: special points and second order.
+    SPECIAL_POINTS = 5
+    #: It makes samples of other sizes.
+    SIZES = 6
+    #: It compares dtypes or devices.
+    PRECISION = 7
+    #: It needs a compiler, or traces the op.
+    TRANSFORMS = 8
+
+
+@dataclass(frozen=True)
+class CallCounts:
+    """How many (forward, backward) calls a rule makes on one input.
+
+    Args:
+        usual, most: seen on the first samples of PyTorch's operator database in float64, where
+            they pass.
+        each_input: what each further input adds.
+    """
+
+    usual: tuple[int, int] = (0, 0)
+    most: tuple[int, int] = (0, 0)
+    each_input: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Implies:
+    """What a defect brings about.
+
+    Args:
+        depth: of two causes found together the one of lower depth is named.
+        codes: of the findings that follow from it.
+    """
+
+    depth: int
+    codes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Rule:
-    """One defect that can be found.
+    """One defect that can be found: a row of ``gradlint.rules.catalogue``.
 
     Args:
         code: stable code such as "GL101"; never reused.
-        name: names the fault, not the cure, in snake case.
-        severity: "error", "warning" or "info"; a finding may lower it, never raise it.
+        family: folder of its file; name: of its file, which names the fault and not the cure.
+        severity: of its findings; a finding may lower it, never raise it.
         summary: one line for ``gradlint rules``.
-        module: ``__name__`` of the rule's module, whose docstring is the rule's text.
-        order: 1 or 2; rules of order 2 do not run under ``--order 1``.
-        probe: the experiment; None where the runner itself observes the defect (loading,
-            crashes, time-outs).
+        calls: what it costs; GL401 and GL501 are predicted by formulas of their own.
+        stage: when it runs.
+        implies: the findings that follow from it; None where none do.
+        first_sample: whether it looks at the first sample only, because it compiles or makes
+            samples of its own.
+        needs: what must be kept or loaded for it.
     """
 
     code: str
+    family: str
     name: str
-    severity: str
+    severity: Severity
     summary: str
-    module: str
-    order: int = 1
-    probe: Callable[[Subject], Outcome] | None = None
+    calls: CallCounts = CallCounts()
+    stage: Stage = Stage.RUN
+    implies: Implies | None = None
+    first_sample: bool = False
+    needs: frozenset[Need] = frozenset()
+
+    @property
+    def order(self) -> int:
+        """1 or 2; rules of order 2 do not run under ``--order 1``."""
+        return 2 if self.family == "order" else 1
+
+    @property
+    def has_probe(self) -> bool:
+        """Whether it looks at samples; otherwise the runner observes the defect itself."""
+        return self.stage is not Stage.RUNNER
+
+    @property
+    def probe(self) -> Callable[[Any], Outcome]:
+        """The experiment, a function of a ``Subject``; its file is imported on first use."""
+        found = importlib.import_module(f"gradlint.rules.{self.family}.{self.name}")
+        return cast("Callable[[Any], Outcome]", found.probe)
 
     @property
     def text(self) -> str:
-        """The rule's documentation: the docstring of its module."""
-        return sys.modules[self.module].__doc__ or ""
+        """The rule's documentation: the docstring of its file, which is not imported for it."""
+        return _docstring(_RULES / self.family / f"{self.name}.py")
+
+
+@cache
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")), clean=False) or ""

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from gradlint.base.errors import GradlintError
-from gradlint.rules.catalogue import TABLE
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
@@ -95,6 +94,7 @@ class _Wrong(Exception):
 def resolve_settings(
     flags: Mapping[str, Any],
     *,
+    rules: Mapping[str, str],
     cwd: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
@@ -103,6 +103,7 @@ def resolve_settings(
     Args:
         flags: field name (or the flag's, ``device``) → value; None, an empty list and an empty
             tuple mean "not given". Lists may be given as text with commas.
+        rules: code → name of every rule, which ``select`` and ``ignore`` may name.
         cwd: where the search for pyproject.toml starts; the nearest one upward that has a
             ``[tool.gradlint]`` table counts. Default the current directory.
         environ: the environment; default the process's own.
@@ -116,16 +117,17 @@ def resolve_settings(
             pyproject.toml that is no TOML; with the place and the nearest valid word.
     """
     values: dict[str, Any] = {}
+    converters = _converters(rules)
     path, text, table = _pyproject(Path(cwd or os.getcwd()))
     for key, value in table.items():
-        _set(values, key, value, lambda key, item: _toml_place(path, text, key, item))
+        _set(values, converters, key, value, lambda key, item: _toml_place(path, text, key, item))
     for key, value in sorted((os.environ if environ is None else environ).items()):
         if key.startswith(PREFIX):
             name = key.removeprefix(PREFIX).lower()
-            _set(values, name, value, _always(f"environment variable {key}"))
+            _set(values, converters, name, value, _always(f"environment variable {key}"))
     for key, value in flags.items():
         if value is not None and value != [] and value != ():
-            _set(values, key, value, lambda key, _: "--" + key.replace("_", "-"))
+            _set(values, converters, key, value, lambda key, _: "--" + key.replace("_", "-"))
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
     values.setdefault("jobs", _cores())
@@ -139,17 +141,23 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _set(values: dict[str, Any], key: str, value: Any, place: Callable[[str, str], str]) -> None:
+def _set(
+    values: dict[str, Any],
+    converters: Mapping[str, Callable[[Any], Any]],
+    key: str,
+    value: Any,
+    place: Callable[[str, str], str],
+) -> None:
     name = key.replace("-", "_")
     name = _ALIASES.get(name, name)
-    if name not in _CONVERTERS:
+    if name not in converters:
         raise GradlintError(
             f"unknown setting {key!r}",
             place=place(key, ""),
-            hint=_nearest(name, [*_CONVERTERS, *_ALIASES]),
+            hint=_nearest(name, [*converters, *_ALIASES]),
         )
     try:
-        values[name] = _CONVERTERS[name](value)
+        values[name] = converters[name](value)
     except _Wrong as wrong:
         where = place(key, wrong.item)
         # A flag and a variable of the environment name the key already, a line of a file does not.
@@ -234,50 +242,60 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[Any], str]:
     return convert
 
 
-def _codes(value: Any) -> tuple[str, ...]:
-    """Codes, prefixes of codes and names of rules, as codes and prefixes in upper case."""
-    # The one look upstairs: which codes exist is known to the rules' table alone.
+def _codes(rules: Mapping[str, str]) -> Callable[[Any], tuple[str, ...]]:
+    """Codes, prefixes of codes and names of ``rules``, as codes and prefixes in upper case."""
+    by_name = {name: code for code, name in rules.items()}
 
-    known = {rule.code: rule.name for rule in TABLE}
-    by_name = {name: code for code, name in known.items()}
-    codes = []
-    for part in _words(value):
-        code = by_name.get(part.lower().replace("-", "_"), part.upper())
-        if not any(rule.startswith(code) for rule in known):
-            near = _near(part, [*known, *by_name])
-            raise _Wrong(f"no rule is called {part!r}", f"{near}`gradlint rules` lists all", part)
-        codes.append(code)
-    return tuple(dict.fromkeys(codes))
+    def convert(value: Any) -> tuple[str, ...]:
+        codes = []
+        for part in _words(value):
+            code = by_name.get(part.lower().replace("-", "_"), part.upper())
+            if not any(rule.startswith(code) for rule in rules):
+                near = _near(part, [*rules, *by_name])
+                hint = f"{near}`gradlint rules` lists all"
+                raise _Wrong(f"no rule is called {part!r}", hint, part)
+            codes.append(code)
+        return tuple(dict.fromkeys(codes))
 
-
-def _codes_by_pattern(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    if not isinstance(value, dict):
-        raise _Wrong(
-            f"expected a table, got {value!r}",
-            'write [tool.gradlint.per-target-ignores] and lines such as "legacy/*.py" = ["GL602"]',
-        )
-    return tuple((str(pattern), _codes(codes)) for pattern, codes in value.items())
+    return convert
 
 
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "inputs": _text,
-    "devices": _some_of(DEVICES, {}),
-    "require_device": _flag,
-    "dtypes": _some_of(DTYPES, _DTYPE_NAMES),
-    "select": lambda value: _codes(value) or None,
-    "ignore": _codes,
-    "per_target_ignores": _codes_by_pattern,
-    "order": _whole(1, 2),
-    "seed": _whole(0),
-    "timeout": _duration,
-    "jobs": _whole(1),
-    "fail_on": _one_of(FAIL_ON),
-    "imports": _words,
-    "memory_mb": _whole(1),
-    "max_calls": _whole(1),
-    "sanitizer": _one_of(SANITIZERS),
-    "debug": _flag,
-}
+def _by_pattern(
+    codes: Callable[[Any], tuple[str, ...]],
+) -> Callable[[Any], tuple[tuple[str, tuple[str, ...]], ...]]:
+    def convert(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        if not isinstance(value, dict):
+            raise _Wrong(
+                f"expected a table, got {value!r}",
+                "write [tool.gradlint.per-target-ignores] and lines such as "
+                '"legacy/*.py" = ["GL602"]',
+            )
+        return tuple((str(pattern), codes(item)) for pattern, item in value.items())
+
+    return convert
+
+
+def _converters(rules: Mapping[str, str]) -> dict[str, Callable[[Any], Any]]:
+    codes = _codes(rules)
+    return {
+        "inputs": _text,
+        "devices": _some_of(DEVICES, {}),
+        "require_device": _flag,
+        "dtypes": _some_of(DTYPES, _DTYPE_NAMES),
+        "select": lambda value: codes(value) or None,
+        "ignore": codes,
+        "per_target_ignores": _by_pattern(codes),
+        "order": _whole(1, 2),
+        "seed": _whole(0),
+        "timeout": _duration,
+        "jobs": _whole(1),
+        "fail_on": _one_of(FAIL_ON),
+        "imports": _words,
+        "memory_mb": _whole(1),
+        "max_calls": _whole(1),
+        "sanitizer": _one_of(SANITIZERS),
+        "debug": _flag,
+    }
 
 
 def _nearest(word: str, choices: Collection[str]) -> str:

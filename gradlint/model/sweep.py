@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from gradlint.model.report import SCHEMA_VERSION, SampleReport, jsonable
-from gradlint.report import sweep_words as words
-from gradlint.report.sweep import render_sweep
 
 
 @dataclass(frozen=True)
@@ -150,12 +148,13 @@ class InputSweep:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values, with the verdict in words."""
+        words = SweepReport.words
         found: dict[str, Any] = jsonable(self)
         steps = found.pop("steps")
         return found | {
             "floor": jsonable(self.floor),
-            "message": words.verdict(self),
-            "notes": words.notes(self),
+            "message": words.verdict(self) if words is not None else "",
+            "notes": words.notes(self) if words is not None else [],
             "steps": steps,
         }
 
@@ -183,6 +182,19 @@ class SweepTarget:
         return "pass" if verdicts else "skipped"
 
 
+class SweepWords(Protocol):
+    """Says in words what a sweep shows."""
+
+    def verdict(self, item: InputSweep) -> str:
+        """The verdict of one input, in one sentence."""
+
+    def notes(self, item: InputSweep) -> list[str]:
+        """What else a reader should know of one input."""
+
+    def text(self, report: SweepReport) -> str:
+        """Tables and plots at 80 columns, without colour."""
+
+
 @dataclass
 class SweepReport:
     """What ``gradlint sweep`` found."""
@@ -192,6 +204,9 @@ class SweepReport:
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
     duration_s: float = 0.0
+
+    #: The renderer puts itself here, as it stands above the model.
+    words: ClassVar[SweepWords | None] = None
 
     @property
     def inputs(self) -> list[InputSweep]:
@@ -235,7 +250,7 @@ class SweepReport:
 
     def __str__(self) -> str:
         """Tables and plots at 80 columns, without colour."""
-        return render_sweep(self, "full", width=80).rstrip("\n")
+        return self.words.text(self) if self.words is not None else repr(self)
 
     def _repr_html_(self) -> str:
         """For a notebook: one element, all text escaped."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gradlint.native import runner as _runner
 from gradlint.native._files import digest_of, digest_of_file, locked, read_json, write_whole
-from gradlint.native.failures import BuildError
+from gradlint.native.errors import BuildError
 from gradlint.native.recipe import Recipe, cache_root
 from gradlint.native.runner import Progress, Sink, told
 

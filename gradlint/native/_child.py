@@ -10,11 +10,14 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import signal
 import sys
 import time
 from typing import Any
+
+if sys.platform != "win32":
+    import resource
+
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

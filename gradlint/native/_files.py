@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import msvcrt
 import os
 import sys
 import time
@@ -13,6 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 
 # -- A lock between processes that ends with its holder, however that ends ------------------------
 #: Seconds between two attempts; short beside any build.
@@ -43,13 +47,9 @@ def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 def _taken(file: IO[bytes]) -> bool:
     try:
         if sys.platform == "win32":
-            import msvcrt
-
             file.seek(0)
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
-            import fcntl
-
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False

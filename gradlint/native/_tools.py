@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gradlint.native.failures import BuildError
+from gradlint.native.errors import BuildError
 
 #: Names of C++ compilers; the first is the one that torch's extension builder takes by itself.
 COMPILERS = ("c++", "g++", "clang++")

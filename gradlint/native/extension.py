@@ -13,7 +13,8 @@ from types import ModuleType
 
 from gradlint.native._build import build
 from gradlint.native._child import told_by
-from gradlint.native.failures import BuildError, advice
+from gradlint.native.errors import BuildError
+from gradlint.native.failures import advice
 from gradlint.native.recipe import Recipe
 from gradlint.native.runner import Sink
 

@@ -4,44 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
-from gradlint.base.errors import GradlintError
+from gradlint.native.errors import BuildError, Failure
 from gradlint.native.recipe import Recipe
-
-
-# -- What went wrong while something was built or loaded ------------------------------------------
-@dataclass(frozen=True)
-class Failure:
-    """One step of a build that failed.
-
-    Args:
-        source: the source that was compiled; "" for linking.
-        text: what the compiler or linker wrote, as it wrote it.
-    """
-
-    source: str
-    text: str
-
-
-class BuildError(GradlintError):
-    """Something native can't be built or loaded.
-
-    Args:
-        message: what is wrong; the compiler's text follows in it where there is one.
-        hint: the next step.
-        failures: the steps that failed, empty where the build did not come that far.
-    """
-
-    def __init__(
-        self, message: str, *, place: str = "", hint: str = "", failures: tuple[Failure, ...] = ()
-    ) -> None:
-        super().__init__(message, place=place, hint=hint)
-        self.failures = failures
-
-
-# -------------------------------------------------------------------------------------------------
 
 #: Lines of a compiler's text that are shown for one source; the first error explains most others.
 _LINES = 40

@@ -10,7 +10,8 @@ from pathlib import Path
 from gradlint.native import _tools
 from gradlint.native._build import build
 from gradlint.native._child import told_by
-from gradlint.native.failures import BuildError, advice
+from gradlint.native.errors import BuildError
+from gradlint.native.failures import advice
 from gradlint.native.recipe import ARCHITECTURES, Recipe
 from gradlint.native.roots import kernels_root
 from gradlint.native.runner import Sink

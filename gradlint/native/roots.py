@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from gradlint.native.failures import BuildError
+from gradlint.native.errors import BuildError
 
 #: Top level of a checkout.
 _CHECKOUT = Path(__file__).resolve().parents[2]

@@ -22,7 +22,8 @@ from typing import IO, TextIO
 
 from gradlint.native import _tools
 from gradlint.native._files import read_json
-from gradlint.native.failures import BuildError, build_failed, failures_in, load_failed
+from gradlint.native.errors import BuildError
+from gradlint.native.failures import build_failed, failures_in, load_failed
 from gradlint.native.recipe import Recipe
 
 

@@ -7,8 +7,8 @@ float64. An element differs where
 
 where g̃ is the float64 gradient computed again with the rounding of the low dtype emulated
 (:mod:`gradlint.numerics.emulated_rounding`): the error that this computation must have in this
-dtype, whatever its conditioning, its saved results and its saturation. Where rounding flips a branch, g̃
-flips in some draws too. Besides the elements, the scale of the whole is judged:
+dtype, whatever its conditioning, its saved results and its saturation. Where rounding flips a
+branch, g̃ flips in some draws too. Besides the elements, the scale of the whole is judged:
 ⟨g − g₆₄, g₆₄⟩ averages the noise of the elements.
 """
 

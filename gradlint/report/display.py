@@ -1,4 +1,4 @@
-"""A report in a rich console and in a notebook."""
+"""Reports that print themselves: as text, in a rich console and in a notebook."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from gradlint.model.report import Report
+from gradlint.model.sweep import InputSweep, SweepReport
+from gradlint.report import sweep_words
 from gradlint.report._full import add_report
+from gradlint.report.render import render
+from gradlint.report.sweep import render_sweep
 from gradlint.report.text import Page, styled_console
 
 #: Columns of the report in a notebook.
@@ -40,3 +44,34 @@ def to_html(report: Report) -> str:
     console = styled_console(record=True)
     console.print(Text("\n").join(page.lines), soft_wrap=True)
     return console.export_html(inline_styles=True, code_format=_PRE)
+
+
+class _Printer:
+    def text(self, report: Report) -> str:
+        return render(report, "full", width=80).rstrip("\n")
+
+    def rich(self, report: Report) -> Rendered:
+        return Rendered(report)
+
+    def html(self, report: Report) -> str:
+        return to_html(report)
+
+
+class _SweepWords:
+    def verdict(self, item: InputSweep) -> str:
+        return sweep_words.verdict(item)
+
+    def notes(self, item: InputSweep) -> list[str]:
+        return sweep_words.notes(item)
+
+    def text(self, report: SweepReport) -> str:
+        return render_sweep(report, "full", width=80).rstrip("\n")
+
+
+def install() -> None:
+    """Let reports print themselves."""
+    Report.printer = _Printer()
+    SweepReport.words = _SweepWords()
+
+
+install()

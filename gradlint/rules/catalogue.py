@@ -1,140 +1,238 @@
-"""One flat table of all rules, and the selection of rules by code or name."""
+"""The flat catalogue of all rules, and the selection of rules by code or name.
+
+A row is all that is said of a rule outside its own file. To add a rule, write
+``rules/<family>/<name>.py``, its row here and its test.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gradlint.model.rule import Rule
+from gradlint.model.rule import CallCounts, Implies, Rule, Stage
 from gradlint.model.settings import Settings
-from gradlint.rules.contract.gradient_for_non_tensor import RULE as GL102
-from gradlint.rules.contract.gradient_not_a_tensor import RULE as GL104
-from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE as GL110
-from gradlint.rules.contract.missing_gradient import RULE as GL103
-from gradlint.rules.contract.wrong_number_of_gradients import RULE as GL101
-from gradlint.rules.device.devices_disagree import RULE as GL802
-from gradlint.rules.device.ignores_current_device import RULE as GL804
-from gradlint.rules.device.ignores_current_stream import RULE as GL803
-from gradlint.rules.device.index_overflow import RULE as GL806
-from gradlint.rules.device.memory_error import RULE as GL805
-from gradlint.rules.finite.nan_in_backward import RULE as GL302
-from gradlint.rules.finite.nan_in_forward import RULE as GL301
-from gradlint.rules.finite.overflow_in_intermediate import RULE as GL303
-from gradlint.rules.layout.empty_tensors import RULE as GL705
-from gradlint.rules.layout.expanded_grad_output import RULE as GL702
-from gradlint.rules.layout.non_contiguous_grad_output import RULE as GL701
-from gradlint.rules.layout.non_contiguous_input import RULE as GL703
-from gradlint.rules.layout.odd_sizes import RULE as GL706
-from gradlint.rules.layout.storage_offset import RULE as GL704
-from gradlint.rules.layout.zero_dimensional_tensors import RULE as GL707
-from gradlint.rules.loading.backward_raised import RULE as GL004
-from gradlint.rules.loading.forward_raised import RULE as GL003
-from gradlint.rules.loading.no_usable_inputs import RULE as GL002
-from gradlint.rules.loading.out_of_memory import RULE as GL007
-from gradlint.rules.loading.process_crashed import RULE as GL005
-from gradlint.rules.loading.process_state_changed import RULE as GL008
-from gradlint.rules.loading.target_not_loadable import RULE as GL001
-from gradlint.rules.loading.timed_out import RULE as GL006
-from gradlint.rules.order.once_differentiable import RULE as GL503
-from gradlint.rules.order.second_derivative_lost import RULE as GL502
-from gradlint.rules.order.wrong_second_derivative import RULE as GL501
-from gradlint.rules.precision.low_precision_gradient import RULE as GL801
-from gradlint.rules.shape.gradient_summed_by_engine import RULE as GL202
-from gradlint.rules.shape.wrong_gradient_device import RULE as GL204
-from gradlint.rules.shape.wrong_gradient_dtype import RULE as GL203
-from gradlint.rules.shape.wrong_gradient_shape import RULE as GL201
-from gradlint.rules.state.breaks_under_checkpointing import RULE as GL609
-from gradlint.rules.state.grad_output_mutated import RULE as GL602
-from gradlint.rules.state.input_mutated import RULE as GL601
-from gradlint.rules.state.nondeterministic import RULE as GL606
-from gradlint.rules.state.rng_differs_between_passes import RULE as GL610
-from gradlint.rules.state.saved_tensor_mutated import RULE as GL603
-from gradlint.rules.state.second_backward_differs import RULE as GL605
-from gradlint.rules.state.state_shared_between_calls import RULE as GL608
-from gradlint.rules.state.tensor_kept_on_ctx import RULE as GL604
-from gradlint.rules.state.uninitialised_memory import RULE as GL607
-from gradlint.rules.transforms.tensor_like_lost import RULE as GL906
-from gradlint.rules.transforms.wrong_under_autocast import RULE as GL904
-from gradlint.rules.transforms.wrong_under_torch_func import RULE as GL902
-from gradlint.rules.transforms.wrong_under_vmap import RULE as GL901
-from gradlint.rules.transforms.wrong_when_compiled import RULE as GL903
-from gradlint.rules.transforms.wrong_when_exported import RULE as GL905
-from gradlint.rules.value.differs_from_reference import RULE as GL404
-from gradlint.rules.value.undefined_or_zero_grad_output import RULE as GL405
-from gradlint.rules.value.wrong_gradient import RULE as GL401
-from gradlint.rules.value.wrong_gradient_at_special_points import RULE as GL402
-from gradlint.rules.value.wrong_jvp import RULE as GL403
 
-#: Every rule, sorted by code.
-TABLE: tuple[Rule, ...] = (
-    GL001,
-    GL002,
-    GL003,
-    GL004,
-    GL005,
-    GL006,
-    GL007,
-    GL008,
-    GL101,
-    GL102,
-    GL103,
-    GL104,
-    GL110,
-    GL201,
-    GL202,
-    GL203,
-    GL204,
-    GL301,
-    GL302,
-    GL303,
-    GL401,
-    GL402,
-    GL403,
-    GL404,
-    GL405,
-    GL501,
-    GL502,
-    GL503,
-    GL601,
-    GL602,
-    GL603,
-    GL604,
-    GL605,
-    GL606,
-    GL607,
-    GL608,
-    GL609,
-    GL610,
-    GL701,
-    GL702,
-    GL703,
-    GL704,
-    GL705,
-    GL706,
-    GL707,
-    GL801,
-    GL802,
-    GL803,
-    GL804,
-    GL805,
-    GL806,
-    GL901,
-    GL902,
-    GL903,
-    GL904,
-    GL905,
-    GL906,
+# Groups of codes that follow from the same defects.
+_REPEATED = ("GL605", "GL606", "GL608", "GL609", "GL610")
+_VALUES = ("GL301", "GL302", "GL401", "GL402", "GL403", "GL404", "GL405", "GL501", "GL502")
+_LAYOUTS = ("GL701", "GL702", "GL703", "GL704", "GL705", "GL706", "GL707")
+_ELSEWHERE = (
+    "GL801",
+    "GL802",
+    "GL803",
+    "GL804",
+    "GL901",
+    "GL902",
+    "GL903",
+    "GL904",
+    "GL905",
+    "GL906",
 )
+
+
+#: Every rule, sorted by code. Formatted by hand: ruff would give every word a line.
+# fmt: off
+CATALOGUE: tuple[Rule, ...] = (
+    Rule("GL001", "loading", "target_not_loadable", "error",
+         "the target cannot be imported or built", stage=Stage.RUNNER),
+    Rule("GL002", "loading", "no_usable_inputs", "warning",
+         "no inputs were given, and none could be inferred", stage=Stage.RUNNER),
+    Rule("GL003", "loading", "forward_raised", "error",
+         "forward raised an exception", calls=CallCounts(usual=(2, 1), most=(3, 2))),
+    Rule("GL004", "loading", "backward_raised", "error",
+         "backward, or the engine on its way, raised an exception"),
+    Rule("GL005", "loading", "process_crashed", "error",
+         "the process that ran the op crashed or exited", stage=Stage.RUNNER),
+    Rule("GL006", "loading", "timed_out", "error",
+         "a phase ran longer than the time-out", stage=Stage.RUNNER),
+    Rule("GL007", "loading", "out_of_memory", "error",
+         "memory ran out"),
+    Rule("GL008", "loading", "process_state_changed", "warning",
+         "forward or backward changes global state or leaves something running",
+         calls=CallCounts(usual=(1, 1), most=(1, 1))),
+    Rule("GL101", "contract", "wrong_number_of_gradients", "error",
+         "backward returned more or fewer gradients than forward has arguments"),
+    Rule("GL102", "contract", "gradient_for_non_tensor", "error",
+         "backward returned a gradient for an argument that is no tensor"),
+    # Without a gradient there is none in any subset, and none under a transform.
+    Rule("GL103", "contract", "missing_gradient", "error",
+         "backward returned None for an input on which the output depends",
+         implies=Implies(9, ("GL110", "GL502", "GL902", "GL901", "GL903"))),
+    Rule("GL104", "contract", "gradient_not_a_tensor", "error",
+         "backward returned something that is neither a tensor nor None"),
+    Rule("GL110", "contract", "gradients_depend_on_requires_grad", "error",
+         "gradients change with which inputs require grad", calls=CallCounts(each_input=(5, 5)),
+         stage=Stage.LAYOUT, implies=Implies(10, ("GL902",))),
+    Rule("GL201", "shape", "wrong_gradient_shape", "error",
+         "a gradient's shape does not fit its input, and the engine rejects it"),
+    Rule("GL202", "shape", "gradient_summed_by_engine", "info",
+         "a gradient has the broadcast shape, and the engine sums it"),
+    Rule("GL203", "shape", "wrong_gradient_dtype", "error",
+         "a gradient has another dtype than its input", calls=CallCounts(each_input=(4, 2))),
+    Rule("GL204", "shape", "wrong_gradient_device", "error",
+         "a gradient lies on another device than its input"),
+    Rule("GL301", "finite", "nan_in_forward", "warning",
+         "forward returned NaN or Inf at finite inputs",
+         calls=CallCounts(usual=(5, 5), most=(21, 6)), needs=frozenset({"make_extremes"})),
+    # What is wrong at the sample is wrong elsewhere too.
+    Rule("GL302", "finite", "nan_in_backward", "error",
+         "a gradient is NaN or Inf where the function has a finite derivative",
+         calls=CallCounts(usual=(0, 0), most=(75, 0)),
+         implies=Implies(11, ("GL402", "GL501", "GL502", "GL705", "GL706", "GL707")),
+         needs=frozenset({"make_extremes"})),
+    Rule("GL303", "finite", "overflow_in_intermediate", "warning",
+         "forward overflows although its value is representable",
+         calls=CallCounts(usual=(2, 0), most=(3, 0), each_input=(1, 0)),
+         stage=Stage.SPECIAL_POINTS),
+    Rule("GL401", "value", "wrong_gradient", "error",
+         "the gradient differs from the derivative of forward", stage=Stage.VALUES,
+         implies=Implies(13, ("GL402", "GL403", "GL404", "GL501", "GL502", "GL706", "GL707",
+                    "GL801"))),
+    Rule("GL402", "value", "wrong_gradient_at_special_points", "error",
+         "the gradient is wrong at zeros, ties, bounds or large values only",
+         calls=CallCounts(usual=(20, 0), most=(31, 5), each_input=(4, 0)),
+         stage=Stage.SPECIAL_POINTS, needs=frozenset({"make_extremes"})),
+    Rule("GL403", "value", "wrong_jvp", "error",
+         "forward-mode jvp is not the derivative of forward", stage=Stage.VALUES),
+    Rule("GL404", "value", "differs_from_reference", "error",
+         "an output differs from the declared reference", stage=Stage.VALUES),
+    Rule("GL405", "value", "undefined_or_zero_grad_output", "error",
+         "backward fails where an output is unused or its gradient is zero",
+         calls=CallCounts(usual=(1, 1), most=(1, 9)), stage=Stage.VALUES,
+         implies=Implies(12, ("GL501", "GL502"))),
+    Rule("GL501", "order", "wrong_second_derivative", "error",
+         "double backward differs from the derivative of backward", stage=Stage.SPECIAL_POINTS,
+         needs=frozenset({"differentiate_twice"})),
+    Rule("GL502", "order", "second_derivative_lost", "warning",
+         "second derivatives are silently zero", stage=Stage.SPECIAL_POINTS,
+         needs=frozenset({"differentiate_twice"})),
+    Rule("GL503", "order", "once_differentiable", "info",
+         "second derivatives are openly refused", stage=Stage.SPECIAL_POINTS,
+         needs=frozenset({"differentiate_twice"})),
+    # An input that was changed is another point for whatever comes next.
+    Rule("GL601", "state", "input_mutated", "error",
+         "forward or backward writes to an argument undeclared",
+         calls=CallCounts(usual=(4, 6), most=(5, 7)), stage=Stage.STATE,
+         implies=Implies(2, (*_REPEATED, *_VALUES, *_ELSEWHERE, "GL603", "GL703", "GL704",
+                    "GL110"))),
+    # Writing to grad_output raises where it is expanded, and spoils it for a second use.
+    Rule("GL602", "state", "grad_output_mutated", "error",
+         "backward writes to the gradient that it receives", stage=Stage.STATE,
+         implies=Implies(3, (*_REPEATED, "GL603", "GL405", "GL501", "GL502", "GL701", "GL702",
+                    "GL704", "GL903", "GL110"))),
+    Rule("GL603", "state", "saved_tensor_mutated", "error",
+         "what was saved for backward is written to", calls=CallCounts(usual=(1, 1), most=(1, 1)),
+         stage=Stage.STATE, implies=Implies(4, (*_REPEATED, "GL501", "GL502"))),
+    Rule("GL604", "state", "tensor_kept_on_ctx", "warning",
+         "a tensor is kept alive by an attribute of ctx",
+         calls=CallCounts(usual=(1, 1), most=(1, 1)), stage=Stage.STATE),
+    Rule("GL605", "state", "second_backward_differs", "error",
+         "two backward passes through one graph give different gradients", stage=Stage.STATE,
+         implies=Implies(8, ("GL609", "GL903"))),
+    Rule("GL606", "state", "nondeterministic", "error",
+         "identical calls give different results", calls=CallCounts(usual=(2, 2), most=(12, 12)),
+         stage=Stage.STATE,
+         implies=Implies(7, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL609", "GL110"))),
+    # Memory that was never written holds other numbers at every call.
+    Rule("GL607", "state", "uninitialised_memory", "error",
+         "results hold memory that was allocated and never written",
+         calls=CallCounts(usual=(1, 1), most=(1, 1)), stage=Stage.STATE,
+         implies=Implies(1, (*_REPEATED, *_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL110"))),
+    # What a call leaves behind changes every later call.
+    Rule("GL608", "state", "state_shared_between_calls", "error",
+         "a later call changes the result or the gradient of an earlier one",
+         calls=CallCounts(usual=(2, 2), most=(2, 2)), stage=Stage.STATE,
+         implies=Implies(5, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL606", "GL609", "GL610",
+                    "GL110"))),
+    Rule("GL609", "state", "breaks_under_checkpointing", "error",
+         "gradients change or backward raises under checkpointing or saved-tensor hooks",
+         calls=CallCounts(usual=(3, 2), most=(6, 5)), stage=Stage.STATE),
+    Rule("GL610", "state", "rng_differs_between_passes", "error",
+         "backward draws other random numbers than forward", stage=Stage.STATE,
+         implies=Implies(6, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL606", "GL609",
+                    "GL110"))),
+    # An op that reads memory without looking at strides does so in every layout.
+    Rule("GL701", "layout", "non_contiguous_grad_output", "error",
+         "the gradient depends on how grad_output lies in memory",
+         calls=CallCounts(usual=(2, 4), most=(60, 30)), stage=Stage.LAYOUT,
+         implies=Implies(14, ("GL702", "GL704", "GL609", "GL706", "GL707", "GL903"))),
+    Rule("GL702", "layout", "expanded_grad_output", "error",
+         "the gradient is wrong where grad_output is expanded, as by a sum",
+         calls=CallCounts(usual=(0, 2), most=(0, 2)), stage=Stage.LAYOUT),
+    Rule("GL703", "layout", "non_contiguous_input", "error",
+         "outputs or gradients depend on how an input lies in memory",
+         calls=CallCounts(usual=(3, 3), most=(12, 6), each_input=(2, 2)), stage=Stage.LAYOUT,
+         implies=Implies(15, ("GL704", "GL903"))),
+    Rule("GL704", "layout", "storage_offset", "error",
+         "outputs or gradients depend on where in its storage a tensor starts",
+         calls=CallCounts(usual=(1, 2), most=(2, 2)), stage=Stage.LAYOUT),
+    Rule("GL705", "layout", "empty_tensors", "error",
+         "backward fails, or returns garbage, where a tensor is empty",
+         calls=CallCounts(usual=(1, 1), most=(20, 10)), stage=Stage.SIZES,
+         implies=Implies(16, ("GL706",)), first_sample=True),
+    Rule("GL706", "layout", "odd_sizes", "error",
+         "the gradient is wrong at odd sizes, at size 1, or with an axis more or less",
+         calls=CallCounts(usual=(10, 3), most=(500, 200), each_input=(2, 1)), stage=Stage.SIZES,
+         first_sample=True),
+    Rule("GL707", "layout", "zero_dimensional_tensors", "error",
+         "an elementwise gradient is wrong for tensors without dimensions",
+         calls=CallCounts(usual=(3, 1), most=(100, 40)), stage=Stage.SIZES, first_sample=True),
+    Rule("GL801", "precision", "low_precision_gradient", "error",
+         "in low precision the gradient is worse than its dtype allows",
+         calls=CallCounts(usual=(2, 1), most=(18, 12)), stage=Stage.PRECISION),
+    Rule("GL802", "device", "devices_disagree", "error",
+         "outputs or gradients differ between the CPU and the GPU", stage=Stage.PRECISION),
+    Rule("GL803", "device", "ignores_current_stream", "error",
+         "a kernel is launched on another stream than the current one", stage=Stage.PRECISION),
+    Rule("GL804", "device", "ignores_current_device", "error",
+         "the op is wrong when another GPU than that of its tensors is current",
+         stage=Stage.PRECISION),
+    Rule("GL805", "device", "memory_error", "error",
+         "compute-sanitizer reports an error in a kernel (--sanitizer)", stage=Stage.RUNNER),
+    Rule("GL806", "device", "index_overflow", "error",
+         "results are wrong beyond 2³¹ elements", stage=Stage.PRECISION),
+    Rule("GL901", "transforms", "wrong_under_vmap", "error",
+         "torch.func.vmap gives other values than a loop over the batch",
+         calls=CallCounts(usual=(3, 3), most=(4, 4)), stage=Stage.TRANSFORMS, first_sample=True),
+    Rule("GL902", "transforms", "wrong_under_torch_func", "error",
+         "torch.func gives other derivatives than plain autograd",
+         calls=CallCounts(usual=(2, 4), most=(2, 4)), stage=Stage.TRANSFORMS, first_sample=True),
+    Rule("GL903", "transforms", "wrong_when_compiled", "error",
+         "torch.compile gives other values, or opcheck fails",
+         calls=CallCounts(usual=(6, 5), most=(8, 8)), stage=Stage.TRANSFORMS, first_sample=True,
+         needs=frozenset({"torch.compile"})),
+    Rule("GL904", "transforms", "wrong_under_autocast", "error",
+         "backward raises or is wrong after a forward under autocast",
+         calls=CallCounts(usual=(2, 2), most=(3, 3)), stage=Stage.TRANSFORMS, first_sample=True),
+    Rule("GL905", "transforms", "wrong_when_exported", "error",
+         "an exported forward returns other values", calls=CallCounts(usual=(1, 0), most=(6, 2)),
+         stage=Stage.TRANSFORMS, first_sample=True, needs=frozenset({"torch.compile"})),
+    Rule("GL906", "transforms", "tensor_like_lost", "error",
+         "tensor-likes get other values or lose their gradient",
+         calls=CallCounts(usual=(2, 2), most=(4, 4)), stage=Stage.TRANSFORMS, first_sample=True),
+)
+# fmt: on
+
+
+def rule_of(module: str) -> Rule:
+    """The row of the rule whose file is ``module``, such as its own ``__name__``."""
+    family, name = module.split(".")[-2:]
+    return next(rule for rule in CATALOGUE if (rule.family, rule.name) == (family, name))
+
+
+def rule_names() -> dict[str, str]:
+    """Code → name of every rule."""
+    return {rule.code: rule.name for rule in CATALOGUE}
 
 
 def by_code(code: str) -> Rule | None:
     """The rule with this code or name (case does not matter), or None."""
     wanted = code.strip().lower()
-    found = (rule for rule in TABLE if wanted in (rule.code.lower(), rule.name))
+    found = (rule for rule in CATALOGUE if wanted in (rule.code.lower(), rule.name))
     return next(found, None)
 
 
-def select_rules(settings: Settings, table: Sequence[Rule] = TABLE) -> list[Rule]:
-    """The rules of ``table`` that ``settings`` selects and does not ignore, in its order.
+def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> list[Rule]:
+    """The rules of ``catalogue`` that ``settings`` selects and does not ignore, in its order.
 
     Selectors are codes, prefixes of codes (``GL1``), names or ``ALL``. As in ruff, the most
     specific selector that fits a rule decides; between equally specific ones, ignoring wins.
@@ -142,7 +240,7 @@ def select_rules(settings: Settings, table: Sequence[Rule] = TABLE) -> list[Rule
     """
     select = ("ALL",) if settings.select is None else settings.select
     chosen = []
-    for rule in table:
+    for rule in catalogue:
         wanted = max((_fit(text, rule) for text in select), default=0)
         unwanted = max((_fit(text, rule) for text in settings.ignore), default=0)
         if wanted > unwanted:
@@ -150,9 +248,9 @@ def select_rules(settings: Settings, table: Sequence[Rule] = TABLE) -> list[Rule
     return chosen
 
 
-def unknown_selectors(selectors: Iterable[str], table: Sequence[Rule] = TABLE) -> list[str]:
-    """Those of ``selectors`` that fit no rule of ``table``."""
-    return [text for text in selectors if not any(_fit(text, rule) for rule in table)]
+def unknown_selectors(selectors: Iterable[str], catalogue: Sequence[Rule] = CATALOGUE) -> list[str]:
+    """Those of ``selectors`` that fit no rule of ``catalogue``."""
+    return [text for text in selectors if not any(_fit(text, rule) for rule in catalogue)]
 
 
 def _fit(selector: str, rule: Rule) -> int:

@@ -47,11 +47,15 @@ TRACING = (
 
 #: Packages of which a worker may need any module.
 PACKAGES = (
+    "checking",
     "diagnosis",
+    "experiments",
     "expressions",
     "inputs",
+    "model",
     "native",
     "numerics",
+    "ops",
     "rules",
     "spec",
     "targets",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import sys
@@ -17,6 +16,10 @@ from gradlint.ops.phase import PHASES
 from gradlint.running import _confine, _stack, _wire, _worker
 from gradlint.running import server as _server
 from gradlint.running._job import Job
+
+if sys.platform == "linux":
+    import fcntl
+
 
 #: Bytes kept of what a worker prints.
 TAIL_BYTES = 64 * 1024

@@ -173,7 +173,7 @@ class SanitizedTask(TargetTask):
 
 def _with_probes(settings: Settings) -> Settings:
     """``settings``, under which some rule calls the op: ``--select GL805`` alone has none."""
-    if any(rule.probe is not None for rule in select_rules(settings)):
+    if any(rule.has_probe for rule in select_rules(settings)):
         return settings
     return replace(settings, select=None)
 

@@ -185,7 +185,7 @@ class TargetTask:
         reason = f"not run: {MOST_CRASHES} workers ended on this target before"
         for sample in self.report.samples:
             for rule in select_rules(self.settings):
-                if rule.probe is not None and (rule.code, sample.label) not in self._collector.done:
+                if rule.has_probe and (rule.code, sample.label) not in self._collector.done:
                     self.report.checks.append(
                         Check(rule.code, "skipped", sample.label, note=reason)
                     )

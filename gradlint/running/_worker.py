@@ -108,7 +108,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
         replaced = originals.blamed(error)
-        from gradlint.trace.problem import OpRaised
+        from gradlint.trace.op_io import OpRaised
 
         if isinstance(error, OpRaised):
             channel.send_last("op_raised", {**_account(error.error, watch), "phase": error.phase})

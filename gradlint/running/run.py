@@ -26,9 +26,6 @@ from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
 from gradlint.running.call import CallTask
 from gradlint.targets.resolve import EVERY, resolve
 
-#: Codes of the rules that trace ops, for which workers load more of torch.
-TRACING = frozenset({"GL903", "GL905"})
-
 #: Called with the number of targets done, the number known so far, and the one just done.
 Progress = Callable[[int, int, TargetReport], None]
 
@@ -217,8 +214,8 @@ def execute(
         environment=environment(),
         fail_on=settings.fail_on,
     )
-    chosen = {rule.code for rule in select_rules(settings)}
-    _server.start("rules" if chosen.isdisjoint(TRACING) else "tracing")
+    tracing = any("torch.compile" in rule.needs for rule in select_rules(settings))
+    _server.start("tracing" if tracing else "rules")
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
         plan.settings = on_present_devices(settings, report)

@@ -6,7 +6,6 @@ all mistakes of a file come out together.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from gradlint.base.nearest import nearest
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.limits import ExpressionError
 from gradlint.expressions.vocabulary import DTYPES
+from gradlint.rules.catalogue import rule_names
 from gradlint.spec._dims import size_of
 from gradlint.spec._domains import NAMES, parse_domain
 from gradlint.spec._yaml import Document, Path
@@ -251,7 +251,7 @@ class Checker:
             self.note(path, f"unknown {kind} `{name}`", hint, key=True)
 
     def ignores(self) -> None:
-        known = rule_codes()
+        known = list(rule_names())
         for index, item in enumerate(_sequence(self.data, "ignore")):
             code = item.get("code") if isinstance(item, dict) else None
             if not isinstance(code, str):
@@ -261,20 +261,10 @@ class Checker:
                 found = nearest(code, known)
                 hint = f"did you mean `{found[0]}`?" if found else "such as GL503"
                 self.note(path, f"`{code[:40]}` is no code of a rule", hint)
-            elif known and code not in known:
+            elif code not in known:
                 found = nearest(code, known)
                 hint = f"did you mean `{found[0]}`?" if found else ""
                 self.note(path, f"no rule has the code `{code}`", hint)
-
-
-def rule_codes() -> list[str]:
-    """Codes of all rules; empty where the table can't be had."""
-    try:
-        # By name: rules stand above specs, and only their codes are wanted.
-        table = importlib.import_module("gradlint.rules.catalogue").TABLE
-        return [rule.code for rule in table]
-    except (ImportError, AttributeError):
-        return []
 
 
 def _mapping(data: Any, key: str) -> dict[str, Any]:

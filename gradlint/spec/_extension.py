@@ -14,8 +14,8 @@ from gradlint.base.errors import NotHere, SpecError
 from gradlint.base.nearest import nearest
 from gradlint.model.op import Op
 from gradlint.model.settings import Settings
+from gradlint.native.errors import BuildError
 from gradlint.native.extension import CPP_ENDINGS, CUDA_ENDINGS, load_extension
-from gradlint.native.failures import BuildError
 from gradlint.native.reference import usable_devices, why_no_cuda
 from gradlint.spec._model import Extension, OpSpec
 from gradlint.spec._yaml import Document, Path

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradlint.expressions.compile import Expression, compile_expression
+from gradlint.expressions.evaluate import evaluate
 from gradlint.spec._check import GRADIENT_NAMES, OUTPUT_NAMES
 from gradlint.spec._model import OpSpec
 
@@ -59,7 +60,7 @@ class Program:
         device = next((v.device for v in like), None)
 
         def compute(let: Expression, env: Mapping[str, Any]) -> Any:
-            return let.evaluate(env, dtype=dtype, device=device)
+            return evaluate(let, env, dtype=dtype, device=device)
 
         return compute(expression, _Scope(values, self.lets, compute))
 

@@ -12,6 +12,7 @@ import torch
 from gradlint.base.errors import SpecError
 from gradlint.base.nearest import nearest
 from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError
 from gradlint.model.sample import Sample
 from gradlint.spec._dims import size_of
@@ -134,7 +135,8 @@ class _Maker:
         assert item.expression is not None
         try:
             expression = compile_expression(item.expression, self.plan.dims)
-            made = expression.evaluate(
+            made = evaluate(
+                expression,
                 self.plan.dims,
                 generator=self.generator(name),
                 dtype=torch.float64,

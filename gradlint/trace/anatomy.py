@@ -10,8 +10,9 @@ import torch
 
 from gradlint.model.report import TensorFacts
 from gradlint.model.sample import short_text
+from gradlint.trace.applied import NodeRun
 from gradlint.trace.problem import Problem
-from gradlint.trace.record import NodeRun, RunRecord
+from gradlint.trace.record import RunRecord
 
 
 def anatomy(record: RunRecord, problem: Problem) -> list[TensorFacts]:

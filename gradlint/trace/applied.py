@@ -24,6 +24,36 @@ class TensorMeta:
 
 
 @dataclass
+class NodeRun:
+    """One call of a Python Function's backward inside the run.
+
+    Args:
+        function: the ``torch.autograd.Function`` class.
+        grad_outputs: what backward received.
+        returned: exactly what the user's backward returned, or None if it raised.
+        raised: what it raised, if it did.
+        line: line in the source file of the ``return`` that was executed, if known.
+        needs_input_grad: ``ctx.needs_input_grad``.
+        is_tensor: for every forward argument, whether it was a tensor.
+        arguments: names of forward's arguments, without ``ctx``.
+        metas: for every forward argument, its :class:`TensorMeta`, or None where it is no tensor.
+        leaves: for every forward argument, the differentiable input of the problem that it is
+            (an index), or None.
+    """
+
+    function: type
+    grad_outputs: tuple[Any, ...] = ()
+    returned: Any = None
+    raised: BaseException | None = None
+    line: int | None = None
+    needs_input_grad: tuple[bool, ...] = ()
+    is_tensor: tuple[bool, ...] = ()
+    arguments: tuple[str, ...] = ()
+    metas: tuple[TensorMeta | None, ...] = ()
+    leaves: tuple[int | None, ...] = ()
+
+
+@dataclass
 class Applied:
     """One call of ``Function.apply`` during forward: the node it made and its arguments."""
 

@@ -16,11 +16,10 @@ import torch
 
 from gradlint.model.report import Location
 from gradlint.targets.source_file import read_source, shown_path
-from gradlint.trace.applied import TensorMeta
+from gradlint.trace.applied import NodeRun, TensorMeta
 from gradlint.trace.graph import MOST_NODES
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
-from gradlint.trace.record import NodeRun
 
 
 # -- Where a C++ ``torch::autograd::Function`` stands in the sources of an extension --------------

@@ -14,7 +14,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from gradlint.model.sample import positional_names
-from gradlint.trace.applied import Applied, TensorMeta, forward_signature, watch_apply
+from gradlint.trace.applied import Applied, NodeRun, forward_signature, watch_apply
 from gradlint.trace.cpp_backward import called_again, listening, native_nodes
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
@@ -159,36 +159,6 @@ def _key(tensor: torch.Tensor) -> tuple[object, ...]:
 
 #: The multiplier of Knuth's MMIX generator.
 _SPREAD = 6364136223846793005
-
-
-@dataclass
-class NodeRun:
-    """One call of a Python Function's backward inside the run.
-
-    Args:
-        function: the ``torch.autograd.Function`` class.
-        grad_outputs: what backward received.
-        returned: exactly what the user's backward returned, or None if it raised.
-        raised: what it raised, if it did.
-        line: line in the source file of the ``return`` that was executed, if known.
-        needs_input_grad: ``ctx.needs_input_grad``.
-        is_tensor: for every forward argument, whether it was a tensor.
-        arguments: names of forward's arguments, without ``ctx``.
-        metas: for every forward argument, its :class:`TensorMeta`, or None where it is no tensor.
-        leaves: for every forward argument, the differentiable input of the problem that it is
-            (an index), or None.
-    """
-
-    function: type
-    grad_outputs: tuple[Any, ...] = ()
-    returned: Any = None
-    raised: BaseException | None = None
-    line: int | None = None
-    needs_input_grad: tuple[bool, ...] = ()
-    is_tensor: tuple[bool, ...] = ()
-    arguments: tuple[str, ...] = ()
-    metas: tuple[TensorMeta | None, ...] = ()
-    leaves: tuple[int | None, ...] = ()
 
 
 @dataclass

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from gradlint.cli.env import env
 import gradlint.environment as facts_module
+from gradlint.cli.env import env
 from gradlint.environment import (
     can_run,
     compiler_facts,

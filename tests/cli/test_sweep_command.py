@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint import sweeping
+from gradlint import api, sweeping
 from gradlint.base.errors import GradlintError
 from gradlint.cli.entry import main
 
@@ -137,7 +137,7 @@ def test_a_slow_op_is_not_measured_in_every_way(monkeypatch):
     from gradlint.numerics import sweep_measurements as _measures
 
     monkeypatch.setattr(_measures, "ALLOWED_S", 0.0)
-    report = sweeping.sweep(Cube, values(), seed=1)
+    report = api.sweep(Cube, values(), seed=1)
     (entry,) = report.inputs
     assert [one.method for one in entry.measurements] == ["extrapolation"]
     assert entry.left_out == ["window fit", "path integral", "path integral at 0.125"]
@@ -288,14 +288,14 @@ def values() -> tuple[torch.Tensor]:
 
 
 def test_live_objects_are_swept_in_this_process(monkeypatch):
-    report = sweeping.sweep(Cube, values(), seed=1)
+    report = api.sweep(Cube, values(), seed=1)
     (entry,) = report.inputs
     assert (report.ok, report.exit_code, report.seed) == (True, 0, 1)
     assert (entry.name, entry.verdict, entry.shape) == ("x", "agrees", [7])
     assert entry.resolution < 1e-10
     assert entry.curvature > 0
     monkeypatch.setattr(Cube, "factor", 2.0)
-    wrong = sweeping.sweep(Cube, values, seed=1)
+    wrong = api.sweep(Cube, values, seed=1)
     assert not wrong.ok
     assert wrong.inputs[0].relative_error == pytest.approx(1 / 3)
     assert "wrong by that much" in " ".join(str(wrong).split())
@@ -304,13 +304,13 @@ def test_live_objects_are_swept_in_this_process(monkeypatch):
 def test_modules_and_callables_are_swept_by_input_and_parameter():
     layer = torch.nn.Linear(3, 2, dtype=torch.float64)
     x = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    report = sweeping.sweep(layer, (x,), seed=0)
+    report = api.sweep(layer, (x,), seed=0)
     assert [(item.name, item.verdict) for item in report.inputs] == [
         ("input", "agrees"),
         ("weight", "agrees"),
         ("bias", "agrees"),
     ]
-    report = sweeping.sweep(lambda a, b: a.exp().sum() + b.sum(), (x, x[:0]), seed=0)
+    report = api.sweep(lambda a, b: a.exp().sum() + b.sum(), (x, x[:0]), seed=0)
     assert [item.verdict for item in report.inputs] == ["agrees", "empty"]
     assert report.exit_code == 0
 
@@ -318,17 +318,17 @@ def test_modules_and_callables_are_swept_by_input_and_parameter():
 def test_the_default_generator_is_left_as_it_was():
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    sweeping.sweep(torch.nn.Dropout(0.5), (torch.ones(5, dtype=torch.float64),), seed=0)
+    api.sweep(torch.nn.Dropout(0.5), (torch.ones(5, dtype=torch.float64),), seed=0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_mistakes_of_the_caller():
     with pytest.raises(GradlintError, match="3 steps at least"):
-        sweeping.sweep(Cube, values(), steps=2)
+        api.sweep(Cube, values(), steps=2)
     with pytest.raises(GradlintError, match="no sample 'other'"):
-        sweeping.sweep(Cube, values(), sample="other")
+        api.sweep(Cube, values(), sample="other")
     with pytest.raises(TypeError, match="must be text"):
-        sweeping.sweep("ops.py:Exp", values())
+        api.sweep("ops.py:Exp", values())
 
 
 def test_a_path_that_crosses_a_kink_is_no_disagreement(monkeypatch):
@@ -338,12 +338,12 @@ def test_a_path_that_crosses_a_kink_is_no_disagreement(monkeypatch):
     monkeypatch.setattr(
         _measures, "path_integral", lambda *_, **__: Estimate(1.0, 1e-3, 2.0, 1e-4, 0.5)
     )
-    (entry,) = sweeping.sweep(Cube, values(), seed=1).inputs
+    (entry,) = api.sweep(Cube, values(), seed=1).inputs
     assert entry.verdict == "agrees"
     assert [one.agrees for one in entry.measurements] == [True, True, None, None]
-    assert "unclear" in str(sweeping.sweep(Cube, values(), seed=1))
+    assert "unclear" in str(api.sweep(Cube, values(), seed=1))
     monkeypatch.setattr(Cube, "factor", 2.0)
-    (entry,) = sweeping.sweep(Cube, values(), seed=1).inputs
+    (entry,) = api.sweep(Cube, values(), seed=1).inputs
     assert [one.agrees for one in entry.measurements] == [False] * 4
 
 
@@ -351,7 +351,7 @@ def test_where_two_steps_are_too_noisy_other_measurements_may_settle_it():
     x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).abs()
     reasons = []
     for seed in range(6):
-        (entry,) = sweeping.sweep(torch.log, (x,), seed=seed, dtypes=["bfloat16"]).inputs
+        (entry,) = api.sweep(torch.log, (x,), seed=seed, dtypes=["bfloat16"]).inputs
         assert entry.verdict in ("agrees", "cannot tell")
         reasons.append(entry.reason)
     assert {"by path integral", "by window fit"} & set(reasons)

@@ -6,11 +6,14 @@ import pytest
 import torch
 
 from gradlint.expressions.arguments import parse_arguments
+from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.expressions.limits import ExpressionError
 
 
 def test_positional_and_keyword() -> None:
-    args, kwargs = parse_arguments("randn(3, 4), randn(5, 4), None, 'mean', dim=-1").evaluate(0)
+    args, kwargs = evaluate_arguments(
+        parse_arguments("randn(3, 4), randn(5, 4), None, 'mean', dim=-1"), 0
+    )
     assert [tuple(a.shape) for a in args[:2]] == [(3, 4), (5, 4)]
     assert all(a.dtype == torch.float64 and not a.requires_grad for a in args[:2])
     assert args[2:] == (None, "mean")
@@ -34,20 +37,20 @@ def test_positional_and_keyword() -> None:
     ],
 )
 def test_plain_values(text: str, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-    assert parse_arguments(text).evaluate(0) == (args, kwargs)
+    assert evaluate_arguments(parse_arguments(text), 0) == (args, kwargs)
 
 
 def test_seeded() -> None:
     parsed = parse_arguments("randn(3), rand(2), randint(0, 9, (4,))")
-    first, again, other = (parsed.evaluate(seed)[0] for seed in (1, 1, 2))
+    first, again, other = (evaluate_arguments(parsed, seed)[0] for seed in (1, 1, 2))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not torch.equal(first[0], other[0])
     assert first[2].dtype == torch.int64
 
 
 def test_requires_grad_makes_a_leaf() -> None:
-    (x, pair), _ = parse_arguments("randn(3, requires_grad=True) * 2, [ones(1), ones(1)]").evaluate(
-        0
+    (x, pair), _ = evaluate_arguments(
+        parse_arguments("randn(3, requires_grad=True) * 2, [ones(1), ones(1)]"), 0
     )
     assert x.requires_grad
     assert x.is_leaf

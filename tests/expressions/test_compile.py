@@ -9,6 +9,7 @@ import pytest
 
 from gradlint.base.nearest import nearest
 from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError
 
 #: text, names, column, part of the message, part of the hint.
@@ -76,14 +77,14 @@ def test_columns_count_characters_of_the_text() -> None:
 
 
 def test_spans_lines_without_brackets() -> None:
-    assert compile_expression("x +\n\n  1\n", ["x"]).evaluate({"x": 2}) == 3
+    assert evaluate(compile_expression("x +\n\n  1\n", ["x"]), {"x": 2}) == 3
 
 
 def test_a_comment_would_hide_what_follows() -> None:
     with pytest.raises(ExpressionError, match="comment") as raised:
         compile_expression("x # not y\n + 1", ["x"])
     assert raised.value.column == 3
-    assert compile_expression("'#'").evaluate({}) == "#"
+    assert evaluate(compile_expression("'#'"), {}) == "#"
 
 
 def test_nearest_ignores_case_and_bounds_its_work() -> None:

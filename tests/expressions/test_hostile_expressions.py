@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.evaluate import evaluate, evaluate_arguments
 from gradlint.expressions.limits import MAX_DEPTH, MAX_ELEMENTS, MAX_LENGTH, ExpressionError
 from gradlint.expressions.vocabulary import FUNCTIONS, METHODS
 
@@ -217,14 +218,14 @@ def test_giant_is_refused_before_it_is_made(text: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(ExpressionError):
-            expression.evaluate({"x": x, "n": 10**9})
+            evaluate(expression, {"x": x, "n": 10**9})
         assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
     finally:
         tracemalloc.stop()
 
 
 def test_the_largest_tensor_allowed_is_allowed() -> None:
-    made = compile_expression(f"ones({MAX_ELEMENTS}, dtype=bool)").evaluate({})
+    made = evaluate(compile_expression(f"ones({MAX_ELEMENTS}, dtype=bool)"), {})
     assert made.numel() == MAX_ELEMENTS
     with pytest.raises(ExpressionError, match=f"{MAX_ELEMENTS + 1:,} elements"):
         compile_expression(f"ones({MAX_ELEMENTS} + 1)")
@@ -254,7 +255,7 @@ def test_deep_and_long_texts_are_refused(text: str) -> None:
 
 def test_depth_that_is_allowed_evaluates() -> None:
     text = "-" * (MAX_DEPTH - 1) + "x"
-    assert compile_expression(text, ["x"]).evaluate({"x": 1}) == (-1) ** (MAX_DEPTH - 1)
+    assert evaluate(compile_expression(text, ["x"]), {"x": 1}) == (-1) ** (MAX_DEPTH - 1)
     with pytest.raises(ExpressionError, match="levels deep"):
         compile_expression("-" + text, ["x"])
 
@@ -262,7 +263,7 @@ def test_depth_that_is_allowed_evaluates() -> None:
 @pytest.mark.parametrize("text", ["'%s' % x", "'%d' % 3", "'%1000000000d' % 3"])
 def test_no_string_formatting(text: str) -> None:
     with pytest.raises(ExpressionError, match="formatting"):
-        compile_expression(text, ["x"]).evaluate({"x": 1})
+        evaluate(compile_expression(text, ["x"]), {"x": 1})
 
 
 def test_values_are_not_reached_into() -> None:
@@ -275,13 +276,13 @@ def test_values_are_not_reached_into() -> None:
 
     for text in ("x.shape", "x.real", "x.sum()", "x[0]"):
         with pytest.raises(ExpressionError):
-            compile_expression(text, ["x"]).evaluate({"x": Secret()})
+            evaluate(compile_expression(text, ["x"]), {"x": Secret()})
 
 
 def test_dict_and_string_methods_are_not_there() -> None:
     for text in ("x.values", "x.indices", "x.T"):
         with pytest.raises(ExpressionError):
-            compile_expression(text, ["x"]).evaluate({"x": {"a": 1}})
+            evaluate(compile_expression(text, ["x"]), {"x": {"a": 1}})
 
 
 def _check(error: ExpressionError, text: str) -> None:
@@ -306,8 +307,8 @@ def test_random_text_either_evaluates_or_is_refused(text: str) -> None:
 
     env = {"x": torch.ones(2, 2, dtype=torch.float64), "y": 3}
     for run in (
-        lambda: compile_expression(text, env).evaluate(env),
-        lambda: parse_arguments(text).evaluate(0),
+        lambda: evaluate(compile_expression(text, env), env),
+        lambda: evaluate_arguments(parse_arguments(text), 0),
     ):
         try:
             run()
@@ -343,7 +344,7 @@ def test_random_calls_either_evaluate_or_are_refused(text: str) -> None:
 
     env = {"x": torch.ones(2, 2, dtype=torch.float64), "y": 3}
     try:
-        compile_expression(text, env).evaluate(env)
+        evaluate(compile_expression(text, env), env)
     except ExpressionError as error:
         _check(error, text)
     torch.testing.assert_close(env["x"], torch.ones(2, 2, dtype=torch.float64))

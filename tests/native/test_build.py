@@ -15,7 +15,7 @@ import pytest
 from gradlint.native import _build, _tools
 from gradlint.native import runner as _runner
 from gradlint.native._build import build
-from gradlint.native.failures import BuildError
+from gradlint.native.errors import BuildError
 from gradlint.native.recipe import Recipe
 from gradlint.native.runner import Progress
 

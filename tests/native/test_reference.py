@@ -9,7 +9,7 @@ import torch
 
 from gradlint.native import _tools
 from gradlint.native import reference as _reference
-from gradlint.native.failures import BuildError
+from gradlint.native.errors import BuildError
 from gradlint.native.reference import (
     check_cuda,
     recipe,

@@ -15,7 +15,7 @@ from gradlint.experiments.finite import extremes as _extremes
 from gradlint.experiments.order import second_order as _shared
 from gradlint.experiments.subject import READERS, Subject
 from gradlint.model.settings import resolve_settings
-from gradlint.rules.catalogue import by_code
+from gradlint.rules.catalogue import by_code, rule_names
 
 X = torch.linspace(-1.5, 1.4, 7, dtype=torch.float64).requires_grad_()
 NAN = float("nan")
@@ -51,7 +51,7 @@ def test_nothing_that_was_let_go_is_made_again(monkeypatch: pytest.MonkeyPatch) 
             return measure(subject)
 
         monkeypatch.setattr(module, name, counted)
-    settings = resolve_settings({"seed": 1, "ignore": ["GL9"]})
+    settings = resolve_settings({"seed": 1, "ignore": ["GL9"]}, rules=rule_names())
     (target,) = _check_object(Sine, (X,), settings).targets
     assert target.findings == []
     assert made == ["make_extremes", "differentiate_twice"]

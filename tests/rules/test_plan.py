@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from gradlint.api import _check_object
+from gradlint.experiments.call_budget import SECOND_KINDS, Plan
 from gradlint.experiments.call_cost import Shape, first_order_calls, second_order_calls
-from gradlint.experiments.plan import SECOND_KINDS, Plan
 from gradlint.model.report import Check, Report, TargetReport
 from gradlint.model.settings import resolve_settings
 from gradlint.numerics.directions import KINDS
 from gradlint.report.render import to_json
+from gradlint.rules.catalogue import rule_names
 
 F = torch.nn.functional
 
@@ -57,7 +58,9 @@ OPS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 def check(op: Any, args: tuple[Any, ...], **flags: Any) -> TargetReport:
-    return _check_object(op, args, resolve_settings({"seed": 1, **flags})).targets[0]
+    return _check_object(
+        op, args, resolve_settings({"seed": 1, **flags}, rules=rule_names())
+    ).targets[0]
 
 
 def by_code(target: TargetReport) -> dict[str, Check]:

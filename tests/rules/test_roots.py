@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradlint.checking.finding_causality import ROOTS, grouped
 from gradlint.model.report import Finding
-from gradlint.rules.catalogue import TABLE
+from gradlint.rules.catalogue import CATALOGUE
 
 RANKS = {"error": 0, "warning": 1, "info": 2}
 
@@ -56,7 +56,7 @@ def test_a_note_explains_no_failure() -> None:
 
 
 def test_nothing_is_lost_and_worst_comes_first() -> None:
-    many = [found(rule.code, severity) for rule in TABLE for severity in ("info", "error")]
+    many = [found(rule.code, severity) for rule in CATALOGUE for severity in ("info", "error")]
     result = grouped(many)
     assert sorted(map(id_of, result)) == sorted(map(id_of, many))
     roots = [place for place, one in enumerate(result) if one.follows is None]

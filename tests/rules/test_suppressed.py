@@ -13,7 +13,7 @@ from gradlint.checking.examine import ignored_rules, without_suppressed
 from gradlint.model.report import Finding, Location
 from gradlint.model.rule import Outcome
 from gradlint.model.settings import Settings, resolve_settings
-from gradlint.rules.catalogue import TABLE
+from gradlint.rules.catalogue import CATALOGUE, rule_names
 from gradlint.targets.build import from_object
 
 SOURCE = """
@@ -78,7 +78,7 @@ def test_rules_left_out_for_an_op(load_module: Callable[[str], ModuleType]) -> N
     op = from_object(load_module(SOURCE.format(**slots)).Op)
     op.target = "mylib/legacy.py:Op"
     ignores = (("mylib/*", ("GL602",)), ("*:Other", ("GL1",)))
-    found = ignored_rules(op, list(TABLE), Settings(per_target_ignores=ignores))
+    found = ignored_rules(op, list(CATALOGUE), Settings(per_target_ignores=ignores))
     assert found["GL501"] == "ignored by the op: first order only"
     assert {code for code in found if not code.startswith("GL5")} <= {"GL602"}
 
@@ -86,7 +86,7 @@ def test_rules_left_out_for_an_op(load_module: Callable[[str], ModuleType]) -> N
 def test_configuration(tmp_path: Path) -> None:
     text = '[tool.gradlint.per-target-ignores]\n"legacy/*.py" = ["GL401", "gl5"]\n'
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    settings = resolve_settings({}, cwd=tmp_path, environ={})
+    settings = resolve_settings({}, cwd=tmp_path, environ={}, rules=rule_names())
     assert settings.per_target_ignores == (("legacy/*.py", ("GL401", "GL5")),)
 
 
@@ -100,5 +100,5 @@ def test_configuration(tmp_path: Path) -> None:
 def test_configuration_that_is_wrong(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.gradlint]\n{text}\n", encoding="utf-8")
     with pytest.raises(GradlintError, match="per-target-ignores") as caught:
-        resolve_settings({}, cwd=tmp_path, environ={})
+        resolve_settings({}, cwd=tmp_path, environ={}, rules=rule_names())
     assert message in str(caught.value)

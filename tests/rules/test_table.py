@@ -12,7 +12,7 @@ import pytest
 import gradlint.rules
 from gradlint.model.report import SEVERITIES
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import TABLE, by_code, select_rules, unknown_selectors
+from gradlint.rules.catalogue import CATALOGUE, by_code, select_rules, unknown_selectors
 
 FAMILIES = {
     "GL0": ("loading",),
@@ -41,16 +41,16 @@ def files() -> set[str]:
 
 
 def test_table_equals_the_files_on_disk() -> None:
-    assert {rule.module for rule in TABLE} == files()
+    assert {rule.module for rule in CATALOGUE} == files()
 
 
 def test_table_is_sorted_and_unique() -> None:
-    codes = [rule.code for rule in TABLE]
+    codes = [rule.code for rule in CATALOGUE]
     assert codes == sorted(set(codes))
-    assert len({rule.name for rule in TABLE}) == len(TABLE)
+    assert len({rule.name for rule in CATALOGUE}) == len(CATALOGUE)
 
 
-@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.code)
 def test_rule_is_named_after_its_file_and_family(rule: gradlint.model.rule.Rule) -> None:
     assert re.fullmatch(r"GL\d{3}", rule.code)
     _, _, family, name = rule.module.split(".")
@@ -70,7 +70,7 @@ def test_importing_the_table_does_not_import_torch() -> None:
 @pytest.mark.parametrize(
     ("select", "ignore", "expected"),
     [
-        (None, (), {rule.code for rule in TABLE}),
+        (None, (), {rule.code for rule in CATALOGUE}),
         (("GL101",), (), {"GL101"}),
         (("gl10",), (), {"GL101", "GL102", "GL103", "GL104"}),
         (("wrong_gradient",), (), {"GL401"}),
@@ -89,7 +89,7 @@ def test_importing_the_table_does_not_import_torch() -> None:
 def test_most_specific_selector_wins(
     select: tuple[str, ...] | None, ignore: tuple[str, ...], expected: set[str]
 ) -> None:
-    rules = select_rules(Settings(select=select, ignore=ignore), TABLE)
+    rules = select_rules(Settings(select=select, ignore=ignore), CATALOGUE)
     assert {rule.code for rule in rules} == expected
     assert [rule.code for rule in rules] == sorted(expected)
 

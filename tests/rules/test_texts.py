@@ -21,7 +21,7 @@ from gradlint.model.rule import HEADINGS, Rule
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.report.explain import sections
-from gradlint.rules.catalogue import TABLE, by_code
+from gradlint.rules.catalogue import CATALOGUE, by_code
 from gradlint.targets.build import from_object
 
 #: The examples of these rules are about another dtype than float64.
@@ -30,7 +30,7 @@ DTYPES = {"GL801": torch.float32}
 #: The examples of these rules run on a GPU: they are skipped where there is none.
 ON_CUDA = {"GL802": 1, "GL803": 1, "GL804": 2, "GL806": 1}
 
-PROBED = [rule for rule in TABLE if rule.probe is not None]
+PROBED = [rule for rule in CATALOGUE if rule.has_probe]
 
 
 def block(rule: Rule, heading: str) -> str:
@@ -81,7 +81,7 @@ def reference_of(text: str, op: Any) -> Callable[..., Any]:
     )
 
 
-@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.code)
 def test_text_has_the_headings_in_order(rule: Rule) -> None:
     title, parts = sections(rule.text)
     assert title.strip().endswith(".")
@@ -91,7 +91,7 @@ def test_text_has_the_headings_in_order(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
 def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
-    assert rule.probe is not None
+    assert rule.has_probe
     device = device_of(rule)
     outcome = rule.probe(subject_in(load_module(block(rule, "Bad")), dtype_of(rule), device))
     assert [finding.code for finding in outcome.findings] == [rule.code]
@@ -106,19 +106,19 @@ def test_bad_example_fires(rule: Rule, load_module: Callable[..., ModuleType]) -
 
 @pytest.mark.parametrize("rule", PROBED, ids=lambda rule: rule.code)
 def test_good_example_is_silent(rule: Rule, load_module: Callable[..., ModuleType]) -> None:
-    assert rule.probe is not None
+    assert rule.has_probe
     device = device_of(rule)
     outcome = rule.probe(subject_in(load_module(block(rule, "Good")), dtype_of(rule), device))
     assert outcome.findings == []
     assert outcome.verdict == "pass", outcome.note
 
 
-@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.code)
 def test_good_example_passes_all_other_rules(
     rule: Rule, load_module: Callable[..., ModuleType]
 ) -> None:
     subject = subject_in(load_module(block(rule, "Good")), dtype_of(rule))
-    for other in TABLE:
+    for other in CATALOGUE:
         if other.probe is not None:
             assert [f.message for f in other.probe(subject).findings] == [], other.code
 

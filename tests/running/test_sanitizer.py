@@ -18,6 +18,7 @@ import pytest
 from gradlint.base.errors import GradlintError
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import SANITIZERS, Settings, resolve_settings
+from gradlint.rules.catalogue import rule_names
 from gradlint.running import _sanitizer
 from gradlint.running import run as _run
 from gradlint.running.run import Run, execute
@@ -184,7 +185,9 @@ def test_without_a_device_nothing_is_watched() -> None:
 
 def test_the_setting_takes_the_four_tools() -> None:
     for name in SANITIZERS:
-        assert resolve_settings({"sanitizer": name}, environ={}).sanitizer == name
+        assert (
+            resolve_settings({"sanitizer": name}, environ={}, rules=rule_names()).sanitizer == name
+        )
     with pytest.raises(GradlintError, match="not one of memcheck") as caught:
-        resolve_settings({"sanitizer": "memchek"}, environ={})
+        resolve_settings({"sanitizer": "memchek"}, environ={}, rules=rule_names())
     assert "did you mean memcheck?" in caught.value.hint

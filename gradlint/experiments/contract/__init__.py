@@ -1,1 +1,1 @@
-"""."""
+"""Whether outputs depend on an input, and which inputs require grad."""

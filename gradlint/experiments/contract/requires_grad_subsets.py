@@ -6,7 +6,8 @@ import random
 from dataclasses import replace
 from itertools import combinations
 
-from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.baseline_comparison import Difference, make_baseline
+from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.stand_ins import Closure
 from gradlint.trace.op_io import OpRaised
@@ -57,7 +58,7 @@ def twins(subject: Subject) -> tuple[int, int] | None:
     """Two inputs of one shape and dtype, the first such pair; None where there are none, or the op
     works in place."""
     inputs = subject.problem.inputs
-    if any(item.declared for item in subject.guarded.arguments):
+    if any(item.declared for item in subject.once(make_guarded).arguments):
         return None
     for first, second in combinations(range(len(inputs)), 2):
         a, b = inputs[first].value, inputs[second].value
@@ -73,7 +74,7 @@ def passed_twice(subject: Subject, first: int, second: int) -> Difference | None
     Raises:
         OpRaised: where the op takes two equal tensors, and raises for one passed twice.
     """
-    problem, baseline = subject.problem, subject.baseline
+    problem, baseline = subject.problem, subject.once(make_baseline)
     assert baseline is not None
     values = problem.values()
     values[second] = values[first]

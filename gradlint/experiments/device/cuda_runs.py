@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Difference, compared, share_of
+from gradlint.experiments.baseline_comparison import Difference, compared, make_baseline, share_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
@@ -39,7 +39,7 @@ def unfit(subject: Subject, *, drawing: bool = False) -> str:
         return reason
     if not subject.run.cotangents or not subject.problem.inputs:
         return "nothing is differentiable"
-    if subject.baseline is None:
+    if subject.once(make_baseline) is None:
         return "sparse inputs" if subject.problem.has_sparse_inputs else "raises when called again"
     if not drawing and _draws(subject):
         return "forward draws random numbers, which differ between devices"
@@ -68,7 +68,7 @@ def differences(
         outputs: by name; those that the ordinary run does not have are left out.
         gradients: one an input.
     """
-    base = subject.baseline
+    base = subject.once(make_baseline)
     assert base is not None
     found = []
     for position, (name, expected) in enumerate(base.outputs.items()):

@@ -1,1 +1,1 @@
-"""."""
+"""Special and extreme values."""

@@ -17,7 +17,6 @@ from gradlint.experiments.finite import special_values as _special
 from gradlint.experiments.finite.finiteness import values_of
 from gradlint.experiments.finite.special_values import Place
 from gradlint.experiments.finite.value_ranges import Range, range_of
-from gradlint.experiments.plan import affords
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
@@ -112,7 +111,7 @@ def make_extremes(subject: Subject) -> Extremes:
         return Extremes(reason="nothing is differentiable")
     if not all(all_finite(value) for value in problem.values()):
         return Extremes(reason="an input is not finite")
-    if not affords(subject, 2 * CALLS):
+    if not subject.affords(2 * CALLS):
         return Extremes(reason=f"extremes are left out: beyond --max-calls {subject.plan.budget}")
     call_s = _call_s(subject)
     if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:

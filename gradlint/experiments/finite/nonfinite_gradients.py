@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.finite.extremes import Extreme
+from gradlint.experiments.finite.extremes import Extreme, make_extremes
 from gradlint.experiments.finite.finiteness import values_of
 from gradlint.experiments.finite.one_sided import OneSided, Slopes
 from gradlint.experiments.gradient_place import gradient_place
@@ -39,8 +39,8 @@ def at_the_sample(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str
 def at_extremes(subject: Subject, rule: Rule, told: set[str]) -> tuple[list[Finding], list[str]]:
     """Findings at extreme values, one an input, without those ``told`` already; and notes."""
     findings: list[Finding] = []
-    notes = [subject.extremes.reason] if subject.extremes.reason else []
-    for extreme in subject.extremes.found:
+    notes = [subject.once(make_extremes).reason] if subject.once(make_extremes).reason else []
+    for extreme in subject.once(make_extremes).found:
         if not extreme.finite or extreme.gradients is None:
             continue
         left = [

@@ -1,1 +1,1 @@
-"""."""
+"""Other memory layouts and other sizes."""

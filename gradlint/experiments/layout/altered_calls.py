@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gradlint.experiments.baseline_comparison import Baseline, Difference
+from gradlint.experiments.baseline_comparison import Baseline, Difference, make_baseline
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import all_finite
 from gradlint.trace.op_io import OpRaised
@@ -46,7 +46,7 @@ def unable(subject: Subject) -> str:
         return "an input is sparse"
     if any(output.value.is_nested for output in run.outputs):
         return "an output is nested"
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     if baseline is None:
         return "it can't be called twice: see GL605"
     return "" if compared_inputs(baseline) else "no gradient is finite: see GL302"

@@ -10,7 +10,13 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Baseline, Difference, compared, share_of
+from gradlint.experiments.baseline_comparison import (
+    Baseline,
+    Difference,
+    compared,
+    make_baseline,
+    share_of,
+)
 from gradlint.experiments.layout.altered_calls import Seen, compared_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import widened
@@ -35,7 +41,7 @@ def laid_out(cotangents: dict[str, torch.Tensor], layout: str) -> dict[str, torc
 
 def with_cotangents(subject: Subject, layout: str) -> Seen | None:
     """The VJP of the baseline's cotangents in ``layout``; None where they have no such layout."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     if baseline is None or laid_out(baseline.cotangents, layout) is None:
         return None
     among = compared_inputs(baseline)
@@ -54,7 +60,7 @@ def with_cotangents(subject: Subject, layout: str) -> Seen | None:
 
 def with_ones(subject: Subject, layout: str) -> Seen | None:
     """The same for cotangents of ones, beside contiguous ones."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     if baseline is None:
         return None
     ones = {name: torch.ones_like(value) for name, value in baseline.cotangents.items()}

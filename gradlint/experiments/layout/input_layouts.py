@@ -14,6 +14,7 @@ from gradlint.experiments.baseline_comparison import (
     Difference,
     compared,
     jitter,
+    make_baseline,
     share_of,
 )
 from gradlint.experiments.findings_elsewhere import told
@@ -65,7 +66,7 @@ def that_change(subject: Subject, layout: str) -> list[str]:
 
 def with_inputs(subject: Subject, layout: str, names: list[str] | None = None) -> Seen:
     """Outputs and VJP with the tensors ``names`` in ``layout``; default all that have it."""
-    baseline, problem = subject.baseline, subject.problem
+    baseline, problem = subject.once(make_baseline), subject.problem
     assert baseline is not None
     known = {value.data_ptr(): name for name, value in tensors(subject)}
 
@@ -115,7 +116,9 @@ def _difference(
     Args:
         moved: outputs of forward with inputs moved by no more than a roundoff.
     """
-    expected = subject.baseline.outputs.get(item.name) if subject.baseline else None
+    expected = (
+        subject.once(make_baseline).outputs.get(item.name) if subject.once(make_baseline) else None
+    )
     if expected is None:
         return None
     wide = widened(expected)

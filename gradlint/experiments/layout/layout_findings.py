@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line, error_text
-from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.layout.altered_calls import Seen
 from gradlint.experiments.layout.cotangent_layouts import laid_out, pulled
@@ -169,7 +169,7 @@ def refuses_layout(error: BaseException, prefer: str | None) -> bool:
 
 def _read_without_strides(subject: Subject, position: int, layouts: Sequence[str]) -> str | None:
     """A cause in words where the gradient is that of the memory of grad_output read in a row."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     layout = next((name for name in layouts if name in ("transposed", "channels_last")), None)
     if baseline is None or layout is None:
         return None

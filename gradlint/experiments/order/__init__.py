@@ -1,1 +1,1 @@
-"""."""
+"""Differentiating twice."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.diagnosis.engine_errors import error_text
-from gradlint.experiments.call_budget import decide_within
+from gradlint.experiments.call_budget import MORE, decide_within
 from gradlint.experiments.differentiable_maps import SecondOrder, second_order
 from gradlint.experiments.gradient_place import Place, gradient_place
-from gradlint.experiments.plan import MORE
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.preconditions import obstacle
 from gradlint.model.report import Location

@@ -1,1 +1,1 @@
-"""."""
+"""Gradients in low precision against those in float64."""

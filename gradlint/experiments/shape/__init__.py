@@ -1,1 +1,1 @@
-"""."""
+"""Comparisons of the shapes, dtypes and devices of gradients."""

@@ -1,1 +1,1 @@
-"""."""
+"""Repeated, guarded and interleaved calls."""

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from gradlint.experiments.baseline_comparison import Difference, compared, held_once
-from gradlint.experiments.state.residual_use import addable, residuals, unexpected
+from gradlint.experiments.state.residual_use import Gradients, addable, residuals, unexpected
+from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
 from gradlint.trace.graph import memory_of, of_the_user, python_nodes, saved_by, whose
 from gradlint.trace.op_io import Handed, OpRaised, Output
@@ -40,8 +41,6 @@ def declared_writes(op: Op) -> set[str]:
 
 
 # -------------------------------------------------------------------------------------------------
-
-Gradients = list["torch.Tensor | None"]
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,11 @@ def unchanged(now: torch.Tensor, was: torch.Tensor) -> bool:
         return torch.equal(now, was)
     except (RuntimeError, NotImplementedError):  # chalf, quantised
         return compared(0, "", now, was, None) is None
+
+
+def make_guarded(subject: Subject) -> Guarded:
+    """One forward and two or three backwards in which nothing may be written to."""
+    return guard(subject.problem, subject.run.cotangents, declared_writes(subject.op))
 
 
 def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[str]) -> Guarded:

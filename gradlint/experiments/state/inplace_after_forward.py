@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import torch
 
 from gradlint.diagnosis.engine_errors import error_text
-from gradlint.experiments.baseline_comparison import Baseline, Difference
+from gradlint.experiments.baseline_comparison import Baseline, Difference, make_baseline
 from gradlint.experiments.state.guarded_run import unchanged
+from gradlint.experiments.subject import Subject
 from gradlint.trace.graph import memory_of
 from gradlint.trace.op_io import Handed, OpRaised, Output
 from gradlint.trace.problem import Problem
@@ -30,6 +31,13 @@ class Tail:
     refused: str = ""
     changed: list[str] = field(default_factory=list)
     wrong: list[Difference] = field(default_factory=list)
+
+
+def make_tail(subject: Subject) -> Tail:
+    """What an in-place operation on the outputs does; needs a baseline."""
+    baseline = subject.once(make_baseline)
+    assert baseline is not None
+    return change_outputs(subject.problem, baseline)
 
 
 def change_outputs(problem: Problem, baseline: Baseline) -> Tail:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.state.repeated_calls import outputs_differing
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import Sample
@@ -36,7 +36,7 @@ class Interleaved:
 def interleave(subject: Subject) -> Interleaved | None:
     """Forward, another forward, the first one's backward, the other one's. None where the op takes
     no other values."""
-    baseline, problem = subject.baseline, subject.problem
+    baseline, problem = subject.once(make_baseline), subject.problem
     assert baseline is not None
     found = Interleaved()
     leaves, outputs = problem.linearize()

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from gradlint.experiments.subject import Subject
 from gradlint.trace.graph import held_tensors, python_nodes, whose
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -55,6 +56,11 @@ class Lifetime:
 
 class _Token:
     """Lives as long as the node that holds it."""
+
+
+def make_lifetime(subject: Subject) -> Lifetime | None:
+    """What outlives a call of the op; None where it raised."""
+    return live_and_die(subject.problem, subject.run.cotangents)
 
 
 def live_and_die(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Lifetime | None:

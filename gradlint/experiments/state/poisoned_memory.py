@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Baseline, Difference
+from gradlint.experiments.baseline_comparison import Baseline, Difference, make_baseline
 from gradlint.experiments.state.repeated_calls import outputs_differing
 from gradlint.experiments.subject import Subject
 from gradlint.trace.altered import pull_altered
@@ -25,7 +25,7 @@ def poisoned(subject: Subject) -> Found:
     Deterministic algorithms are other algorithms: where they alone make the difference (the same
     calls with memory left as it is), it is none.
     """
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     assert baseline is not None
     found = _pulled(subject, baseline, fill=True)
     if not any(found):

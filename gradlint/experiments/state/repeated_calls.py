@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Baseline, Difference, compared, share_of
+from gradlint.experiments.baseline_comparison import (
+    Baseline,
+    Difference,
+    compared,
+    make_baseline,
+    share_of,
+)
+from gradlint.experiments.state.guarded_run import make_guarded
+from gradlint.experiments.state.lifetimes import make_lifetime
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import widened
 from gradlint.trace.op_io import OpRaised
@@ -41,7 +49,7 @@ class Repeats:
 
 def repeat(subject: Subject) -> Repeats:
     """Compare the first call with every later identical one."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     assert baseline is not None
     found = Repeats()
     calls = _calls(subject)
@@ -65,13 +73,17 @@ def repeat(subject: Subject) -> Repeats:
 
 
 def _calls(subject: Subject) -> list[Call]:
-    baseline, problem, guarded = subject.baseline, subject.problem, subject.guarded
+    baseline, problem, guarded = (
+        subject.once(make_baseline),
+        subject.problem,
+        subject.once(make_guarded),
+    )
     assert baseline is not None
     calls: list[Call] = [({}, gradients) for gradients in baseline.repeats]
     if guarded.error is None and guarded.first and not guarded.draws[1]:
         calls.append((guarded.outputs, guarded.first))
-    if subject.lifetime is not None:
-        calls.append(({}, subject.lifetime.gradients))
+    if subject.once(make_lifetime) is not None:
+        calls.append(({}, subject.once(make_lifetime).gradients))
     cuda = any(value.is_cuda for value in problem.values())
     for _ in range(MORE_ON_GPU if cuda else MORE):
         try:
@@ -119,7 +131,7 @@ def unfit(subject: Subject) -> str:
         return "an output is nested"
     if subject.problem.has_sparse_inputs:
         return "an input is sparse"
-    if subject.baseline is None:
+    if subject.once(make_baseline) is None:
         return "an identical second call raised"
     if unsteady(subject):
         return CHANCE
@@ -128,11 +140,11 @@ def unfit(subject: Subject) -> str:
 
 def unsteady(subject: Subject) -> bool:
     """Whether identical runs differed beyond rounding, in outputs or gradients."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     if baseline is None:
         return False
     return any(differing(baseline, found) for found in baseline.repeats) or bool(
-        outputs_differing(baseline, subject.guarded.outputs)
+        outputs_differing(baseline, subject.once(make_guarded).outputs)
     )
 
 
@@ -173,15 +185,15 @@ def unrun(subject: Subject) -> str:
         return "forward raised: see GL003"
     if not subject.run.cotangents:
         return "no output is differentiable"
-    raised = subject.run.error or subject.guarded.error
+    raised = subject.run.error or subject.once(make_guarded).error
     return f"{raised.phase} raised: see GL004" if raised is not None else ""
 
 
 def relative_to(subject: Subject, gradients: list[torch.Tensor | None]) -> Baseline:
     """The baseline with ``gradients``, of one graph, in its place: what is drawn in backward is no
     rounding."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     assert baseline is not None
-    if subject.guarded.draws[1]:
+    if subject.once(make_guarded).draws[1]:
         return replace(baseline, gradients=gradients, repeats=[], jittered=None)
     return replace(baseline, gradients=gradients)

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.experiments.baseline_comparison import FEW, Difference, compared
-from gradlint.experiments.state.guarded_run import Gradients
-from gradlint.experiments.state.repeated_calls import relative_to, unfit
-from gradlint.experiments.subject import Subject
-from gradlint.numerics.products import dense, unit_roundoff, widened
+from gradlint.experiments.baseline_comparison import compared
+from gradlint.numerics.products import dense
 from gradlint.trace.op_io import Output
+
+Gradients = list["torch.Tensor | None"]
 
 #: Dtypes in which every device adds.
 _ADDED = (
@@ -59,40 +58,13 @@ def unexpected(
     """``gradients`` of the residual use; None where they are ``own`` with the cotangents added, in
     every bit, so that nothing is left to be judged."""
     for position, got in enumerate(gradients):
-        terms = _terms(own, cotangents, added, position)
-        if compared(position, "", got, _sum(terms), None) is not None:
+        terms = terms_of(own, cotangents, added, position)
+        if compared(position, "", got, sum_of(terms), None) is not None:
             return gradients
     return None
 
 
-def spoiled(subject: Subject) -> list[Difference]:
-    """Inputs whose gradient in the residual use is not the op's own with the cotangents added.
-
-    Nothing is compared where identical calls differ, or a second backward of the graph does: that
-    is what other rules tell.
-    """
-    guarded, cotangents = subject.guarded, subject.run.cotangents
-    if guarded.residual is None or guarded.second is None or unfit(subject):
-        return []
-    base = relative_to(subject, guarded.first)
-    if base.differences(guarded.second):
-        return []
-    found = []
-    for position, got in enumerate(guarded.residual):
-        terms = _terms(guarded.first, cotangents, guarded.added, position)
-        expected = _sum(terms)
-        allowed = base.allowed(position)
-        if len(terms) > 1 and expected is not None:
-            sizes = torch.stack([widened(part).abs() for part in terms]).sum(0)
-            rounding = FEW * unit_roundoff(expected.dtype) * sizes
-            allowed = rounding if allowed is None else allowed + rounding
-        difference = compared(position, base.names[position], got, expected, allowed)
-        if difference is not None:
-            found.append(difference)
-    return found
-
-
-def _terms(
+def terms_of(
     own: Gradients, cotangents: dict[str, torch.Tensor], added: dict[str, int], position: int
 ) -> list[torch.Tensor]:
     """What the gradient of input ``position`` is the sum of: the op's own, and cotangents."""
@@ -101,7 +73,7 @@ def _terms(
     return [*([] if gradient is None else [dense(gradient)]), *beside]
 
 
-def _sum(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
+def sum_of(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
     return sum(terms[1:], terms[0]) if terms else None
 
 

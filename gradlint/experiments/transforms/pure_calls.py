@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
 from gradlint.trace.op_io import OpRaised
@@ -73,6 +74,6 @@ def unfit(subject: Subject) -> str:
         return "no output is differentiable"
     if subject.problem.has_sparse_inputs or any(o.value.is_nested for o in subject.run.outputs):
         return "sparse and nested tensors are not looked at"
-    if subject.baseline is None:
+    if subject.once(make_baseline) is None:
         return "backward raises when called again"
     return ""

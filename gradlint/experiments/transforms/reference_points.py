@@ -11,7 +11,13 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from gradlint.experiments.baseline_comparison import ROUNDINGS, Difference, compared, share_of
+from gradlint.experiments.baseline_comparison import (
+    ROUNDINGS,
+    Difference,
+    compared,
+    make_baseline,
+    share_of,
+)
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import all_finite, widened
 from gradlint.trace.op_io import OpRaised
@@ -34,8 +40,8 @@ _nearby: WeakKeyDictionary[Subject, Point | None] = WeakKeyDictionary()
 
 
 def here(subject: Subject) -> Point:
-    """The sample itself; only where ``subject.baseline`` is there."""
-    baseline = subject.baseline
+    """The sample itself; only where ``subject.once(make_baseline)`` is there."""
+    baseline = subject.once(make_baseline)
     assert baseline is not None
     return Point(subject.problem.values(), baseline.outputs, baseline.gradients)
 
@@ -88,7 +94,7 @@ def gradient_difference(
     subject: Subject, position: int, got: torch.Tensor | None, expected: torch.Tensor | None
 ) -> Difference | None:
     """Where the gradient of input ``position`` is not that of a plain call, beyond rounding."""
-    item, baseline = subject.problem.inputs[position], subject.baseline
+    item, baseline = subject.problem.inputs[position], subject.once(make_baseline)
     allowed = None if expected is None else _allowed(expected, _sensitivity(subject, position))
     if allowed is not None and baseline is not None:
         allowed += baseline.left_over(position)
@@ -133,7 +139,7 @@ def _allowed(expected: torch.Tensor, sensitivity: float) -> torch.Tensor:
 def _sensitivity(subject: Subject, position: int | None = None) -> float:
     """Relative change of a gradient (or of the most sensitive one) under one unit roundoff in the
     inputs, times what another order of summation makes of it."""
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     if baseline is None or baseline.jittered is None:
         return 0.0
     worst = 0.0

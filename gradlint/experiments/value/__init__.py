@@ -1,1 +1,1 @@
-"""."""
+"""Experiments on first-order values."""

@@ -13,10 +13,11 @@ from gradlint.experiments.gradient_place import gradient_place, returned_express
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
 from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.evaluate import evaluate
 from gradlint.model.report import Finding
+from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
 from gradlint.numerics.directions import cotangent
-from gradlint.rules.value.wrong_gradient import RULE
 
 #: Words of the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
@@ -25,7 +26,7 @@ PIECEWISE = "piecewise constant"
 ROUNDINGS = 1e3
 
 
-def judge_surrogates(subject: Subject) -> tuple[list[Finding], set[str]]:
+def judge_surrogates(subject: Subject, rule: Rule) -> tuple[list[Finding], set[str]]:
     """Findings for inputs whose gradient is not the declared one, and the names declared."""
     declared = subject.op.intent.surrogate
     if not declared:
@@ -33,13 +34,13 @@ def judge_surrogates(subject: Subject) -> tuple[list[Finding], set[str]]:
     findings = []
     for position, item in enumerate(subject.problem.inputs):
         if item.name in declared:
-            finding = _compare(subject, position, declared[item.name])
+            finding = _compare(subject, rule, position, declared[item.name])
             if finding is not None:
                 findings.append(finding)
     return findings, set(declared)
 
 
-def _compare(subject: Subject, position: int, text: str) -> Finding | None:
+def _compare(subject: Subject, rule: Rule, position: int, text: str) -> Finding | None:
     problem, function = subject.problem, subject.first_order_map
     item = problem.inputs[position]
     generator = torch.Generator().manual_seed(subject.seed)
@@ -81,7 +82,7 @@ def _compare(subject: Subject, position: int, text: str) -> Finding | None:
     span = gradient_place(subject, item)
     help_text = cause.help if cause else "return what is declared, or declare what is returned"
     return subject.finding(
-        RULE,
+        rule,
         f"gradient for `{item.name}` is not the declared surrogate",
         cause=cause.slug if cause else None,
         cause_text=cause.text if cause else "",
@@ -117,7 +118,7 @@ def _evaluate(
         "outputs": tuple(outputs),
     }
     with torch.no_grad():
-        value = compile_expression(text, set(env)).evaluate(env)
+        value = evaluate(compile_expression(text, set(env)), env)
     tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
     return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
 

@@ -84,8 +84,11 @@ from gradlint.experiments.returned_gradients import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.model.sample import short_text
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -143,13 +146,3 @@ def _described(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {list(value.shape)}"
     return short_text(value)
-
-
-RULE = Rule(
-    code="GL102",
-    name="gradient_for_non_tensor",
-    severity="error",
-    summary="backward returned a gradient for an argument that is no tensor",
-    module=__name__,
-    probe=probe,
-)

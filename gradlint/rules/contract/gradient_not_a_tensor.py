@@ -79,9 +79,12 @@ from gradlint.experiments.returned_gradients import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.model.sample import short_text
-from gradlint.trace.record import NodeRun
+from gradlint.rules.catalogue import rule_of
+from gradlint.trace.applied import NodeRun
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -139,13 +142,3 @@ def _finding(subject: Subject, item: Returned) -> Finding:
 
 def _article(word: str) -> str:
     return "an" if word[:1].lower() in "aeiou" else "a"
-
-
-RULE = Rule(
-    code="GL104",
-    name="gradient_not_a_tensor",
-    severity="error",
-    summary="backward returned something that is neither a tensor nor None",
-    module=__name__,
-    probe=probe,
-)

@@ -82,6 +82,7 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.contract.requires_grad_subsets import (
     closed_over,
     passed_twice,
@@ -92,9 +93,12 @@ from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.altered import pull_altered
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "test ctx.needs_input_grad once for each input, at its own position, and compute every "
@@ -128,7 +132,7 @@ def probe(subject: Subject) -> Outcome:
 
 def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding]:
     """Findings where only the inputs ``chosen`` require grad; each input is told of once."""
-    baseline, inputs = subject.baseline, subject.problem.inputs
+    baseline, inputs = subject.once(make_baseline), subject.problem.inputs
     assert baseline is not None
     flags = [position in chosen for position in range(len(inputs))]
     when = _when([item.name for item in inputs], flags)
@@ -170,13 +174,3 @@ def _twice(subject: Subject, first: int, second: int) -> list[Finding]:
     if difference is None:
         return []
     return [changed_gradient(subject, RULE, difference, when, help=_TWICE_HELP)]
-
-
-RULE = Rule(
-    code="GL110",
-    name="gradients_depend_on_requires_grad",
-    severity="error",
-    summary="gradients change with which inputs require grad",
-    module=__name__,
-    probe=probe,
-)

@@ -90,9 +90,12 @@ from gradlint.experiments.returned_gradients import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import record
+
+RULE = rule_of(__name__)
 
 
 # -- Tensors that were inferred to be constants, since backward has no gradient for them ----------
@@ -238,13 +241,3 @@ def _finding(subject: Subject, item: Returned, slope: float, severity: str) -> F
         else f"return the gradient of `{name}`; if it is meant to be a constant, pass it without "
         f"requires_grad, and raise when ctx.needs_input_grad[{item.position}]",
     )
-
-
-RULE = Rule(
-    code="GL103",
-    name="missing_gradient",
-    severity="error",
-    summary="backward returned None for an input on which the output depends",
-    module=__name__,
-    probe=probe,
-)

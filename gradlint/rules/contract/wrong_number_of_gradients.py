@@ -83,8 +83,11 @@ from gradlint.experiments.returned_gradients import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
-from gradlint.trace.record import NodeRun
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+from gradlint.trace.applied import NodeRun
+
+RULE = rule_of(__name__)
 
 #: Ways of leaving arguments out that are tried when looking for the one that was forgotten.
 MAX_ALIGNMENTS = 2000
@@ -178,13 +181,3 @@ def _fits(node: NodeRun, values: tuple[Any, ...], positions: Any) -> bool:
         if meta is not None and tuple(value.shape) != meta.shape:
             return False
     return True
-
-
-RULE = Rule(
-    code="GL101",
-    name="wrong_number_of_gradients",
-    severity="error",
-    summary="backward returned more or fewer gradients than forward has arguments",
-    module=__name__,
-    probe=probe,
-)

@@ -74,8 +74,11 @@ from __future__ import annotations
 
 from gradlint.experiments.device.cuda_runs import moved, told, unfit
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "compare the kernels of the two devices (`returned` is from the CPU, `expected` from cuda); "
@@ -102,13 +105,3 @@ def probe(subject: Subject) -> Outcome:
     what = "differs between cpu and cuda"
     findings = told(subject, RULE, outputs, gradients, what, _HELP)
     return Outcome("fail" if findings else "pass", findings)
-
-
-RULE = Rule(
-    code="GL802",
-    name="devices_disagree",
-    severity="error",
-    summary="outputs or gradients differ between the CPU and the GPU",
-    module=__name__,
-    probe=probe,
-)

@@ -73,8 +73,11 @@ import torch
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.device.cuda_runs import told, unfit
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "make the device of the tensors current before a launch (c10::cuda::CUDAGuard, "
@@ -116,13 +119,3 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("fail", [finding])
     findings = told(subject, RULE, outputs, gradients, f"is wrong {words}", _HELP)
     return Outcome("fail" if findings else "pass", findings)
-
-
-RULE = Rule(
-    code="GL804",
-    name="ignores_current_device",
-    severity="error",
-    summary="the op is wrong when another GPU than that of its tensors is current",
-    module=__name__,
-    probe=probe,
-)

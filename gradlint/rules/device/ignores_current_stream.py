@@ -82,8 +82,11 @@ import torch
 
 from gradlint.experiments.device.cuda_runs import told, unfit
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised, Output
+
+RULE = rule_of(__name__)
 
 # -- The op on a side stream, behind a kernel that sleeps -----------------------------------------
 #
@@ -187,13 +190,3 @@ def probe(subject: Subject) -> Outcome:
     if not found.backward_queued:
         return Outcome("pass", note="backward waits for the device: only forward was looked at")
     return Outcome("pass")
-
-
-RULE = Rule(
-    code="GL803",
-    name="ignores_current_stream",
-    severity="error",
-    summary="a kernel is launched on another stream than the current one",
-    module=__name__,
-    probe=probe,
-)

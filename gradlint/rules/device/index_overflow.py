@@ -80,7 +80,10 @@ from gradlint.experiments.device.cuda_runs import unfit
 from gradlint.experiments.device.tiled_sample import Block, Tiled, overflowed
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "compute indices in 64 bits: int64_t in CUDA (also for blockIdx.x * blockDim.x), "
@@ -145,13 +148,3 @@ def _finding(subject: Subject, found: Tiled, block: Block) -> Finding:
         },
         help=_HELP,
     )
-
-
-RULE = Rule(
-    code="GL806",
-    name="index_overflow",
-    severity="error",
-    summary="results are wrong beyond 2³¹ elements",
-    module=__name__,
-    probe=probe,
-)

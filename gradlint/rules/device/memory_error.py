@@ -109,8 +109,10 @@ from __future__ import annotations
 from gradlint.experiments.device.sanitizer_report import DeviceError
 from gradlint.experiments.loading.running_findings import running_finding
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 #: The next step, by how the tool's words begin.
 _HELP = {
@@ -169,12 +171,3 @@ def found(
     if error.warning:
         finding.severity = "warning"
     return finding
-
-
-RULE = Rule(
-    code="GL805",
-    name="memory_error",
-    severity="error",
-    summary="compute-sanitizer reports an error in a kernel (--sanitizer)",
-    module=__name__,
-)

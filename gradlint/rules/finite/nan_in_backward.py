@@ -84,7 +84,10 @@ import torch
 from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
 from gradlint.experiments.finite.nonfinite_gradients import at_extremes, at_the_sample
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -118,13 +121,3 @@ def _forward_finite(subject: Subject) -> bool:
         if constant is None or bool((~value.isfinite() & ~constant).any()):
             return False
     return True
-
-
-RULE = Rule(
-    code="GL302",
-    name="nan_in_backward",
-    severity="error",
-    summary="a gradient is NaN or Inf where the function has a finite derivative",
-    module=__name__,
-    probe=probe,
-)

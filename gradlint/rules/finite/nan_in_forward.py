@@ -76,12 +76,16 @@ from typing import Any
 
 import torch
 
+from gradlint.experiments.finite.extremes import make_extremes
 from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
 from gradlint.experiments.finite.removable_singularities import removable
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import Output
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -117,7 +121,7 @@ def probe(subject: Subject) -> Outcome:
 
 def _holes(subject: Subject) -> list[Finding]:
     """NaN at a single special element where the function has a limit: the first."""
-    extreme = subject.extremes.named("single")
+    extreme = subject.once(make_extremes).named("single")
     hole = next(removable(subject, extreme), None) if extreme is not None else None
     if extreme is None or hole is None:
         return []
@@ -159,13 +163,3 @@ def _finding(
         help="guard the division, logarithm, root or exponential at this value; if the inputs lie "
         "outside of the op's domain, give others (--inputs)",
     )
-
-
-RULE = Rule(
-    code="GL301",
-    name="nan_in_forward",
-    severity="warning",
-    summary="forward returned NaN or Inf at finite inputs",
-    module=__name__,
-    probe=probe,
-)

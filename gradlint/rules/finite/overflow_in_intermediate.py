@@ -80,7 +80,10 @@ from gradlint.experiments.finite.overflow import Overflow, low_problem, overflow
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -126,13 +129,3 @@ def _finding(subject: Subject, found: Overflow) -> Finding:
         help="something on the way overflows or vanishes: subtract the maximum before exp, divide "
         "before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
     )
-
-
-RULE = Rule(
-    code="GL303",
-    name="overflow_in_intermediate",
-    severity="warning",
-    summary="forward overflows although its value is representable",
-    module=__name__,
-    probe=probe,
-)

@@ -94,7 +94,10 @@ from gradlint.experiments.state.poisoned_memory import deterministic
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 HELP = (
     "return zeros where there is nothing to sum, make gradients with torch.zeros_like, and return"
@@ -170,13 +173,3 @@ def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
                 )
             )
     return findings
-
-
-RULE = Rule(
-    code="GL705",
-    name="empty_tensors",
-    severity="error",
-    summary="backward fails, or returns garbage, where a tensor is empty",
-    module=__name__,
-    probe=probe,
-)

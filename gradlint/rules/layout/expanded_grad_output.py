@@ -79,7 +79,10 @@ from gradlint.experiments.layout.altered_calls import unable
 from gradlint.experiments.layout.cotangent_layouts import with_ones
 from gradlint.experiments.layout.layout_findings import of_cotangents
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 HELP = (
     "begin backward with grad_output = grad_output.contiguous(), make gradients with"
@@ -98,13 +101,3 @@ def probe(subject: Subject) -> Outcome:
     if not seen.same:
         return Outcome("fail", of_cotangents(subject, RULE, [seen], HELP))
     return Outcome("pass")
-
-
-RULE = Rule(
-    code="GL702",
-    name="expanded_grad_output",
-    severity="error",
-    summary="the gradient is wrong where grad_output is expanded, as by a sum",
-    module=__name__,
-    probe=probe,
-)

@@ -85,13 +85,15 @@ from gradlint.experiments.layout.altered_calls import unable
 from gradlint.experiments.layout.cotangent_layouts import laid_out, with_cotangents
 from gradlint.experiments.layout.layout_findings import of_cotangents
 from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
-from gradlint.experiments.plan import affords
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
 from gradlint.numerics.directions import cotangent
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 #: Calls, at most, of the look at an axis more.
 CALLS_MORE = 24
@@ -128,7 +130,7 @@ def _with_an_axis_more(subject: Subject) -> list[Finding]:
     every view that backward takes of it may be possible."""
     if all(output.value.dim() > FEW_AXES for output in subject.run.outputs):
         return []
-    if no_sizes(subject) or not affords(subject, CALLS_MORE):
+    if no_sizes(subject) or not subject.affords(CALLS_MORE):
         return []
     sizes = Sizes(subject)
     led = sizes.led() if _raises(subject, sizes.with_led(subject.sample)) else None
@@ -163,13 +165,3 @@ def _raises(subject: Subject, sample: Sample | None) -> bool:
         here.forward_calls += there.forward_calls
         here.backward_calls += there.backward_calls
     return False
-
-
-RULE = Rule(
-    code="GL701",
-    name="non_contiguous_grad_output",
-    severity="error",
-    summary="the gradient depends on how grad_output lies in memory",
-    module=__name__,
-    probe=probe,
-)

@@ -85,7 +85,10 @@ from __future__ import annotations
 
 from gradlint.experiments.layout.input_layouts import compare_layouts
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 LAYOUTS = ("transposed", "padded", "strided", "channels_last")
 
@@ -95,13 +98,3 @@ HELP = "call .contiguous() on inputs and saved tensors whose memory is read, or 
 def probe(subject: Subject) -> Outcome:
     """Call the op with inputs in other layouts, and compare outputs and gradients."""
     return compare_layouts(subject, RULE, LAYOUTS, HELP)
-
-
-RULE = Rule(
-    code="GL703",
-    name="non_contiguous_input",
-    severity="error",
-    summary="outputs or gradients depend on how an input lies in memory",
-    module=__name__,
-    probe=probe,
-)

@@ -92,7 +92,10 @@ from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
 from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 HELP = (
     "look in backward for blocks without a mask for their tail, sizes that are rounded down or"
@@ -158,13 +161,3 @@ def probe(subject: Subject) -> Outcome:
 
 def _severe(findings: list[Finding]) -> bool:
     return any(finding.severity != "info" for finding in findings)
-
-
-RULE = Rule(
-    code="GL706",
-    name="odd_sizes",
-    severity="error",
-    summary="the gradient is wrong at odd sizes, at size 1, or with an axis more or less",
-    module=__name__,
-    probe=probe,
-)

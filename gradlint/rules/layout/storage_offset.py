@@ -85,7 +85,10 @@ from gradlint.experiments.layout.cotangent_layouts import with_cotangents
 from gradlint.experiments.layout.input_layouts import compare_layouts
 from gradlint.experiments.layout.layout_findings import of_cotangents
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 HELP = (
     "start at the tensor's data_ptr() or storage_offset(), not at that of its storage; load by"
@@ -102,13 +105,3 @@ def probe(subject: Subject) -> Outcome:
     if seen is not None and not seen.same:
         return Outcome("fail", outcome.findings + of_cotangents(subject, RULE, [seen], HELP))
     return outcome
-
-
-RULE = Rule(
-    code="GL704",
-    name="storage_offset",
-    severity="error",
-    summary="outputs or gradients depend on where in its storage a tensor starts",
-    module=__name__,
-    probe=probe,
-)

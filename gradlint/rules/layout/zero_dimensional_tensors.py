@@ -78,7 +78,10 @@ from gradlint.experiments.layout.independent_axes import another_rank, elementwi
 from gradlint.experiments.layout.other_sizes import FAULTS, no_sizes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.resized import tensors_of, without_dimensions
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 WHERE = "every tensor has no dimensions"
 
@@ -113,13 +116,3 @@ def probe(subject: Subject) -> Outcome:
     if seen.verdict != RIGHT:
         return Outcome("inconclusive", note="could not tell without dimensions")
     return Outcome("pass")
-
-
-RULE = Rule(
-    code="GL707",
-    name="zero_dimensional_tensors",
-    severity="error",
-    summary="an elementwise gradient is wrong for tensors without dimensions",
-    module=__name__,
-    probe=probe,
-)

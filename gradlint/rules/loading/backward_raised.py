@@ -78,7 +78,10 @@ from gradlint.diagnosis.engine_errors import REJECTIONS
 from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
 from gradlint.experiments.returned_gradients import rejection
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -97,13 +100,3 @@ def probe(subject: Subject) -> Outcome:
     inside = any(node.raised is not None for node in subject.run.nodes)
     message = "backward raised" if inside else "the backward pass raised"
     return Outcome("fail", [raised_finding(subject, RULE, error.error, message)])
-
-
-RULE = Rule(
-    code="GL004",
-    name="backward_raised",
-    severity="error",
-    summary="backward, or the engine on its way, raised an exception",
-    module=__name__,
-    probe=probe,
-)

@@ -71,7 +71,10 @@ from __future__ import annotations
 
 from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -82,13 +85,3 @@ def probe(subject: Subject) -> Outcome:
     if is_out_of_memory(error.error):
         return Outcome("skipped", note="memory ran out: see GL007")
     return Outcome("fail", [raised_finding(subject, RULE, error.error, "forward raised")])
-
-
-RULE = Rule(
-    code="GL003",
-    name="forward_raised",
-    severity="error",
-    summary="forward raised an exception",
-    module=__name__,
-    probe=probe,
-)

@@ -70,8 +70,10 @@ from collections.abc import Sequence
 from gradlint.diagnosis.engine_errors import explain_text
 from gradlint.experiments.loading.running_findings import running_finding
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 #: Attempts shown in the evidence.
 SHOWN = 8
@@ -117,12 +119,3 @@ def found(
         cause_text=common.meaning if common else "",
         help=f"{common.fix}; or {help}" if common else help,
     )
-
-
-RULE = Rule(
-    code="GL002",
-    name="no_usable_inputs",
-    severity="warning",
-    summary="no inputs were given, and none could be inferred",
-    module=__name__,
-)

@@ -69,11 +69,14 @@ from typing import TYPE_CHECKING
 
 from gradlint.experiments.loading.running_findings import running_finding, where
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
 
 if TYPE_CHECKING:
     from gradlint.experiments.subject import Subject
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "look for an allocation that grows with the product of the sizes or with values instead of "
@@ -146,13 +149,3 @@ def probe(subject: Subject) -> Outcome:
         help=_HELP,
     )
     return Outcome("fail", [finding])
-
-
-RULE = Rule(
-    code="GL007",
-    name="out_of_memory",
-    severity="error",
-    summary="memory ran out",
-    module=__name__,
-    probe=probe,
-)

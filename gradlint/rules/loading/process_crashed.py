@@ -75,8 +75,10 @@ from collections.abc import Sequence
 
 from gradlint.experiments.loading.running_findings import running_finding, where
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 #: What usually stands behind a signal.
 _ORIGINS = {
@@ -139,12 +141,3 @@ def found(
     )
     finding.cause_text = cause
     return finding
-
-
-RULE = Rule(
-    code="GL005",
-    name="process_crashed",
-    severity="error",
-    summary="the process that ran the op crashed or exited",
-    module=__name__,
-)

@@ -79,8 +79,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradlint.experiments.loading.running_findings import running_finding, where
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ if TYPE_CHECKING:
     from gradlint.experiments.subject import Subject
     from gradlint.trace.op_io import Output
     from gradlint.trace.problem import Problem
+
+RULE = rule_of(__name__)
 
 #: Names that a message lists.
 MOST_NAMES = 4
@@ -225,13 +228,3 @@ def found(
     )
     finding.severity = "error"
     return finding
-
-
-RULE = Rule(
-    code="GL008",
-    name="process_state_changed",
-    severity="warning",
-    summary="forward or backward changes global state or leaves something running",
-    module=__name__,
-    probe=probe,
-)

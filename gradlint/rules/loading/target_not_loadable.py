@@ -65,8 +65,10 @@ from collections.abc import Sequence
 
 from gradlint.experiments.loading.running_findings import running_finding
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def found(
@@ -119,12 +121,3 @@ def _advice(error: str, message: str) -> str:
     if module is not None:
         return f"the import must work by itself: try `python -c 'import {module.group(1)}'`"
     return "the file must run by itself: try `python FILE`"
-
-
-RULE = Rule(
-    code="GL001",
-    name="target_not_loadable",
-    severity="error",
-    summary="the target cannot be imported or built",
-    module=__name__,
-)

@@ -72,8 +72,10 @@ from collections.abc import Sequence
 
 from gradlint.experiments.loading.running_findings import running_finding, where
 from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def found(
@@ -115,12 +117,3 @@ def found(
         sample=sample,
         select=rule or "",
     )
-
-
-RULE = Rule(
-    code="GL006",
-    name="timed_out",
-    severity="error",
-    summary="a phase ran longer than the time-out",
-    module=__name__,
-)

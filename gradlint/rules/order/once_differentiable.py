@@ -69,14 +69,18 @@ References
 from __future__ import annotations
 
 from gradlint.diagnosis.engine_errors import error_text
+from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
     """See whether the op refuses openly to be differentiated twice."""
-    twice = subject.twice
+    twice = subject.once(differentiate_twice)
     if twice.error is None or not twice.refused:
         return Outcome("skipped" if twice.map is None else "pass", note=twice.reason)
     function = subject.op.function
@@ -89,14 +93,3 @@ def probe(subject: Subject) -> Outcome:
         "documentation",
     )
     return Outcome("pass", [finding])
-
-
-RULE = Rule(
-    code="GL503",
-    name="once_differentiable",
-    severity="info",
-    summary="second derivatives are openly refused",
-    module=__name__,
-    order=2,
-    probe=probe,
-)

@@ -68,15 +68,18 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.order.second_order import is_lost, second_order_place
+from gradlint.experiments.order.second_order import differentiate_twice, is_lost, second_order_place
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import DIFFERS
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
     """See whether a gradient that depends on something carries a graph to it."""
-    twice = subject.twice
+    twice = subject.once(differentiate_twice)
     if twice.map is None or twice.decision is None:
         return Outcome("skipped", note=twice.reason)
     judgement = twice.decision.judgement
@@ -100,14 +103,3 @@ def probe(subject: Subject) -> Outcome:
         "@once_differentiable, which raises instead of returning zeros",
     )
     return Outcome("fail", [finding])
-
-
-RULE = Rule(
-    code="GL502",
-    name="second_derivative_lost",
-    severity="warning",
-    summary="second derivatives are silently zero",
-    module=__name__,
-    order=2,
-    probe=probe,
-)

@@ -78,18 +78,27 @@ import torch
 
 from gradlint.diagnosis.engine_errors import error_text, explain
 from gradlint.experiments.mismatch import mismatch
-from gradlint.experiments.order.second_order import Twice, asymmetry, is_lost, second_order_place
+from gradlint.experiments.order.second_order import (
+    Twice,
+    asymmetry,
+    differentiate_twice,
+    is_lost,
+    second_order_place,
+)
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import DIFFERS, UNSURE
+from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare double backward with finite differences of backward."""
-    twice = subject.twice
+    twice = subject.once(differentiate_twice)
     if twice.error is not None and not twice.refused:
         return Outcome("fail", [_raised(subject)])
     if twice.map is None or twice.decision is None:
@@ -137,7 +146,7 @@ def _broken(twice: Twice, position: int) -> int:
 
 
 def _not_finite(subject: Subject, position: int) -> Finding:
-    twice = subject.twice
+    twice = subject.once(differentiate_twice)
     assert twice.map is not None
     name = twice.map.names[position]
     value = twice.map.map.values[position]
@@ -155,7 +164,7 @@ def _not_finite(subject: Subject, position: int) -> Finding:
 
 
 def _wrong(subject: Subject, place: int) -> Finding:
-    twice = subject.twice
+    twice = subject.once(differentiate_twice)
     assert twice.map is not None
     assert twice.decision is not None
     index = twice.decision.judgement.inputs[place].index
@@ -177,7 +186,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
 
 
 def _asymmetric(subject: Subject) -> list[Finding]:
-    found = asymmetry(subject, subject.twice)
+    found = asymmetry(subject, subject.once(differentiate_twice))
     if found is None:
         return []
     names = [subject.problem.inputs[k].name for k in (found.first, found.second)]
@@ -197,7 +206,7 @@ def _asymmetric(subject: Subject) -> list[Finding]:
 
 
 def _raised(subject: Subject) -> Finding:
-    error = subject.twice.error
+    error = subject.once(differentiate_twice).error
     assert error is not None
     explanation = explain(error.error)
     function = subject.op.function
@@ -213,14 +222,3 @@ def _raised(subject: Subject) -> Finding:
         else "make backward differentiable, or mark it with @once_differentiable so that it "
         "refuses openly",
     )
-
-
-RULE = Rule(
-    code="GL501",
-    name="wrong_second_derivative",
-    severity="error",
-    summary="double backward differs from the derivative of backward",
-    module=__name__,
-    order=2,
-    probe=probe,
-)

@@ -96,8 +96,11 @@ from gradlint.experiments.precision.error_growth import growing
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.twin import TwinJudgement
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -219,13 +222,3 @@ def _finding(subject: Subject, found: TwinJudgement) -> Finding:
         evidence=numbers,
         help=help_text.replace("{expression}", returned_expression(span) or "…"),
     )
-
-
-RULE = Rule(
-    code="GL801",
-    name="low_precision_gradient",
-    severity="error",
-    summary="in low precision the gradient is worse than its dtype allows",
-    module=__name__,
-    probe=probe,
-)

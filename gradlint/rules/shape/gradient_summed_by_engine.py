@@ -70,7 +70,10 @@ from gradlint.experiments.returned_gradients import Returned, returned_place
 from gradlint.experiments.shape.compared_gradients import compared, reduces_to
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -102,13 +105,3 @@ def _finding(
         if text
         else f"to say so, sum it in backward: .sum_to_size({list(wanted)})",
     )
-
-
-RULE = Rule(
-    code="GL202",
-    name="gradient_summed_by_engine",
-    severity="info",
-    summary="a gradient has the broadcast shape, and the engine sums it",
-    module=__name__,
-    probe=probe,
-)

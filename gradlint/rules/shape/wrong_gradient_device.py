@@ -71,7 +71,10 @@ from gradlint.experiments.returned_gradients import Returned, returned_place
 from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -108,13 +111,3 @@ def _finding(subject: Subject, item: Returned) -> Finding:
         else "create it with device=grad_output.device, or from a tensor that lies there "
         "(torch.zeros_like, x.new_zeros)",
     )
-
-
-RULE = Rule(
-    code="GL204",
-    name="wrong_gradient_device",
-    severity="error",
-    summary="a gradient lies on another device than its input",
-    module=__name__,
-    probe=probe,
-)

@@ -87,8 +87,11 @@ from gradlint.experiments.returned_gradients import Returned, backward_place, re
 from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample, map_tensors
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 # -- Inputs of mixed dtypes, where forward takes them: a weight coarser than the activation, and
 # the
@@ -240,13 +243,3 @@ def _finding(subject: Subject, item: Returned, severity: str, condition: str = "
         evidence={"returned_dtype": have, "input_dtype": want},
         help=advice,
     )
-
-
-RULE = Rule(
-    code="GL203",
-    name="wrong_gradient_dtype",
-    severity="error",
-    summary="a gradient has another dtype than its input",
-    module=__name__,
-    probe=probe,
-)

@@ -71,7 +71,10 @@ from gradlint.experiments.returned_gradients import Returned, returned_place
 from gradlint.experiments.shape.compared_gradients import compared, engine_finding, reduces_to
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -120,13 +123,3 @@ def _advice(item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]) -> 
             f"{list(wanted)}"
         )
     return f"return a gradient of shape {list(wanted)}, that of `{item.name}`"
-
-
-RULE = Rule(
-    code="GL201",
-    name="wrong_gradient_shape",
-    severity="error",
-    summary="a gradient's shape does not fit its input, and the engine rejects it",
-    module=__name__,
-    probe=probe,
-)

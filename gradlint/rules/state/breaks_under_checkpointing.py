@@ -79,6 +79,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
 from gradlint.experiments.state.saved_otherwise import (
     pull_checkpointed,
@@ -88,12 +89,15 @@ from gradlint.experiments.state.saved_otherwise import (
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.random import common_random_numbers, generator_states
 
 if TYPE_CHECKING:
     Pull = Callable[[], list[torch.Tensor | None]]
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "read ctx.saved_tensors once, save by ctx.save_for_backward, and let forward do and save the "
@@ -112,7 +116,7 @@ def probe(subject: Subject) -> Outcome:
     reason = unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    problem, baseline = subject.problem, subject.baseline
+    problem, baseline = subject.problem, subject.once(make_baseline)
     assert baseline is not None
     cotangents = baseline.cotangents
     findings: list[Finding] = []
@@ -133,7 +137,7 @@ def probe(subject: Subject) -> Outcome:
 
 def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Finding]:
     severity, help = ("warning", _SEED_HELP) if foreign else (None, _HELP)
-    baseline = subject.baseline
+    baseline = subject.once(make_baseline)
     assert baseline is not None
     try:
         gradients = pull()
@@ -156,13 +160,3 @@ def _draws_elsewhere(subject: Subject) -> bool:
     torch_only = [0, *range(4, len(before))]
     others = [k for k in range(len(before)) if k not in torch_only]
     return subject.problem.own_generators.have_moved() or any(before[k] != after[k] for k in others)
-
-
-RULE = Rule(
-    code="GL609",
-    name="breaks_under_checkpointing",
-    severity="error",
-    summary="gradients change or backward raises under checkpointing or saved-tensor hooks",
-    module=__name__,
-    probe=probe,
-)

@@ -77,14 +77,21 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.state.guarded_run import Written
-from gradlint.experiments.state.repeated_calls import unrun
-from gradlint.experiments.state.residual_use import spoiled
+import torch
+
+from gradlint.experiments.baseline_comparison import FEW, Difference, compared
+from gradlint.experiments.state.guarded_run import Written, make_guarded
+from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
+from gradlint.experiments.state.residual_use import sum_of, terms_of
 from gradlint.experiments.state.state_findings import raised_there
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.numerics.products import unit_roundoff, widened
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "work on a copy: grad_output.clone(), or an operation that is not in place "
@@ -97,14 +104,14 @@ def probe(subject: Subject) -> Outcome:
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    findings = [_finding(subject, item) for item in subject.guarded.cotangents]
+    findings = [_finding(subject, item) for item in subject.once(make_guarded).cotangents]
     findings = findings or _beside_a_branch(subject)
     return Outcome("fail" if findings else "pass", findings)
 
 
 def _beside_a_branch(subject: Subject) -> list[Finding]:
     """What the residual use shows: a write that only happens where nobody else seems to look."""
-    raised, names = subject.guarded.residual_error, subject.guarded.added
+    raised, names = subject.once(make_guarded).residual_error, subject.once(make_guarded).added
     first = subject.problem.inputs[next(iter(names.values()))].name if names else ""
     where = f"in a residual connection, `{first} + op({first})`"
     if raised is not None:
@@ -119,7 +126,7 @@ def _beside_a_branch(subject: Subject) -> list[Finding]:
             evidence=found.evidence(),
             help=_HELP,
         )
-        for found in spoiled(subject)
+        for found in _spoiled(subject)
     ]
 
 
@@ -139,11 +146,28 @@ def _finding(subject: Subject, item: Written) -> Finding:
     )
 
 
-RULE = Rule(
-    code="GL602",
-    name="grad_output_mutated",
-    severity="error",
-    summary="backward writes to the gradient that it receives",
-    module=__name__,
-    probe=probe,
-)
+def _spoiled(subject: Subject) -> list[Difference]:
+    """Inputs whose gradient in the residual use is not the op's own with the cotangents added.
+
+    Nothing is compared where identical calls differ, or a second backward of the graph does: that
+    is what other rules tell.
+    """
+    guarded, cotangents = subject.once(make_guarded), subject.run.cotangents
+    if guarded.residual is None or guarded.second is None or unfit(subject):
+        return []
+    base = relative_to(subject, guarded.first)
+    if base.differences(guarded.second):
+        return []
+    found = []
+    for position, got in enumerate(guarded.residual):
+        terms = terms_of(guarded.first, cotangents, guarded.added, position)
+        expected = sum_of(terms)
+        allowed = base.allowed(position)
+        if len(terms) > 1 and expected is not None:
+            sizes = torch.stack([widened(part).abs() for part in terms]).sum(0)
+            rounding = FEW * unit_roundoff(expected.dtype) * sizes
+            allowed = rounding if allowed is None else allowed + rounding
+        difference = compared(position, base.names[position], got, expected, allowed)
+        if difference is not None:
+            found.append(difference)
+    return found

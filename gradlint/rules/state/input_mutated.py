@@ -81,12 +81,16 @@ from __future__ import annotations
 
 import re
 
-from gradlint.experiments.state.guarded_run import Written
+from gradlint.experiments.state.guarded_run import Written, make_guarded
+from gradlint.experiments.state.inplace_after_forward import make_tail
 from gradlint.experiments.state.repeated_calls import unfit
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome, Rule
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 # -- Findings of GL601 about what is no argument of the op itself: intermediates, and outputs -----
@@ -109,11 +113,11 @@ def inside(subject: Subject, rule: Rule, item: Written) -> Finding:
 
 def aliases(subject: Subject, rule: Rule) -> list[Finding]:
     """Outputs that are an argument's memory, where changing them does harm."""
-    aliases = subject.guarded.aliases
+    aliases = subject.once(make_guarded).aliases
     if not aliases:
         return []
     output, name = aliases[0]
-    tail = subject.tail
+    tail = subject.once(make_tail)
     share = f"`{output}` shares memory with `{name}`, undeclared"
     if tail.changed:
         wrong = f", and the gradient for `{tail.wrong[0].name}` is wrong" if tail.wrong else ""
@@ -153,7 +157,7 @@ def probe(subject: Subject) -> Outcome:
     """Compare every argument with what it was, and change the outputs in place."""
     if subject.run.error is not None and subject.run.error.phase == "forward":
         return Outcome("skipped", note="forward raised: see GL003")
-    guarded = subject.guarded
+    guarded = subject.once(make_guarded)
     if guarded.error is not None and guarded.error.phase == "forward":
         return Outcome("skipped", note="forward raised when called again")
     saved = {item.name for item in guarded.saved}
@@ -187,8 +191,8 @@ def _severity(subject: Subject, item: Written) -> str:
     # A plain callable may write to what carries no gradient, by contract, and renormalise its
     # weights where autograd can see it; inside of a Function nobody expects either.
     if handed.position is None:
-        return "info" if item.bumped or not subject.guarded.python else "error"
-    return "warning" if item.bumped and not subject.guarded.python else "error"
+        return "info" if item.bumped or not subject.once(make_guarded).python else "error"
+    return "warning" if item.bumped and not subject.once(make_guarded).python else "error"
 
 
 def _finding(subject: Subject, item: Written, severity: str) -> Finding:
@@ -209,13 +213,3 @@ def _finding(subject: Subject, item: Written, severity: str) -> Finding:
         if item.phase == "forward"
         else f"work on a copy ({name}.clone()): the caller still uses `{name}`",
     )
-
-
-RULE = Rule(
-    code="GL601",
-    name="input_mutated",
-    severity="error",
-    summary="forward or backward writes to an argument undeclared",
-    module=__name__,
-    probe=probe,
-)

@@ -76,14 +76,17 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.state.repeated_calls import CHANCE, Repeats, repeat, unfit
 from gradlint.experiments.state.state_findings import raised_there
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "look for state kept between calls, races (atomics, missing synchronisation), memory that is "
@@ -120,7 +123,7 @@ def _raised_again(subject: Subject) -> Finding | None:
     """A finding where an identical later call raises, and the first did not."""
     run = subject.run
     unseen = run.error is not None or run.gradients is None or subject.problem.has_sparse_inputs
-    if unseen or subject.baseline is not None:
+    if unseen or subject.once(make_baseline) is not None:
         return None
     try:
         subject.problem.pull(run.cotangents)
@@ -151,13 +154,3 @@ def _finding(subject: Subject, repeats: Repeats, found: Difference, output: bool
         evidence=evidence,
         help=_HELP,
     )
-
-
-RULE = Rule(
-    code="GL606",
-    name="nondeterministic",
-    severity="error",
-    summary="identical calls give different results",
-    module=__name__,
-    probe=probe,
-)

@@ -69,10 +69,14 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = "save the mask, or the seed (and offset) it was drawn from, in forward, and use it again"
 
@@ -82,7 +86,7 @@ def probe(subject: Subject) -> Outcome:
     reason = unrun(subject) or unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    guarded = subject.guarded
+    guarded = subject.once(make_guarded)
     forward, backward = guarded.draws
     if not backward:
         return Outcome("pass", note="backward draws no random numbers")
@@ -106,13 +110,3 @@ def probe(subject: Subject) -> Outcome:
         for difference in relative_to(subject, guarded.first).differences(guarded.other or [])
     ]
     return Outcome("fail" if findings else "pass", findings)
-
-
-RULE = Rule(
-    code="GL610",
-    name="rng_differs_between_passes",
-    severity="error",
-    summary="backward draws other random numbers than forward",
-    module=__name__,
-    probe=probe,
-)

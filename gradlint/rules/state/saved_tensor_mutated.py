@@ -78,13 +78,17 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference
-from gradlint.experiments.state.guarded_run import Written
+from gradlint.experiments.state.guarded_run import Written, make_guarded
+from gradlint.experiments.state.inplace_after_forward import make_tail
 from gradlint.experiments.state.repeated_calls import unfit, unrun
 from gradlint.experiments.state.state_findings import changed_gradient
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -92,10 +96,10 @@ def probe(subject: Subject) -> Outcome:
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    findings = [_finding(subject, item) for item in subject.guarded.saved]
+    findings = [_finding(subject, item) for item in subject.once(make_guarded).saved]
     note = unfit(subject)
-    if not note and not subject.guarded.saved:
-        tail = subject.tail
+    if not note and not subject.once(make_guarded).saved:
+        tail = subject.once(make_tail)
         if tail.wrong and not tail.changed:
             findings.append(_unnoticed(subject, tail.wrong[0]))
     return Outcome("fail" if findings else "pass", findings, note=note)
@@ -126,13 +130,3 @@ def _unnoticed(subject: Subject, difference: Difference) -> Finding:
         help="keep the output by ctx.save_for_backward(output), whose version check then raises, "
         "or return a copy of what backward needs",
     )
-
-
-RULE = Rule(
-    code="GL603",
-    name="saved_tensor_mutated",
-    severity="error",
-    summary="what was saved for backward is written to",
-    module=__name__,
-    probe=probe,
-)

@@ -73,10 +73,14 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = "leave `ctx` and what it saved as they are: backward may run again"
 
@@ -86,7 +90,7 @@ def probe(subject: Subject) -> Outcome:
     reason = unrun(subject) or unfit(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    guarded = subject.guarded
+    guarded = subject.once(make_guarded)
     when = "in a second backward of the same graph"
     if guarded.second_error is not None:
         finding = raised_there(
@@ -115,13 +119,3 @@ def probe(subject: Subject) -> Outcome:
         for difference in wrong
     ]
     return Outcome("fail" if findings else "pass", findings)
-
-
-RULE = Rule(
-    code="GL605",
-    name="second_backward_differs",
-    severity="error",
-    summary="two backward passes through one graph give different gradients",
-    module=__name__,
-    probe=probe,
-)

@@ -74,7 +74,10 @@ from gradlint.experiments.state.interleaved_calls import interleave
 from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "keep what backward needs by ctx.save_for_backward (plain values on `ctx`), not on a class, a "
@@ -117,13 +120,3 @@ def probe(subject: Subject) -> Outcome:
     if findings and wavers(subject):
         return Outcome("skipped", note=CHANCE)
     return Outcome("fail" if findings else "pass", findings)
-
-
-RULE = Rule(
-    code="GL608",
-    name="state_shared_between_calls",
-    severity="error",
-    summary="a later call changes the result or the gradient of an earlier one",
-    module=__name__,
-    probe=probe,
-)

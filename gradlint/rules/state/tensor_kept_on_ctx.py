@@ -75,12 +75,15 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.state.lifetimes import Held
+from gradlint.experiments.state.lifetimes import Held, make_lifetime
 from gradlint.experiments.state.repeated_calls import unrun
 from gradlint.experiments.state.write_places import attribute_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 #: Elements up to which a tensor that is no input or output is a constant, not worth a note.
 CONSTANT = 1
@@ -91,7 +94,7 @@ def probe(subject: Subject) -> Outcome:
     reason = unrun(subject)
     if reason:
         return Outcome("skipped", note=reason)
-    lifetime = subject.lifetime
+    lifetime = subject.once(make_lifetime)
     if lifetime is None:
         return Outcome("skipped", note="an identical second call raised")
     findings = []
@@ -160,13 +163,3 @@ def _kept(subject: Subject, held: list[Held], severity: str) -> Finding:
         evidence={"bytes": sum(other.size for other in held)},
         help="ctx.save_for_backward(…) takes any tensor; keep only plain values on `ctx`",
     )
-
-
-RULE = Rule(
-    code="GL604",
-    name="tensor_kept_on_ctx",
-    severity="warning",
-    summary="a tensor is kept alive by an attribute of ctx",
-    module=__name__,
-    probe=probe,
-)

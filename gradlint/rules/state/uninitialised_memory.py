@@ -81,7 +81,10 @@ from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
 from gradlint.experiments.state.state_findings import raised_there
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "write every element of what `empty` returns, at every size, or allocate with `zeros` or "
@@ -124,13 +127,3 @@ def _finding(subject: Subject, found: Difference, output: bool) -> Finding:
         evidence=found.evidence(),
         help=_HELP,
     )
-
-
-RULE = Rule(
-    code="GL607",
-    name="uninitialised_memory",
-    severity="error",
-    summary="results hold memory that was allocated and never written",
-    module=__name__,
-    probe=probe,
-)

@@ -76,8 +76,11 @@ from gradlint.experiments.transforms.reference_points import (
 from gradlint.experiments.transforms.refusals import first_line
 from gradlint.experiments.transforms.tensor_likes import Fed, Subclass, Wrapper
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "test with isinstance(x, torch.Tensor) or torch.overrides.is_tensor_like, not by type, and "
@@ -180,13 +183,3 @@ def _type_lost(subject: Subject, words: str) -> Finding:
         cause_text="type-lost: values and gradients are right",
         help=_HELP,
     )
-
-
-RULE = Rule(
-    code="GL906",
-    name="tensor_like_lost",
-    severity="error",
-    summary="tensor-likes get other values or lose their gradient",
-    module=__name__,
-    probe=probe,
-)

@@ -95,7 +95,10 @@ from gradlint.experiments.transforms.autocast import (
     written_for_autocast,
 )
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "decorate forward with custom_fwd and backward with custom_bwd (torch.amp), both with the "
@@ -180,13 +183,3 @@ def _wrong(subject: Subject, found: Cast, position: int) -> Finding:
         },
         help=_HELP,
     )
-
-
-RULE = Rule(
-    code="GL904",
-    name="wrong_under_autocast",
-    severity="error",
-    summary="backward raises or is wrong after a forward under autocast",
-    module=__name__,
-    probe=probe,
-)

@@ -107,8 +107,11 @@ from gradlint.experiments.transforms.reference_points import (
 from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
 from gradlint.experiments.value.forward_mode import push
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "let backward and jvp take all they need from tensors saved in setup_context, and forward "
@@ -253,13 +256,3 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         help=_HELP,
     )
     return Outcome("pass" if honest else "fail", [finding])
-
-
-RULE = Rule(
-    code="GL902",
-    name="wrong_under_torch_func",
-    severity="error",
-    summary="torch.func gives other derivatives than plain autograd",
-    module=__name__,
-    probe=probe,
-)

@@ -110,9 +110,12 @@ from gradlint.experiments.transforms.reference_points import (
 )
 from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "move the batch axis of every input to the front (in_dims says where it is; None: that input "
@@ -270,13 +273,3 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         else _HELP,
     )
     return Outcome("pass" if honest else "fail", [finding])
-
-
-RULE = Rule(
-    code="GL901",
-    name="wrong_under_vmap",
-    severity="error",
-    summary="torch.func.vmap gives other values than a loop over the batch",
-    module=__name__,
-    probe=probe,
-)

@@ -95,7 +95,7 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.compiled import (
@@ -112,10 +112,13 @@ from gradlint.experiments.transforms.pure_calls import unfit
 from gradlint.experiments.transforms.reference_points import Point, here, nearby, quiet
 from gradlint.experiments.transforms.refusals import first_line, refuses
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.altered import pull_altered
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "declare in mutates_args what a registered operator writes to, let its fake kernel return the "
@@ -128,7 +131,7 @@ def probe(subject: Subject) -> Outcome:
     """Compare compiled calls with plain ones."""
     with quiet():
         reason = unfit(subject) or unavailable()
-        baseline = subject.baseline
+        baseline = subject.once(make_baseline)
         if not reason and baseline is not None and not baseline.repeatable:
             reason = "identical calls differ already: see GL606"
         reason = reason or long_to_trace(subject, RULE.code)
@@ -248,13 +251,3 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         else _HELP,
     )
     return Outcome("pass" if honest else "fail", [finding])
-
-
-RULE = Rule(
-    code="GL903",
-    name="wrong_when_compiled",
-    severity="error",
-    summary="torch.compile gives other values, or opcheck fails",
-    module=__name__,
-    probe=probe,
-)

@@ -94,11 +94,14 @@ from gradlint.experiments.transforms.reference_points import (
 )
 from gradlint.experiments.transforms.refusals import first_line
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.random import common_random_numbers
 
 if TYPE_CHECKING:
     Exporter = Callable[[Forward, tuple[Any, ...]], Program]
+
+RULE = rule_of(__name__)
 
 _HELP = (
     "let forward compute the same thing while it is traced (torch.jit.is_tracing, "
@@ -177,13 +180,3 @@ def _finding(subject: Subject, found: Difference, where: str) -> Finding:
         evidence=found.evidence(),
         help=_HELP,
     )
-
-
-RULE = Rule(
-    code="GL905",
-    name="wrong_when_exported",
-    severity="error",
-    summary="an exported forward returns other values",
-    module=__name__,
-    probe=probe,
-)

@@ -79,9 +79,12 @@ import torch
 from gradlint.diagnosis.evidence import unravel
 from gradlint.experiments.mismatch import plain_number
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.products import widened
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 #: Relative to the largest element of the reference, by dtype: forward may order its operations
 #: differently (heuristic, about √eps).
@@ -198,13 +201,3 @@ def _worst(value: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
             for k in order
         ],
     }
-
-
-RULE = Rule(
-    code="GL404",
-    name="differs_from_reference",
-    severity="error",
-    summary="an output differs from the declared reference",
-    module=__name__,
-    probe=probe,
-)

@@ -96,8 +96,11 @@ from gradlint.experiments.value.gradient_agreement import difference, placed, wr
 from gradlint.experiments.value.preconditions import obstacle
 from gradlint.experiments.value.repeated_backward import Replay, Trial
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 #: Outputs that are tried alone; of more, the first ones.
 MOST_OUTPUTS = 4
@@ -245,13 +248,3 @@ def _raised(
         evidence=raised_evidence(error, prefer),
         help=_HELP[slug],
     )
-
-
-RULE = Rule(
-    code="GL405",
-    name="undefined_or_zero_grad_output",
-    severity="error",
-    summary="backward fails where an output is unused or its gradient is zero",
-    module=__name__,
-    probe=probe,
-)

@@ -112,9 +112,12 @@ from gradlint.experiments.value.surrogates import (
 )
 from gradlint.experiments.value.uneven_inputs import uneven
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 #: Noise of a float64 op, in units of one rounding of its outputs, beyond which float32 must be at
 #: work inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for averaging.
@@ -134,7 +137,7 @@ def probe(subject: Subject) -> Outcome:
     if reason:
         return Outcome("inconclusive", note=reason)
 
-    findings, declared = judge_surrogates(subject)
+    findings, declared = judge_surrogates(subject, RULE)
     measured = _measured(subject, declared)
     if measured.verdict == "pass":
         elsewhere, note = away(subject, RULE)
@@ -271,13 +274,3 @@ def _rounded(subject: Subject, place: int, decision: object) -> Finding:
         else "a constant written with few digits, an epsilon left out of backward, or rounding "
         "inside backward would look like this",
     )
-
-
-RULE = Rule(
-    code="GL401",
-    name="wrong_gradient",
-    severity="error",
-    summary="the gradient differs from the derivative of forward",
-    module=__name__,
-    probe=probe,
-)

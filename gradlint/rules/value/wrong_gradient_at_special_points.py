@@ -80,7 +80,7 @@ from __future__ import annotations
 
 import math
 
-from gradlint.experiments.finite.extremes import JUDGED
+from gradlint.experiments.finite.extremes import JUDGED, make_extremes
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.rounding_only import only_rounding
@@ -88,13 +88,16 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.one_sided_slopes import Wrong
 from gradlint.experiments.value.special_points import Points
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.rules.catalogue import rule_of
+
+RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients at special points with the slopes of the function there."""
-    reason = blocked(subject) or subject.extremes.reason
+    reason = blocked(subject) or subject.once(make_extremes).reason
     if reason:
         return Outcome("skipped", note=reason)
     decision = subject.first_order
@@ -107,7 +110,7 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", note="differences in 16 bits are too coarse, and float64 refused")
     found: dict[int, Wrong] = {}
     for name in JUDGED:
-        extreme = subject.extremes.named(name)
+        extreme = subject.once(make_extremes).named(name)
         for wrong in points.wrong(extreme) if extreme is not None else ():
             found.setdefault(wrong.position, wrong)
     rounding = only_rounding(subject) if found else set()
@@ -149,13 +152,3 @@ def _finding(subject: Subject, wrong: Wrong) -> Finding:
         help="the gradient is right elsewhere: look for comparisons with this value in backward, "
         "sums over equal elements, and for guards that are missing in it or that forward lacks",
     )
-
-
-RULE = Rule(
-    code="GL402",
-    name="wrong_gradient_at_special_points",
-    severity="error",
-    summary="the gradient is wrong at zeros, ties, bounds or large values only",
-    module=__name__,
-    probe=probe,
-)

@@ -106,13 +106,16 @@ from gradlint.experiments.value.forward_mode import (
 from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.experiments.value.preconditions import obstacle
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome, Rule
+from gradlint.model.rule import Outcome
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.directions import direction
 from gradlint.numerics.products import norm, real_dot, widened
 from gradlint.numerics.verdict import DIFFERS, TOLERATED, UNSURE
+from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
 from gradlint.trace.op_io import OpRaised
+
+RULE = rule_of(__name__)
 
 #: Inputs that are given a tangent; of more, the first ones.
 MOST_INPUTS = 8
@@ -275,13 +278,3 @@ def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -
         help="jvp returns, for each output, its derivative along the tangents of the inputs, "
         "one term for each input; what it needs is kept by ctx.save_for_forward",
     )
-
-
-RULE = Rule(
-    code="GL403",
-    name="wrong_jvp",
-    severity="error",
-    summary="forward-mode jvp is not the derivative of forward",
-    module=__name__,
-    probe=probe,
-)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradlint.model.rule import Outcome
-from gradlint.rules.catalogue import TABLE, by_code
+from gradlint.rules.catalogue import CATALOGUE, by_code
 
 GL003, GL004, GL007 = by_code("GL003"), by_code("GL004"), by_code("GL007")
 
@@ -45,8 +45,8 @@ def test_forward_that_raises_is_one_finding(
     assert finding.evidence["original"] == "needs [an even] number"
     assert finding.location is not None
     assert finding.location.file.endswith("test_raised.py")
-    for rule in TABLE:
-        if rule.probe is not None and rule.code[:3] in ("GL0", "GL1", "GL2", "GL3"):
+    for rule in CATALOGUE:
+        if rule.has_probe and rule.code[:3] in ("GL0", "GL1", "GL2", "GL3"):
             if rule.code == "GL003":
                 continue
             assert rule.probe(bound).findings == [], rule.code

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+from gradlint.experiments.state.guarded_run import declared_writes
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from gradlint.checking.run_order import turn
+from gradlint.experiments.call_budget import LONE, MORE, SECOND_KINDS, Plan
 from gradlint.experiments.call_cost import (
     Calls,
     Shape,
@@ -20,17 +19,10 @@ from gradlint.experiments.call_cost import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Prediction
-from gradlint.model.rule import Rule
+from gradlint.model.rule import Rule, Stage
 from gradlint.numerics.directions import KINDS
 from gradlint.numerics.timing import TIMES
 from gradlint.trace.op_io import OpRaised
-
-#: Kinds of direction of second order: without "random", a call there costs twice as much.
-SECOND_KINDS = KINDS[:3]
-
-#: The one kind where there is one: "aligned" would not move an element whose gradient is wrongly
-#: zero.
-LONE = ("signs",)
 
 #: First calls include start-up; from this many seconds on they are timed again.
 SLOW_S = 5e-3
@@ -43,71 +35,12 @@ SHARE_OF_TIMEOUT = 0.5
 #: those that took no more than this share of ``--timeout`` (heuristic: longer stalls are rare).
 TIMED_AGAIN = 0.02
 
-#: The last of the families whose rules hardly do more than look at the instrumented run.
-LOOKS = "GL3"
-
-#: These rules look at other samples one by one, as long as the budget affords it.
-LIMITED = ("GL705", "GL706", "GL707")
-
 #: Measurements of a subject that several rules share, and the calls that they take together: made
 #: by whichever rule asks first.
-SHARED, SHARED_CALLS = {"baseline", "guarded", "lifetime"}, 16
+SHARED, SHARED_CALLS = ("make_baseline", "make_guarded", "make_lifetime"), 16
 
-#: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and
-#: one more step along a draw or two.
-MORE = 12
 
 _CallsOf = Callable[..., Calls]
-
-
-@dataclass
-class Plan:
-    """What is going to run on a sample.
-
-    Args:
-        first, second: kinds of direction for first and second order, one pair (v, u) each; none
-            where not even one is affordable.
-        torch: whether torch's own verdicts are affordable.
-        budget: ``--max-calls``, or None.
-        timeout: ``--timeout``, in seconds, or None.
-        first_calls: calls that first order usually takes.
-        reserved: calls of the budget that first order leaves to second order.
-        reason: why there are fewer pairs than usual; empty where there are not.
-        predictions: what the rules will take, by family.
-        shape: what the number of calls depends on; None before it is known.
-        call_s: seconds of a forward and a backward call; None where they were not measured.
-    """
-
-    first: tuple[str, ...] = KINDS
-    second: tuple[str, ...] = SECOND_KINDS
-    torch: bool = True
-    budget: int | None = None
-    timeout: float | None = None
-    first_calls: int = 0
-    reserved: int = 0
-    reason: str = ""
-    predictions: list[Prediction] = field(default_factory=list)
-    shape: Shape | None = None
-    call_s: float | None = None
-
-    def pairs(self, code: str) -> tuple[int, int] | None:
-        """Pairs that check ``code`` judges, and usual ones; None where it judges none."""
-        found = {"GL401": (self.first, KINDS), "GL501": (self.second, SECOND_KINDS)}.get(code)
-        return None if found is None else (len(found[0]), len(found[1]))
-
-    def note(self, code: str) -> str:
-        """What a reader of check ``code`` must know of its pairs; empty where all are there."""
-        pairs = self.pairs(code)
-        if pairs is None or pairs[0] == pairs[1]:
-            return ""
-        if not pairs[0]:
-            return f"not one pair could be measured: {self.reason} is too small"
-        return f"{pairs[0]} of {pairs[1]} pairs: {self.reason}"
-
-    @property
-    def too_small(self) -> str:
-        """Why second order is left out; empty where it is not."""
-        return "" if self.second else f"left out: beyond {self.reason}"
 
 
 def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
@@ -122,9 +55,12 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     run = subject.run
     if run.error is not None or run.gradients is None:
         return plan
-    shape = Shape.of(subject)
+    shape = Shape.of(
+        [item.value for item in subject.problem.inputs],
+        [item.value for item in subject.run.outputs if item.differentiable],
+    )
     families = {rule.code[:3] for rule in rules}
-    codes = [rule.code for rule in rules if rule.code not in ("GL401", "GL501")]
+    others = [rule for rule in rules if rule.code not in ("GL401", "GL501")]
     plan.shape = shape
     forward_s, backward_s = (subject.run_s,) * 2
     if families & {"GL4", "GL5"}:
@@ -161,7 +97,7 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
             f"a call takes {forward_s + backward_s:.2g} s (--timeout {settings.timeout:g})"
         )
     if settings.max_calls is not None:
-        looks = [code for code in codes if turn(code) <= turn(LOOKS) and code != "GL301"]
+        looks = [rule for rule in others if rule.stage is Stage.RUN and rule.code != "GL301"]
         _fit(plan, settings.max_calls - other_calls(looks, shape, most=False).total, shape, second)
     for family, calls_of in (
         ("others", None),
@@ -169,7 +105,7 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         ("GL5", lambda most: second_order_calls(len(plan.second), shape, most=most)),
     ):
         if calls_of is None:
-            usual, most = (other_calls(codes, shape, most=m) for m in (False, True))
+            usual, most = (other_calls(others, shape, most=m) for m in (False, True))
         elif family not in families or (family == "GL5" and not plan.second):
             continue
         else:
@@ -189,33 +125,22 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     return plan
 
 
-def beyond_budget(subject: Subject, code: str) -> str:
-    """Why check ``code`` is left out, which might measure beyond ``--max-calls``; else empty.
+def beyond_budget(subject: Subject, rule: Rule) -> str:
+    """Why ``rule`` is left out, which might measure beyond ``--max-calls``; else empty.
 
     What the rules up to GL3 see at the run itself, they say within any budget.
     """
     plan, problem = subject.plan, subject.problem
-    if plan.budget is None or plan.shape is None or code == "GL401" or turn(code) <= turn(LOOKS):
+    if plan.budget is None or plan.shape is None or rule.code == "GL401" or rule.stage <= Stage.RUN:
         return ""
-    if code.startswith("GL5"):
+    if rule.order == 2:
         spent = problem.forward_calls + problem.backward_calls
-        enough = subject.has("twice") or spent < plan.budget
+        enough = subject.made("differentiate_twice") or spent < plan.budget
     else:
-        most = code not in LIMITED
-        shared = 0 if SHARED.issubset(vars(subject)) else SHARED_CALLS
-        enough = affords(subject, rule_calls(code, plan.shape, most=most).total + shared)
+        most = rule.stage is not Stage.SIZES
+        shared = 0 if all(subject.made(name) for name in SHARED) else SHARED_CALLS
+        enough = subject.affords(rule_calls(rule, plan.shape, most=most).total + shared)
     return "" if enough else f"left out: beyond --max-calls {plan.budget}"
-
-
-def affords(subject: Subject, calls: int) -> bool:
-    """Whether ``--max-calls`` leaves as many calls to what is no numerics: those come first, and
-    what they will take is kept back."""
-    plan, problem = subject.plan, subject.problem
-    if plan.budget is None:
-        return True
-    kept = 0 if subject.has("first_order") else plan.first_calls
-    kept += 0 if subject.has("twice") else plan.reserved
-    return calls <= plan.budget - kept - problem.forward_calls - problem.backward_calls
 
 
 def _most(

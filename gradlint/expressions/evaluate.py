@@ -14,8 +14,10 @@ from gradlint.expressions import limits as sizes
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
 from gradlint.expressions._operations import Operations, kind_of, to_dtype
+from gradlint.expressions.arguments import Arguments
 from gradlint.expressions.compile import Expression, dotted
 from gradlint.expressions.limits import ExpressionError
+from gradlint.model.sample import map_tensors
 
 _UNARY: dict[type, Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
@@ -34,6 +36,53 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+
+
+def evaluate(
+    expression: Expression,
+    env: Mapping[str, Any],
+    *,
+    generator: torch.Generator | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> Any:
+    """The value of ``expression`` where names stand for what ``env`` says; any mapping does, lazy
+    ones too.
+
+    Args:
+        generator: source of random numbers; default torch's global one.
+        dtype: of tensors made by ``randn`` and the like; default that of the first floating
+            tensor among the names used, else float64.
+        device: likewise; default that of the first tensor, else the CPU.
+
+    Raises:
+        ExpressionError: what it computes failed or grew beyond the limits.
+    """
+    return Interpreter(expression, env, generator, dtype, device).run()
+
+
+def evaluate_arguments(
+    arguments: Arguments, seed: int = 0
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The values of ``arguments``: ``(args, kwargs)``.
+
+    Floating tensors are float64 unless a dtype is given, random ones come from ``seed``.
+    Tensors require grad only where ``requires_grad=True`` was written.
+
+    Raises:
+        ExpressionError: an argument can't be computed.
+    """
+    generator = torch.Generator().manual_seed(seed % 2**63)
+
+    def leaf(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().requires_grad_(tensor.requires_grad)
+
+    def value(expression: Expression) -> Any:
+        made = evaluate(expression, {}, generator=generator, dtype=torch.float64, device="cpu")
+        return map_tensors(made, leaf)
+
+    args = tuple(value(expression) for expression in arguments.positional)
+    return args, {name: value(expression) for name, expression in arguments.keywords.items()}
 
 
 class Interpreter:
