@@ -116,9 +116,8 @@ def _difference(
     Args:
         moved: outputs of forward with inputs moved by no more than a roundoff.
     """
-    expected = (
-        subject.once(make_baseline).outputs.get(item.name) if subject.once(make_baseline) else None
-    )
+    baseline = subject.once(make_baseline)
+    expected = baseline.outputs.get(item.name) if baseline is not None else None
     if expected is None:
         return None
     wide = widened(expected)

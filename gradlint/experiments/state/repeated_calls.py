@@ -82,8 +82,9 @@ def _calls(subject: Subject) -> list[Call]:
     calls: list[Call] = [({}, gradients) for gradients in baseline.repeats]
     if guarded.error is None and guarded.first and not guarded.draws[1]:
         calls.append((guarded.outputs, guarded.first))
-    if subject.once(make_lifetime) is not None:
-        calls.append(({}, subject.once(make_lifetime).gradients))
+    lifetime = subject.once(make_lifetime)
+    if lifetime is not None:
+        calls.append(({}, lifetime.gradients))
     cuda = any(value.is_cuda for value in problem.values())
     for _ in range(MORE_ON_GPU if cuda else MORE):
         try:

@@ -96,7 +96,7 @@ from gradlint.experiments.precision.error_growth import growing
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome
+from gradlint.model.rule import CheckVerdict, Outcome
 from gradlint.numerics.twin import TwinJudgement
 from gradlint.rules.catalogue import rule_of
 
@@ -129,7 +129,7 @@ def probe(subject: Subject) -> Outcome:
             resolutions.append(found.resolution)
     near = [item.index for item in compared if item.verdict != "differs"]
     findings += _growing(subject, near, notes)
-    verdict = "fail" if findings else "inconclusive" if unsure else "pass"
+    verdict: CheckVerdict = "fail" if findings else "inconclusive" if unsure else "pass"
     return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
 
 

@@ -112,7 +112,7 @@ from gradlint.experiments.value.surrogates import (
 )
 from gradlint.experiments.value.uneven_inputs import uneven
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome
+from gradlint.model.rule import CheckVerdict, Outcome
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE
 from gradlint.rules.catalogue import rule_of
@@ -189,23 +189,23 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     name_stops(subject, findings)
     notes += said
     if any(finding.severity != "info" for finding in findings):
-        verdict = "fail"
+        outcome: CheckVerdict = "fail"
     elif unsure:
-        verdict = "inconclusive"
+        outcome = "inconclusive"
         told = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
         reason = "" if told else f": {why_unsure(subject)}"
         notes.append(f"could not tell for {', '.join(unsure)}{reason}")
     elif changed(subject):  # what was measured holds for some of the values near by only
-        verdict = "inconclusive"
+        outcome = "inconclusive"
         notes.append(changed(subject))
     else:
-        verdict = "pass"
+        outcome = "pass"
     resolutions = [
         decision.resolution_of(item.index)
         for place, item in enumerate(decision.judgement.inputs)
         if decision.verdicts[place] not in (DIFFERS, UNSURE) and inputs[item.index].value.numel()
     ]
-    return Outcome(verdict, findings, max(resolutions, default=None), "; ".join(notes))
+    return Outcome(outcome, findings, max(resolutions, default=None), "; ".join(notes))
 
 
 def _wrong(subject: Subject, place: int, decision: object) -> Finding:

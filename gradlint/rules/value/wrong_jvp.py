@@ -106,7 +106,7 @@ from gradlint.experiments.value.forward_mode import (
 from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.experiments.value.preconditions import obstacle
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome
+from gradlint.model.rule import CheckVerdict, Outcome
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.directions import direction
 from gradlint.numerics.products import norm, real_dot, widened
@@ -191,7 +191,7 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
             notes += [note] if note else []
     if findings:
         return Outcome("fail", findings, note="; ".join(notes))
-    verdict = "inconclusive" if notes else "pass" if judged else "skipped"
+    verdict: CheckVerdict = "inconclusive" if notes else "pass" if judged else "skipped"
     return Outcome(verdict, [], tolerated, "; ".join(notes))
 
 
