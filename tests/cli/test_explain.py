@@ -229,7 +229,8 @@ def test_neither_imports_torch() -> None:
     code = (
         "import sys, gradlint.report.explain, gradlint.cli.explain, gradlint.cli.rules, "
         "gradlint.cli.env, gradlint.model.settings, gradlint.environment; "
-        "from gradlint.report import Report, render; render(Report()); "
+        "from gradlint.model.report import Report; from gradlint.report.render import render; "
+        "render(Report()); "
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.expressions.evaluate import evaluate
 from gradlint.model.report import SEVERITIES
 from gradlint.model.rule import HEADINGS, Rule
 from gradlint.model.sample import Sample
@@ -76,8 +77,8 @@ def reference_of(text: str, op: Any) -> Callable[..., Any]:
     from gradlint.expressions.compile import compile_expression
 
     names = list(op.signature.parameters)
-    return lambda *args: compile_expression(text, names).evaluate(
-        dict(zip(names, args, strict=False))
+    return lambda *args: evaluate(
+        compile_expression(text, names), dict(zip(names, args, strict=False))
     )
 
 

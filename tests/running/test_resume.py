@@ -149,7 +149,7 @@ def test_the_process_that_reports_has_no_torch_and_runs_nothing_of_the_users() -
     code = (
         "import sys\n"
         "from gradlint.model.settings import Settings\n"
-        "from gradlint.running import execute\n"
+        "from gradlint.running.run import execute\n"
         "run = execute(['planned.py:Passes'], Settings(), examine='stub_examine:examine')\n"
         "print(run.report.targets[0].verdict, 'torch' in sys.modules, 'planned' in sys.modules)\n"
     )

@@ -73,7 +73,7 @@ def test_the_main_program_is_not_run_again(tmp_path: Path, how: str) -> None:
     script = tmp_path / "program.py"
     script.write_text(
         "import sys\nprint('ran')\n"
-        "from gradlint.running import call_in_worker\n"
+        "from gradlint.running.call import call_in_worker\n"
         "print(call_in_worker('operator:add', 1, 2))\n"
         "print(sys.modules['__main__'].__spec__ is None or sys.modules['__main__'].__spec__.name)\n"
     )
@@ -97,7 +97,7 @@ def test_a_file_that_shadows_the_standard_library_does_not_hurt_the_server(
     (tmp_path / "random.py").write_text("raise SystemExit('shadowed')\n")
     code = (
         "import sys; sys.path.pop(0)\n"
-        "from gradlint.running import call_in_worker\n"
+        "from gradlint.running.call import call_in_worker\n"
         "print(call_in_worker('operator:add', 1, 2))"
     )
     done = subprocess.run(
