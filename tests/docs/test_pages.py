@@ -35,8 +35,8 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ENDINGS = r"py|md|cu|h|cpp|yaml|toml|txt|json"
 _FILE = re.compile(rf"^([\w./-]+\.(?:{_ENDINGS})|[\w.-]+/[\w./-]*)(?::([A-Za-z_][\w.]*))?$")
 
-#: Files with these beginnings are those of an imagined user, or a web address.
-_IMAGINED = ("path/", "src/", "legacy/", "tests/samples.py", "sweep.svg", "report.json")
+#: Words with these beginnings are no files of this repository, but those of an imagined user.
+_IMAGINED = ("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/")
 
 
 def fences(page: Path) -> list[tuple[str, str]]:
@@ -49,9 +49,7 @@ def prose(page: Path) -> str:
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
-SESSIONS = [
-    text for page in PAGES for language, text in fences(page) if language == "console"
-]
+SESSIONS = [text for page in PAGES for language, text in fences(page) if language == "console"]
 COMMANDS = [session.splitlines()[0].removeprefix("$ ") for session in SESSIONS]
 
 
@@ -79,16 +77,16 @@ def test_the_readme_and_the_page_of_rules_have_all_families() -> None:
     assert shown == headings == sorted({rule.code[:3] for rule in CATALOGUE}) == list(FAMILIES)
 
 
-def links() -> Iterator[tuple[Path, str]]:
-    for page in PAGES:
-        for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
-            yield page, link
+LINKS = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)\s]+)\)", prose(page))]
 
 
-@pytest.mark.parametrize(("page", "link"), links(), ids=lambda part: str(part))
+def shown(part: Path | str) -> str:
+    """A page by its name, anything else as it is."""
+    return part.name if isinstance(part, Path) else part
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS, ids=shown)
 def test_links_lead_somewhere(page: Path, link: str) -> None:
-    if link.startswith("https://"):
-        return
     path, _, anchor = link.partition("#")
     target = (page.parent / path).resolve() if path else page
     assert target.exists()
@@ -103,13 +101,11 @@ def mentioned() -> Iterator[tuple[Path, str, str]]:
         words = {word for text in re.findall(r"`([^`\n]+)`", prose(page)) for word in text.split()}
         for word in sorted(words):
             found = _FILE.match(word)
-            if found and not word.startswith(_IMAGINED) and "://" not in word:
+            if found and not word.startswith(_IMAGINED):
                 yield page, found[1], found[2] or ""
 
 
-@pytest.mark.parametrize(
-    ("page", "file", "name"), mentioned(), ids=lambda part: getattr(part, "name", None) or part
-)
+@pytest.mark.parametrize(("page", "file", "name"), [*mentioned()], ids=shown)
 def test_files_and_names_exist(page: Path, file: str, name: str) -> None:
     """A path is seen from the root, from ``gradlint/``, or from the folder of the page."""
     places = (ROOT / file, ROOT / "gradlint" / file, page.parent / file)
