@@ -35,8 +35,14 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ENDINGS = r"py|md|cu|h|cpp|yaml|toml|txt|json"
 _FILE = re.compile(rf"^([\w./-]+\.(?:{_ENDINGS})|[\w.-]+/[\w./-]*)(?::([A-Za-z_][\w.]*))?$")
 
+#: A program that is run with ``python -m``.
+_MODULE = re.compile(r"^(tests(?:\.\w+)+)$")
+
 #: Words with these beginnings are no files of this repository, but those of an imagined user.
-_IMAGINED = ("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/")
+_IMAGINED = (
+    *("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/"),
+    "_known.py",  # printed by a benchmark
+)
 
 
 def fences(page: Path) -> list[tuple[str, str]]:
@@ -100,6 +106,9 @@ def mentioned() -> Iterator[tuple[Path, str, str]]:
     for page in PAGES:
         words = {word for text in re.findall(r"`([^`\n]+)`", prose(page)) for word in text.split()}
         for word in sorted(words):
+            module = _MODULE.match(word)
+            if module:
+                yield page, module[1].replace(".", "/") + ".py", ""
             found = _FILE.match(word)
             if found and not word.startswith(_IMAGINED):
                 yield page, found[1], found[2] or ""
