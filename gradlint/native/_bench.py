@@ -15,8 +15,8 @@ from gradlint.base.nearest import nearest
 from gradlint.model.settings import DTYPES
 from gradlint.native import _tools
 from gradlint.native._workloads import Maker, Sizes, Work, workloads
+from gradlint.native.progress import Progress, progress_sink
 from gradlint.native.reference import load_reference
-from gradlint.native.runner import Progress, told
 
 #: Sizes by device: large enough that no cache holds the inputs, small enough for seconds.
 DEFAULTS = {"cuda": Sizes(2**26, 4096), "cpu": Sizes(2**20, 512)}
@@ -64,7 +64,7 @@ def bench(
     torch.manual_seed(0)
     rows: list[dict[str, Any]] = []
     started = time.monotonic()
-    with told(None) as sink:
+    with progress_sink(None) as sink:
         copy, product = _copy_rate(sizes, like), _product_rate(sizes, like)
         for done, (name, make) in enumerate(chosen.items()):
             sink(Progress("timing", done, len(chosen), name, time.monotonic() - started))

@@ -8,11 +8,11 @@ import shutil
 import time
 from pathlib import Path
 
-from gradlint.native import runner as _runner
+from gradlint.native import _builder
 from gradlint.native._files import digest_of, digest_of_file, locked, read_json, write_whole
 from gradlint.native.errors import BuildError
+from gradlint.native.progress import Progress, Sink, progress_sink
 from gradlint.native.recipe import Recipe, cache_root
-from gradlint.native.runner import Progress, Sink, told
 
 #: Libraries of earlier states of the sources that are kept (heuristic: to and fro between a few
 #: branches builds nothing again).
@@ -26,14 +26,14 @@ def build(
     *,
     force: bool = False,
     progress: Sink | None = None,
-    patience: float = _runner.PATIENCE,
+    patience: float = _builder.PATIENCE,
 ) -> Path:
     """The shared library of ``recipe``, built unless the cache holds it.
 
     Args:
         recipe: what to build.
         force: build all of it again.
-        progress: told of every step; default see ``gradlint.native.runner.told``.
+        progress: called at every step; default: see :func:`progress_sink`.
         patience: seconds that one step may take.
 
     Raises:
@@ -45,7 +45,7 @@ def build(
     if found is not None:
         return found
     started = time.monotonic()
-    with told(progress) as sink:
+    with progress_sink(progress) as sink:
 
         def waiting() -> None:
             doing = f"building {recipe.name}"
@@ -79,8 +79,8 @@ def _made(recipe: Recipe, folder: Path, force: bool, sink: Sink, patience: float
     _forget_outdated(recipe, workplace)
     # A build that was killed leaves torch's own lock, for which the next would wait for ever.
     (workplace / "lock").unlink(missing_ok=True)
-    _runner.run(recipe, sources, workplace, sink, patience)
-    inputs = [*recipe.files(), *_runner.headers(recipe, workplace)]
+    _builder.run(recipe, sources, workplace, sink, patience)
+    inputs = [*recipe.files(), *_builder.headers(recipe, workplace)]
     write_whole(
         workplace / "inputs.json",
         _json({str(path): digest_of_file(path) for path in dict.fromkeys(inputs)}),

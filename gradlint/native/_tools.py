@@ -1,4 +1,4 @@
-"""The compilers and ninja: where they are, which versions, and what to do where they are not."""
+"""The compilers and ninja: where they are, their versions, and what to do if they are missing."""
 
 from __future__ import annotations
 
@@ -143,11 +143,12 @@ def cores() -> int:
 def _beside_python() -> str:
     folders = [os.path.dirname(sys.executable or "")]
     try:
+        # Optional: ninja may also be installed in other ways.
         from ninja import BIN_DIR
 
         folders.append(BIN_DIR)
     except ImportError:
-        pass  # the package is not there; ninja may still be beside Python
+        pass
     return os.pathsep.join(folders)
 
 

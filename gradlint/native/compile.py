@@ -14,8 +14,7 @@ from pathlib import Path
 
 from gradlint.base.errors import GradlintError
 from gradlint.native import _tools
-from gradlint.native.reference import CUDA_CFLAGS
-from gradlint.native.roots import kernels_root
+from gradlint.native.roots import CUDA_CFLAGS, kernels_root
 
 #: Architectures that are compiled for where none are named: A100 and H100/H200.
 DEFAULT_ARCHITECTURES = ("sm_80", "sm_90")

@@ -16,57 +16,6 @@ _FAILED = re.compile(r"^FAILED: (?:\[code=-?\d+\] )?(\S+)")
 _OTHER = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: )")
 
 
-def failures_in(
-    output: str, sources: list[str], recipe: Recipe, workplace: Path
-) -> tuple[Failure, ...]:
-    """The steps that failed, with what the compiler wrote about each."""
-    places = {_object(source, recipe): source for source in sources}
-    found: list[Failure] = []
-    lines = output.splitlines()
-    for number, line in enumerate(lines):
-        failed = _FAILED.match(line)
-        if failed is None:
-            continue
-        text: list[str] = []
-        for later in lines[number + 2 :]:  # the line between is the command
-            if _OTHER.match(later):
-                break
-            text.append(later)
-        source = places.get(os.path.basename(failed[1]), "")
-        found.append(Failure(_user_source(source, recipe, workplace), _shortened(text)))
-    return tuple(found)
-
-
-def build_failed(name: str, failures: tuple[Failure, ...]) -> BuildError:
-    """The error for steps that failed."""
-    texts = "\n".join(failure.text for failure in failures)
-    what = [os.path.basename(failure.source) for failure in failures if failure.source]
-    doing = f"compiling {', '.join(what)}" if what else "linking it"
-    return BuildError(
-        f"{name} can't be built: {doing} failed\n{texts}", hint=advice(texts), failures=failures
-    )
-
-
-def load_failed(name: str, told: dict[str, str], output: str) -> BuildError:
-    """The error for a library that was built and can't be loaded, or a builder that gave up."""
-    text = told["text"].strip() or told["type"]
-    if "loading" not in output.lower() and told["type"] != "OSError":
-        return BuildError(f"{name} can't be built: {told['type']}: {text}", hint=advice(text))
-    return BuildError(
-        f"{name} was built but can't be loaded: {text}",
-        hint=advice(text),
-        failures=(Failure("", text),),
-    )
-
-
-def advice(text: str) -> str:
-    """The next step for what a compiler, a linker or the loader wrote."""
-    for pattern, step in _ADVICE:
-        if re.search(pattern, text):
-            return step
-    return "mend the first error that the compiler names"
-
-
 #: What is looked for in the text, in this order → the next step.
 _ADVICE = (
     (
@@ -102,6 +51,57 @@ _ADVICE = (
         "the header is in no folder that is searched: name its folder under `include_dirs`",
     ),
 )
+
+
+def failures_in(
+    output: str, sources: list[str], recipe: Recipe, workplace: Path
+) -> tuple[Failure, ...]:
+    """The steps that failed, with what the compiler wrote about each."""
+    places = {_object(source, recipe): source for source in sources}
+    found: list[Failure] = []
+    lines = output.splitlines()
+    for number, line in enumerate(lines):
+        failed = _FAILED.match(line)
+        if failed is None:
+            continue
+        text: list[str] = []
+        for later in lines[number + 2 :]:  # the line between is the command
+            if _OTHER.match(later):
+                break
+            text.append(later)
+        source = places.get(os.path.basename(failed[1]), "")
+        found.append(Failure(_user_source(source, recipe, workplace), _shortened(text)))
+    return tuple(found)
+
+
+def build_failed(name: str, failures: tuple[Failure, ...]) -> BuildError:
+    """The error for steps that failed."""
+    texts = "\n".join(failure.text for failure in failures)
+    what = [os.path.basename(failure.source) for failure in failures if failure.source]
+    doing = f"compiling {', '.join(what)}" if what else "linking it"
+    return BuildError(
+        f"{name} can't be built: {doing} failed\n{texts}", hint=advice(texts), failures=failures
+    )
+
+
+def load_failed(name: str, answer: dict[str, str], output: str) -> BuildError:
+    """The error for a library that was built and can't be loaded, or a builder that gave up."""
+    text = answer["text"].strip() or answer["type"]
+    if "loading" not in output.lower() and answer["type"] != "OSError":
+        return BuildError(f"{name} can't be built: {answer['type']}: {text}", hint=advice(text))
+    return BuildError(
+        f"{name} was built but can't be loaded: {text}",
+        hint=advice(text),
+        failures=(Failure("", text),),
+    )
+
+
+def advice(text: str) -> str:
+    """The next step for what a compiler, a linker or the loader wrote."""
+    for pattern, step in _ADVICE:
+        if re.search(pattern, text):
+            return step
+    return "mend the first error that the compiler names"
 
 
 def _object(source: str, recipe: Recipe) -> str:

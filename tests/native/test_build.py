@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.native import _build, _tools
-from gradlint.native import runner as _runner
+from gradlint.native import _build, _builder, _tools
 from gradlint.native._build import build
 from gradlint.native.errors import BuildError
+from gradlint.native.progress import Progress
 from gradlint.native.recipe import Recipe
-from gradlint.native.runner import Progress
 
 
 def answer(library: Path) -> int:
@@ -39,7 +38,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: object) -> None:
         raise AssertionError("something was built")
 
-    monkeypatch.setattr(_runner, "run", run)
+    monkeypatch.setattr(_builder, "run", run)
 
 
 def test_built_once_and_anew_when_a_header_changes(
@@ -53,7 +52,7 @@ def test_built_once_and_anew_when_a_header_changes(
     assert {item.total for item in seen} <= {0, 2}
 
     with monkeypatch.context() as patched:
-        patched.setattr(_runner, "run", lambda *_: pytest.fail("something was built"))
+        patched.setattr(_builder, "run", lambda *_: pytest.fail("something was built"))
         assert build(small) == first
 
     header = Path(small.sources[0]).with_name("answer.h")

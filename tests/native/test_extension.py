@@ -11,6 +11,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.run import execute, run
+from gradlint.spec import _extension
 from gradlint.spec.open import open_spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,10 +148,8 @@ def test_mistakes_are_found_before_anything_is_built(
 
 
 def test_cuda_sources_without_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradlint.native import reference as _reference
-
-    monkeypatch.setattr(_reference, "usable_devices", lambda: ("cpu",))
-    monkeypatch.setattr(_reference, "why_no_cuda", lambda: ("no nvcc here", "install it"))
+    monkeypatch.setattr(_extension, "usable_devices", lambda: ("cpu",))
+    monkeypatch.setattr(_extension, "why_no_cuda", lambda: ("no nvcc here", "install it"))
     (tmp_path / "k.cu").write_text("", encoding="utf-8")
     path = spec(tmp_path, "op: torch.ops.a.b\nextension: {sources: [k.cu]}\n")
     with pytest.raises(NotHere, match=r"needs cuda, not available here: k.cu was not built: no n"):

@@ -255,7 +255,7 @@ def test_resolving_imports_neither_torch_nor_the_target(write):
     script = (
         "import sys\n"
         "from gradlint.model.settings import Settings\n"
-        "from gradlint.targets import resolve\n"
+        "from gradlint.targets.resolve import resolve\n"
         "for text in ('pkg', 'pkg.square', 'pkg.square:Square', 'pkg/square.py', '.',\n"
         "             'spec.yaml', 'torch.ops.aten.relu', 'torch.nn:Linear',\n"
         "             'torch.testing._internal.autograd_function_db'):\n"
