@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import random
 import re
+import sys
 import types
+import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -284,3 +289,41 @@ def _column(code: types.CodeType, instruction: int) -> int:
         return 0
     position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
     return (position[2] or 0) if position else 0
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Restore what user code may change for the whole process: random states, default dtype, grad
+    mode and warning filters.
+
+    Compiled functions run eagerly in the body: each attempt would be compiled anew, which takes
+    seconds, and errors would describe what the compiler made of the code.
+    """
+    numpy = sys.modules.get("numpy")
+    state = torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
+    collecting = gc.isenabled()
+    # Syntax trees are many objects: a full collection among torch's own takes 0.2 s.
+    gc.disable()
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    with warnings.catch_warnings(), _eager():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            if collecting:
+                gc.enable()
+            torch.set_rng_state(state[0])
+            random.setstate(state[1])
+            if numpy is not None and state[2] is not None:
+                numpy.random.set_state(state[2])
+            if torch.get_default_dtype() != dtype:
+                torch.set_default_dtype(dtype)
+            torch.set_grad_enabled(grad)
+
+
+def _eager() -> AbstractContextManager[object]:
+    # Importing the compiler takes a second; where nobody has imported it, nothing is compiled.
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance

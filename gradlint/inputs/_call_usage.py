@@ -10,36 +10,13 @@ from typing import Any
 
 import torch
 
-from gradlint.inputs import _schemas
-from gradlint.inputs._equations import rank_wanted
 from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
 from gradlint.inputs._source import literal, plain_function, resolve, syntax
 from gradlint.inputs._statements import Statements
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
-
-
-#: Functions of torch that are defined, or mean what they should, on part of the reals only.
-_NEEDS = {
-    "cholesky": "spd",
-    "cholesky_ex": "spd",
-    "cholesky_inverse": "tril",
-    "eigh": "spd",
-    "eigvalsh": "spd",
-    "acos": "small",
-    "arccos": "small",
-    "asin": "small",
-    "arcsin": "small",
-    "atanh": "small",
-    "arctanh": "small",
-    "erfinv": "small",
-    "acosh": "above",
-    "arccosh": "above",
-    "lgamma": "positive",
-    "digamma": "positive",
-    "logit": "unit",
-}
 
 
 class Calls(Statements):
@@ -116,14 +93,12 @@ class Calls(Statements):
         elif module.startswith("numpy") or type(target).__module__.startswith("numpy"):
             found.say("tensor", 1.0)
         elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
-            for kind, weight in _schemas.argument_kinds(name, key, False):
+            for kind, weight in argument_kinds(name, key, False):
                 found.say(kind, weight)
-            # What lives in torch.linalg and torch.special bears their names too.
-            plain = name.removeprefix("linalg_").removeprefix("special_")
-            if key == 0 and plain in _NEEDS:
-                found.domain = _NEEDS[plain]
+            if key == 0:
+                found.domain = domain_needed(name) or found.domain
         elif isinstance(call.func, ast.Attribute) and target is None:
-            for kind, weight in _schemas.argument_kinds(call.func.attr, key, True):
+            for kind, weight in argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:

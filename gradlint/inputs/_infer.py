@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gradlint.inputs._attempt import Trial
+from gradlint.inputs._attempt import Trial, undisturbed
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._finish import refine, variants
 from gradlint.inputs._gather import gather
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import propose
-from gradlint.inputs._quiet import undisturbed
 from gradlint.inputs._search import Search
+from gradlint.inputs.domains import DOMAINS
 from gradlint.inputs.not_found import SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, handing_over
-from gradlint.inputs.values import DOMAINS, build
+from gradlint.inputs.values import build
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradlint.inputs._attempt import Frame
-from gradlint.inputs._equations import operand
 from gradlint.inputs._frames import Scene, evaluate
 from gradlint.inputs._gradient_repairs import like_view
+from gradlint.inputs._known_functions import operand
 from gradlint.inputs._moves import batched, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 

@@ -133,7 +133,7 @@ def parse_domain(value: Any) -> Domain:
 
 def _inferred() -> dict[str, str]:
     """Words of inference → its generator: what it can find, a spec can say."""
-    from gradlint.inputs.values import DOMAINS
+    from gradlint.inputs.domains import DOMAINS
 
     return {words.lower(): name for name, words in DOMAINS.items()}
 

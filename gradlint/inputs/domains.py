@@ -1,0 +1,19 @@
+"""The domains that values of tensors are drawn from. Does not import torch."""
+
+from __future__ import annotations
+
+#: Domain → how a report describes it, in the order in which inference tries them.
+DOMAINS = {
+    "real": "all reals",
+    "positive": "positive",
+    "unit": "between 0 and 1",
+    "small": "between -1 and 1",
+    "above": "above 1",
+    "rows": "rows sum to 1",
+    "spd": "symmetric positive definite",
+    "nsd": "symmetric negative definite",
+    "tril": "lower triangular, positive on the diagonal",
+    "lengths": "unit vectors along the last axis",
+    "negative": "negative",
+    "ordered": "increasing along the last axis",
+}
