@@ -118,8 +118,6 @@ class Interpreter:
         except Exception as error:
             raise self.error(node, f"{self.shown(node)} failed: {_said(error)}") from error
 
-    # -- leaves --------------------------------------------------------------------------------
-
     def on_Constant(self, node: ast.Constant) -> Any:
         return sizes.check_items(node.value)
 
@@ -141,8 +139,6 @@ class Interpreter:
         if isinstance(value, tuple) and node.attr in ("values", "indices"):
             return getattr(value, node.attr)
         raise self.error(node, f"`.{node.attr}` needs a tensor, not {kind_of(value)}")
-
-    # -- operators -----------------------------------------------------------------------------
 
     def on_BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
@@ -192,8 +188,6 @@ class Interpreter:
             )
         return bool(value)
 
-    # -- sequences -----------------------------------------------------------------------------
-
     def on_Tuple(self, node: ast.Tuple) -> Any:
         return sizes.check_items(tuple(self.value(part) for part in node.elts))
 
@@ -221,8 +215,6 @@ class Interpreter:
         if isinstance(value, (str, list, tuple, dict)):
             return value[index]
         raise self.error(node, f"{kind_of(value)} can't be indexed")
-
-    # -- calls ---------------------------------------------------------------------------------
 
     def on_Call(self, node: ast.Call) -> Any:
         target = node.func
@@ -264,8 +256,6 @@ class Interpreter:
         return self.ops.apply(
             name, getattr(torch.Tensor, name), (value, *args), kwargs, words.METHODS[name]
         )
-
-    # -- bookkeeping ---------------------------------------------------------------------------
 
     def factory(self) -> Factory:
         dtype, device = self.dtype, self.device

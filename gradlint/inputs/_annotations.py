@@ -1,4 +1,5 @@
-"""Evidence from annotations, defaults and names."""
+"""Evidence from annotations, defaults and names, and from what docstrings and comments say: types
+in words, shapes such as ``x: (B, C, N)``."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from typing import Any
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
 
-# -- Evidence from docstrings and comments: types in words, shapes such as ``x: (B, C, N)`` -------
 #: Words in brackets that are types or remarks, not axes.
 _NO_AXES = frozenset(
     (  # noqa: SIM905
@@ -28,80 +28,10 @@ _DOMAINS = (
     ("tril", r"lower[- ]triangular|\bcholesky factor"),
     ("lengths", r"\bunit[- ](?:vectors?|quaternions?|norm|length)\b"),
 )
-#: What prose says weighs less than an annotation.
-_TOLD = 2.5
-
-
-def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
-    """Add what the docstrings and comments of ``things`` (functions, classes) say."""
-    text = "\n".join(_prose(thing) for thing in things if thing is not None)
-    if not text:
-        return
-    for evidence in parameters:
-        name = re.escape(evidence.name)
-        typed = re.search(
-            rf"(?m)^\W*{name}\s*(?:\(([^()\n]*(?:\([^()]*\))?[^()\n]*)\)|:([^\n]*))", text
-        )
-        if typed:
-            words = typed.group(1) or typed.group(2) or ""
-            read_annotation_text(evidence, words, _TOLD)
-        if not evidence.shape:
-            evidence.shape = _shape(name, text)
-        if not evidence.domain:
-            evidence.domain = _domain(name, text)
-
-
-def _domain(name: str, text: str) -> str:
-    """The domain that the description of a parameter names: ``:param A: a symmetric matrix``,
-    ``A (Tensor): …``, or ``A : Tensor`` with the words indented on the next line."""
-    found = re.search(
-        rf"(?m)^([^\S\n]*)(?:#\s*|[-*]\s*|:param\s+(?:[\w.]+\s+)?)?`*{name}`*\s*(?:\([^()\n]*\))?\s*"
-        rf":([^\n]*(?:\n\1[^\S\n]+[^\n]*){{0,2}})",
-        text,
-    )
-    words = " ".join(found.group(2).lower().split()) if found else ""
-    return next((domain for domain, needs in _DOMAINS if re.search(needs, words)), "")
-
-
-def _shape(name: str, text: str) -> tuple[str, ...]:
-    for found in re.finditer(
-        rf"\b{name}\b\s*(?:\([\w., ]*\))?\s*[:=\-]?[^\n()\[\]]{{0,40}}?{_SHAPE}", text
-    ):
-        axes = [axis.strip() for axis in found.group(1).split(",") if axis.strip()]
-        if any(axis.lower() in _NO_AXES for axis in axes):
-            continue
-        lone = len(axes) == 1 and not found.group(1).rstrip().endswith(",")
-        if lone and not axes[0][0].isupper():
-            continue
-        if sum(axis.isdigit() for axis in axes) == len(axes):
-            continue
-        return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
-    return ()
-
-
-def _prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``."""
-    try:
-        source = inspect.getsource(thing)
-    except Exception:
-        return inspect.getdoc(thing) or ""
-    comments = re.findall(r"#\s*(.*)", source)
-    try:
-        tree = ast.parse(inspect.cleandoc(source))
-    except (SyntaxError, ValueError, RecursionError):
-        return "\n".join([inspect.getdoc(thing) or "", *comments])
-    documents = [
-        ast.get_docstring(node) or ""
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    ]
-    return "\n".join([*documents, *comments])
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: An annotation is what the author says, but authors annotate `float` and pass tensors.
-_STATED = 6.0
+#: Weight of an annotation: large, but authors annotate `float` and pass tensors.
+_ANNOTATED = 6.0
+#: Weight of what a docstring or comment says.
+_DESCRIBED = 2.5
 
 
 def read_annotation(evidence: Evidence, annotation: Any) -> None:
@@ -111,7 +41,7 @@ def read_annotation(evidence: Evidence, annotation: Any) -> None:
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         for member in annotation:
             evidence.suggest(member)
-        evidence.say("value", _STATED)
+        evidence.say("value", _ANNOTATED)
         return
     axes = getattr(annotation, "dim_str", None)
     if isinstance(axes, str):
@@ -129,7 +59,7 @@ def _text(annotation: Any) -> str:
         return ""
 
 
-def read_annotation_text(evidence: Evidence, text: str, weight: float = _STATED) -> None:
+def read_annotation_text(evidence: Evidence, text: str, weight: float = _ANNOTATED) -> None:
     """Add what the text of an annotation says, e.g. ``Optional[torch.Tensor]``."""
     if not text:
         return
@@ -214,3 +144,69 @@ def read_name(evidence: Evidence) -> None:
         evidence.say(kind, weight)
     for position, rank in enumerate(_names.ranks(evidence.name)):
         evidence.rank(rank, 1.5 - 0.4 * position)
+
+
+def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
+    """Add what the docstrings and comments of ``things`` (functions, classes) say."""
+    text = "\n".join(_prose(thing) for thing in things if thing is not None)
+    if not text:
+        return
+    for evidence in parameters:
+        name = re.escape(evidence.name)
+        typed = re.search(
+            rf"(?m)^\W*{name}\s*(?:\(([^()\n]*(?:\([^()]*\))?[^()\n]*)\)|:([^\n]*))", text
+        )
+        if typed:
+            words = typed.group(1) or typed.group(2) or ""
+            read_annotation_text(evidence, words, _DESCRIBED)
+        if not evidence.shape:
+            evidence.shape = _shape(name, text)
+        if not evidence.domain:
+            evidence.domain = _domain(name, text)
+
+
+def _domain(name: str, text: str) -> str:
+    """The domain that the description of a parameter names: ``:param A: a symmetric matrix``,
+    ``A (Tensor): …``, or ``A : Tensor`` with the words indented on the next line."""
+    found = re.search(
+        rf"(?m)^([^\S\n]*)(?:#\s*|[-*]\s*|:param\s+(?:[\w.]+\s+)?)?`*{name}`*\s*(?:\([^()\n]*\))?\s*"
+        rf":([^\n]*(?:\n\1[^\S\n]+[^\n]*){{0,2}})",
+        text,
+    )
+    words = " ".join(found.group(2).lower().split()) if found else ""
+    return next((domain for domain, needs in _DOMAINS if re.search(needs, words)), "")
+
+
+def _shape(name: str, text: str) -> tuple[str, ...]:
+    for found in re.finditer(
+        rf"\b{name}\b\s*(?:\([\w., ]*\))?\s*[:=\-]?[^\n()\[\]]{{0,40}}?{_SHAPE}", text
+    ):
+        axes = [axis.strip() for axis in found.group(1).split(",") if axis.strip()]
+        if any(axis.lower() in _NO_AXES for axis in axes):
+            continue
+        lone = len(axes) == 1 and not found.group(1).rstrip().endswith(",")
+        if lone and not axes[0][0].isupper():
+            continue
+        if sum(axis.isdigit() for axis in axes) == len(axes):
+            continue
+        return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
+    return ()
+
+
+def _prose(thing: Any) -> str:
+    """Docstrings and comments of ``thing``."""
+    try:
+        source = inspect.getsource(thing)
+    except Exception:
+        return inspect.getdoc(thing) or ""
+    comments = re.findall(r"#\s*(.*)", source)
+    try:
+        tree = ast.parse(inspect.cleandoc(source))
+    except (SyntaxError, ValueError, RecursionError):
+        return "\n".join([inspect.getdoc(thing) or "", *comments])
+    documents = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    ]
+    return "\n".join([*documents, *comments])

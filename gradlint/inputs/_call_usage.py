@@ -120,8 +120,6 @@ class Calls(Statements):
         elif name == "isinstance" and key == 0:
             self._isinstance(call, 0.8)
 
-    # -- calls into the user's own code -------------------------------------------------------
-
     def _follow(self, call: ast.Call) -> None:
         if self.depth >= _DEPTH:
             return

@@ -1,4 +1,5 @@
-"""Evidence from statements: what is unpacked, asserted and branched on."""
+"""Evidence from statements: which parameter an expression stands for, and what is unpacked,
+asserted and branched on."""
 
 from __future__ import annotations
 
@@ -9,12 +10,25 @@ from typing import Any
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import literal, ordered, syntax
 
-# -- Which parameter an expression in the body of an op stands for --------------------------------
 #: Methods whose result has the rank and the kind of the tensor they are called on.
 _PRESERVING = frozenset(
     {"contiguous", "detach", "clone", "float", "double", "half", "cpu", "cuda", "to", "type_as"}
     | {"type", "data", "requires_grad_", "detach_", "abs", "neg", "exp", "square", "sigmoid"}
     | {"tanh", "relu", "clamp"}
+)
+#: Class names in ``isinstance`` → the kind of argument that they mean.
+_CLASS_KINDS = (
+    ("Tensor", "any"),
+    ("Parameter", "any"),
+    ("int", "int"),
+    ("float", "float"),
+    ("bool", "bool"),
+    ("str", "str"),
+    ("tuple", "shape"),
+    ("list", "shape"),
+    ("dict", "dict"),
+    ("Module", "module"),
+    ("Callable", "callable"),
 )
 
 
@@ -100,23 +114,6 @@ class References(ast.NodeVisitor):
             if isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
                 return self._shape_of(node.args[0])
         return None
-
-
-# -------------------------------------------------------------------------------------------------
-
-_CLASS_KINDS = (
-    ("Tensor", "any"),
-    ("Parameter", "any"),
-    ("int", "int"),
-    ("float", "float"),
-    ("bool", "bool"),
-    ("str", "str"),
-    ("tuple", "shape"),
-    ("list", "shape"),
-    ("dict", "dict"),
-    ("Module", "module"),
-    ("Callable", "callable"),
-)
 
 
 class Statements(References):

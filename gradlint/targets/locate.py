@@ -12,7 +12,9 @@ from difflib import get_close_matches
 from functools import lru_cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 
-# -- Walking a folder for files that may define operators -----------------------------------------
+#: Folders without source of the user.
+SKIPPED = ("__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "env")
+
 #: A YAML file in a folder is taken for a spec when a line starts with one of these.
 _MARKS = re.compile(
     r"^(?:['\"]?(?:op|forward|surrogate|extension)['\"]?\s*:|#.*\$?schema\b.*gradlint)",
@@ -21,34 +23,6 @@ _MARKS = re.compile(
 
 #: Fewer bytes than this are read to tell whether a YAML file is a spec.
 _HEAD_BYTES = 65_536
-
-
-def folder_files(folder: str) -> Iterator[str]:
-    """Every .py, .yaml and .yml file below ``folder``, sorted; hidden folders, caches, build
-    folders and virtual environments are left out, links to folders are not followed."""
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            name for name in folders if not skipped_folder(os.path.join(parent, name))
-        )
-        for name in sorted(files):
-            if name.endswith((".py", ".yaml", ".yml")) and not name.startswith("."):
-                yield os.path.normpath(os.path.join(parent, name))
-
-
-def is_spec(path: str) -> bool:
-    """Whether a YAML file found in a folder is an op spec rather than some tool's settings."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            text = handle.read(_HEAD_BYTES)
-    except OSError:
-        return False
-    return _MARKS.search(text) is not None
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Folders that hold no source of the user's.
-SKIPPED = ("__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "env")
 
 
 @dataclass(frozen=True)
@@ -138,6 +112,28 @@ def skipped_folder(path: str) -> bool:
         or name.endswith(".egg-info")
         or os.path.exists(os.path.join(path, "pyvenv.cfg"))
     )
+
+
+def folder_files(folder: str) -> Iterator[str]:
+    """Every .py, .yaml and .yml file below ``folder``, sorted; hidden folders, caches, build
+    folders and virtual environments are left out, links to folders are not followed."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if not skipped_folder(os.path.join(parent, name))
+        )
+        for name in sorted(files):
+            if name.endswith((".py", ".yaml", ".yml")) and not name.startswith("."):
+                yield os.path.normpath(os.path.join(parent, name))
+
+
+def is_spec(path: str) -> bool:
+    """Whether a YAML file found in a folder is an op spec rather than some tool's settings."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            text = handle.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return _MARKS.search(text) is not None
 
 
 def dotted_of_file(path: str) -> tuple[str, str]:

@@ -86,9 +86,6 @@ def _split(target: str) -> tuple[str, str | None]:
     return (left, right) if colon else (right, None)
 
 
-# -- whole files, folders and modules ----------------------------------------------------------
-
-
 def _path(path: str) -> list[OpRef]:
     if os.path.isdir(path):
         return [ref for file in folder_files(path) for ref in _listed_file(file)]
@@ -152,9 +149,6 @@ def _module_operators(module: FoundModule) -> list[OpRef]:
             for op in operators(static)
         ]
     return refs or [OpRef(module.name, "module", module.name, EVERY, explicit=False)]
-
-
-# -- one operator ------------------------------------------------------------------------------
 
 
 def _named(left: str, attribute: str, doubled: bool) -> OpRef:
