@@ -28,6 +28,23 @@ _DOMAINS = (
     ("tril", r"lower[- ]triangular|\bcholesky factor"),
     ("lengths", r"\bunit[- ](?:vectors?|quaternions?|norm|length)\b"),
 )
+#: Names of types in an annotation → the kind of argument that they mean.
+_KIND_OF_TYPE = (
+    (r"LongTensor|IntTensor|Int(64|32|eger)?\[", "index"),
+    (r"BoolTensor|ByteTensor|Bool\[", "mask"),
+    (r"Complex\w*\[", "complex"),
+    (r"(?<!Long)(?<!Int)(?<!Bool)(?<!Byte)Tensor\b|\bParameter\b|\bVariable\b", "any"),
+    (r"\bbool\b", "bool"),
+    (r"\bint\b|SymInt", "int"),
+    (r"\bfloat\b|\bNumber\b|\bScalar\b", "float"),
+    (r"\bstr\b", "str"),
+    (r"\b[Tt]uple\b|\bSize\b", "shape"),
+    (r"Callable", "callable"),
+    (r"\bModule\b", "module"),
+    (r"\bdtype\b", "dtype"),
+    (r"\bdevice\b", "device"),
+    (r"ProcessGroup|Generator", "none"),
+)
 #: Weight of an annotation: large, but authors annotate `float` and pass tensors.
 _ANNOTATED = 6.0
 #: Weight of what a docstring or comment says.
@@ -74,9 +91,7 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _ANNOTAT
     sequence = re.search(r"(?i)\b(list|sequence|tuple|iterable|collection)\b\s*\[([^\]]*)\]", text)
     if sequence and re.search(r"Tensor|Parameter|Variable", sequence.group(2)):
         evidence.say("tensors", weight)
-        parts = [part for part in sequence.group(2).split(",") if part.strip()]
-        if sequence.group(1).lower() == "tuple" and "..." not in sequence.group(2):
-            evidence.length = len(parts)
+        _read_length(evidence, sequence)
         return
     if re.search(r"(?i)\bdict\b|Mapping", text):
         evidence.say("dict", weight)
@@ -84,27 +99,24 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _ANNOTAT
         return
     if sequence and re.search(r"\bint\b", sequence.group(2)):
         evidence.say("shape", weight if not re.search(r"Union|\|", text) else weight - 1)
-        parts = [part for part in sequence.group(2).split(",") if part.strip()]
-        if sequence.group(1).lower() == "tuple" and "..." not in sequence.group(2):
-            evidence.length = len(parts)
+        _read_length(evidence, sequence)
+    _read_plain_types(evidence, text, sequence, weight)
+
+
+def _read_length(evidence: Evidence, sequence: re.Match[str]) -> None:
+    """``Tuple[int, int]`` has two elements; ``Tuple[int, ...]`` and ``List[int]`` do not say."""
+    parts = [part for part in sequence.group(2).split(",") if part.strip()]
+    if sequence.group(1).lower() == "tuple" and "..." not in sequence.group(2):
+        evidence.length = len(parts)
+
+
+def _read_plain_types(
+    evidence: Evidence, text: str, sequence: re.Match[str] | None, weight: float
+) -> None:
+    """The types named outside of ``sequence``; each one after the first counts for less."""
     plain = text.replace(sequence.group(0), "") if sequence else text
     found = 0
-    for pattern, kind in (
-        (r"LongTensor|IntTensor|Int(64|32|eger)?\[", "index"),
-        (r"BoolTensor|ByteTensor|Bool\[", "mask"),
-        (r"Complex\w*\[", "complex"),
-        (r"(?<!Long)(?<!Int)(?<!Bool)(?<!Byte)Tensor\b|\bParameter\b|\bVariable\b", "any"),
-        (r"\bbool\b", "bool"),
-        (r"\bint\b|SymInt", "int"),
-        (r"\bfloat\b|\bNumber\b|\bScalar\b", "float"),
-        (r"\bstr\b", "str"),
-        (r"\b[Tt]uple\b|\bSize\b", "shape"),
-        (r"Callable", "callable"),
-        (r"\bModule\b", "module"),
-        (r"\bdtype\b", "dtype"),
-        (r"\bdevice\b", "device"),
-        (r"ProcessGroup|Generator", "none"),
-    ):
+    for pattern, kind in _KIND_OF_TYPE:
         if kind == "any" and {"index", "mask", "complex"} & set(evidence.weights) and found:
             continue
         if kind == "shape" and sequence:

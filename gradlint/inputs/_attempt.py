@@ -125,17 +125,25 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
         failure = _failure("forward", error, _home(op))
         progress = tuple(frame.line for frame in failure.frames)
         return Trial(0, failure, built=built, progress=progress)
-    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
-    connected = [t for t in tensors if t.requires_grad and _inexact(t) and t.numel()]
     if not tensors:
         text = "forward returned no tensor"
         return Trial(0, Failure("forward", "TypeError", text), built=built, progress=(10**6,))
-    if not connected:
-        return Trial(1, built=built, shapes=shapes)
-    if not finite:
-        return Trial(2, built=built, shapes=shapes)
-    if not backward:
-        return Trial(6, built=built, shapes=shapes)
+    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+    connected = [t for t in tensors if t.requires_grad and _inexact(t) and t.numel()]
+    if not connected or not finite or not backward:
+        score = 6 if connected and finite else 2 if connected else 1
+        return Trial(score, built=built, shapes=shapes)
+    return _run_backward(op, built, connected, leaves, shapes)
+
+
+def _run_backward(
+    op: Op,
+    built: Built,
+    connected: list[torch.Tensor],
+    leaves: list[torch.Tensor],
+    shapes: tuple[tuple[int, ...], ...],
+) -> Trial:
+    """The trial of which forward went well: backward with random cotangents."""
     try:
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]

@@ -48,16 +48,7 @@ class Calls(Statements):
     def _method(self, node: ast.Call, method: ast.Attribute) -> None:
         name = method.attr
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
-            found = [self.parameter(argument) for argument in node.args]
-            if name == "save_for_backward":
-                self.saved[:] = found
-                for index, item in enumerate(found):
-                    if item is not None:
-                        item.saved = index
-            if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
-                for item in found:
-                    if item is not None:
-                        item.say("any", 3.0 if name != "mark_dirty" else 5.0)
+            self._context_method(name, [self.parameter(argument) for argument in node.args])
             return
         owner = self.parameter(method.value)
         if owner is None:
@@ -72,6 +63,18 @@ class Calls(Statements):
                 owner.at_least(axis + extra if axis >= 0 else -axis - 1 + extra)
         elif name == "size" and axes:
             owner.at_least(axes[0] + 1)
+
+    def _context_method(self, name: str, arguments: list[Evidence | None]) -> None:
+        """``ctx.save_for_backward(…)`` and the like: their arguments are tensors."""
+        if name == "save_for_backward":
+            self.saved[:] = arguments
+            for index, item in enumerate(arguments):
+                if item is not None:
+                    item.saved = index
+        if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
+            for item in arguments:
+                if item is not None:
+                    item.say("any", 3.0 if name != "mark_dirty" else 5.0)
 
     def _passed(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         """The parameter is an argument of ``call``."""

@@ -116,25 +116,40 @@ def _make_equal(
     if not known:
         return
     if type(current) is int and type(value) is int:
-        if literal and value > 0:
-            # A constant of the code: no size of another axis, even where the numbers agree.
-            for symbol in scene.labels.get(current, ()):
-                if not symbol.startswith("="):
-                    yield plan.sized(symbol, value, 0.1 + cost)
-        for plan_ in pairs_to_plans(scene, [(current, value)]):
-            yield replace(plan_, cost=plan_.cost + cost - 0.1)
+        yield from _make_equal_sizes(scene, current, value, cost, literal)
     elif isinstance(current, (tuple, list)) and isinstance(value, (tuple, list)):
-        pairs = [
-            (a, b)
-            for a, b in zip(current, value, strict=False)
-            if type(a) is int and type(b) is int and a != b
-        ]
-        if len(current) != len(value):
-            for name in scene.named(node, frame):
-                if rank_of(plan, name) == len(current):
-                    yield with_rank(plan, name, len(value), 0.2 + cost)
-        else:
-            yield from pairs_to_plans(scene, pairs)
+        yield from _make_equal_shapes(scene, node, list(current), list(value), frame, cost)
+
+
+def _make_equal_sizes(
+    scene: Scene, current: int, value: int, cost: float, literal: bool
+) -> Iterator[Plan]:
+    if literal and value > 0:
+        # A constant of the code: not the size of another axis, even where the numbers agree.
+        for symbol in scene.labels.get(current, ()):
+            if not symbol.startswith("="):
+                yield scene.plan.sized(symbol, value, 0.1 + cost)
+    for plan in pairs_to_plans(scene, [(current, value)]):
+        yield replace(plan, cost=plan.cost + cost - 0.1)
+
+
+def _make_equal_shapes(
+    scene: Scene,
+    node: ast.expr,
+    current: list[Any],
+    value: list[Any],
+    frame: Frame,
+    cost: float,
+) -> Iterator[Plan]:
+    if len(current) != len(value):
+        for name in scene.named(node, frame):
+            if rank_of(scene.plan, name) == len(current):
+                yield with_rank(scene.plan, name, len(value), 0.2 + cost)
+        return
+    pairs = zip(current, value, strict=True)
+    yield from pairs_to_plans(
+        scene, [(a, b) for a, b in pairs if type(a) is int and type(b) is int and a != b]
+    )
 
 
 def _make_dtype(
@@ -193,17 +208,7 @@ def _make_ordered(
                 yield with_rank(plan, name, wanted, 0.15)
         return
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if _is_value(scene, node):
-            steps = (1, 2, 0) if greater else (-1, -2, 0)
-            for index, step in enumerate(steps):
-                near = value + step if isinstance(value, int) else value + 0.7 * step
-                number = ValueGuess(near, "number")
-                yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
-        known, current = evaluate(node, frame)
-        if known and type(current) is int and type(value) is int:
-            for symbol in scene.labels.get(current, ()):
-                if not symbol.startswith("="):
-                    yield plan.sized(symbol, max(value + (1 if greater else -1), 1), 0.3)
+        yield from _make_ordered_numbers(scene, node, value, greater, frame)
     # A condition on values: try the domains in which such conditions hold.
     for suspect in scene.named(node, frame):
         guess = plan.guess(suspect)
@@ -213,28 +218,47 @@ def _make_ordered(
                     yield plan.changed(suspect, replace(guess, domain=domain), 0.4 + 0.1 * index)
 
 
-def _call(scene: Scene, test: ast.Call, truth: bool, frame: Frame) -> Iterator[Plan]:
+def _make_ordered_numbers(
+    scene: Scene, node: ast.expr, value: int | float, greater: bool, frame: Frame
+) -> Iterator[Plan]:
+    """Plans under which a number or size is ``greater`` than ``value``, or less."""
     plan = scene.plan
+    if _is_value(scene, node):
+        steps = (1, 2, 0) if greater else (-1, -2, 0)
+        for index, step in enumerate(steps):
+            near = value + step if isinstance(value, int) else value + 0.7 * step
+            number = ValueGuess(near, "number")
+            yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
+    known, current = evaluate(node, frame)
+    if known and type(current) is int and type(value) is int:
+        for symbol in scene.labels.get(current, ()):
+            if not symbol.startswith("="):
+                yield plan.sized(symbol, max(value + (1 if greater else -1), 1), 0.3)
+
+
+def _call(scene: Scene, test: ast.Call, truth: bool, frame: Frame) -> Iterator[Plan]:
     text = ast.unparse(test.func)
     if text == "isinstance" and len(test.args) == 2 and truth:
         classes = ast.unparse(test.args[1])
-        for name in scene.named(test.args[0], frame)[:1]:
-            evidence = scene.evidence.get(name) or Evidence(name)
-            for word, kind in _KIND_WORDS:
-                if word in classes:
-                    for guess, extra in of_kind(evidence, kind)[:3]:
-                        yield plan.changed(name, guess, 0.15 + extra)
+        kinds = [kind for word, kind in _KIND_WORDS if word in classes]
+        yield from _make_kinds(scene, scene.named(test.args[0], frame)[:1], kinds, 3)
     elif text.endswith(("is_floating_point", "is_complex", "is_tensor")) and truth:
         kind = "complex" if text.endswith("is_complex") else "tensor"
-        for name in scene.named(test, frame)[:1]:
-            evidence = scene.evidence.get(name) or Evidence(name)
-            for guess, extra in of_kind(evidence, kind)[:2]:
-                yield plan.changed(name, guess, 0.15 + extra)
+        yield from _make_kinds(scene, scene.named(test, frame)[:1], [kind], 2)
     elif text.endswith(("all", "any", "allclose", "equal")):
         for argument in (*test.args, test.func):
             for part in ast.walk(argument):
                 if isinstance(part, ast.Compare):
                     yield from _want(scene, part, truth, frame)
+
+
+def _make_kinds(scene: Scene, names: list[str], kinds: list[str], count: int) -> Iterator[Plan]:
+    """The first ``count`` guesses of each of ``kinds`` for each of ``names``."""
+    for name in names:
+        evidence = scene.evidence.get(name) or Evidence(name)
+        for kind in kinds:
+            for guess, extra in of_kind(evidence, kind)[:count]:
+                yield scene.plan.changed(name, guess, 0.15 + extra)
 
 
 def _rank_subject(scene: Scene, node: ast.expr, frame: Frame) -> str:

@@ -196,39 +196,50 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
 
 def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
     """Label, plan, least score that makes it worth reporting."""
-    # A permutation is one along the last axis.
-    ordered = any("perm" in guess.domain for _, guess in plan.tensors())
     for name, guess in zip(plan.names, plan.guesses, strict=True):
-        item = search.evidence[name]
         if isinstance(guess, (TensorGuess, GroupGuess)):
-            if item.default is None:
+            if search.evidence[name].default is None:
                 yield f"{name}=None", plan.changed(name, ValueGuess(None, "default")), 3
-            continue
-        kind, _ = item.ordered_kinds()[0]
-        if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
-            for proposal, _ in search.proposals[name]:
-                if isinstance(proposal, ValueGuess) and proposal.kind == kind:
-                    label = f"{name}={proposal.value!r}"
-                    yield label, plan.changed(name, proposal), 6
-                    break
-        if _takes_tensor(item, search):
-            for proposal, _ in search.proposals[name]:
-                if isinstance(proposal, TensorGuess):
-                    yield f"{name} given", plan.changed(name, proposal), 6
-                    break
+        else:
+            yield from _in_place_of_none(search, plan, name)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         value = search.evidence[name].default if isinstance(guess, Omitted) else None
         if isinstance(guess, ValueGuess):
             value = guess.value
-        if isinstance(value, bool):
-            yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
-        elif type(value) is int and _names.is_axis(name) and value in (-1, 0, 1) and not ordered:
-            other = 0 if value else 1
-            yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
-        elif isinstance(value, str):
-            for text in search.evidence[name].values[:4]:
-                if isinstance(text, str) and text != value:
-                    yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
+        yield from _other_values(search, plan, name, value)
+
+
+def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:
+    """A number, a string or a tensor for a parameter that got none."""
+    item = search.evidence[name]
+    kind, _ = item.ordered_kinds()[0]
+    if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
+        for proposal, _ in search.proposals[name]:
+            if isinstance(proposal, ValueGuess) and proposal.kind == kind:
+                yield f"{name}={proposal.value!r}", plan.changed(name, proposal), 6
+                break
+    if _takes_tensor(item, search):
+        for proposal, _ in search.proposals[name]:
+            if isinstance(proposal, TensorGuess):
+                yield f"{name} given", plan.changed(name, proposal), 6
+                break
+
+
+def _other_values(
+    search: Search, plan: Plan, name: str, value: object
+) -> Iterator[tuple[str, Plan, int]]:
+    """The other truth value, another axis, other strings that the code knows."""
+    # A permutation is one along the last axis.
+    permuted = any("perm" in guess.domain for _, guess in plan.tensors())
+    if isinstance(value, bool):
+        yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
+    elif type(value) is int and _names.is_axis(name) and value in (-1, 0, 1) and not permuted:
+        other = 0 if value else 1
+        yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
+    elif isinstance(value, str):
+        for text in search.evidence[name].values[:4]:
+            if isinstance(text, str) and text != value:
+                yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
 
 
 def _takes_tensor(item: Evidence, search: Search) -> bool:
