@@ -135,7 +135,7 @@ def to_dtype(value: Any) -> torch.dtype:
         return value
     if isinstance(value, str) and value.removeprefix("torch.") in words.DTYPES:
         return getattr(torch, value.removeprefix("torch."))
-    raise TypeError(f"{value!r} is no dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
+    raise TypeError(f"{value!r} is not a dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
 
 
 def _builtin(name: str, args: tuple[Any, ...]) -> Any:

@@ -112,7 +112,7 @@ def parse(text: str, *, before: str = "", after: str = "") -> ast.expr:
     except (ValueError, MemoryError, RecursionError):
         # NUL characters, surrogates, integers of thousands of digits, and deep nesting.
         raise ExpressionError(
-            "can't be read: nested too deeply or with characters that no expression has", text=text
+            "can't be read: it is nested too deeply or contains invalid characters", text=text
         ) from None
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.keyword):
@@ -256,7 +256,7 @@ class _Checker:
             return
         hint = meant(node.attr, words.METHODS)
         if node.attr in words.ATTRIBUTES:
-            hint = f"it is no method: write .{node.attr} without parentheses"
+            hint = f"it is not a method: write .{node.attr} without parentheses"
         elif node.attr in words.FUNCTIONS:
             hint = f"write {node.attr}(…) as a function"
         raise self.error(node, f"unknown method `.{_short(node.attr)}`", hint, node.attr)

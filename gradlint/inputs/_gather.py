@@ -25,6 +25,15 @@ from gradlint.targets.calls import call_hints
 
 #: Names that stand for the inputs of an attention together.
 _ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
+#: Kinds of argument by the type of a value that is passed.
+_KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
+    ("bool", bool),
+    ("int", int),
+    ("float", float),
+    ("str", str),
+    ("shape", (tuple, list)),
+    ("dict", dict),
+)
 #: Stands for the elements of a returned tuple that the text does not show.
 _UNKNOWN_REST = object()
 
@@ -151,24 +160,15 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
             evidence = names.get(name)
             if evidence is None:
                 continue
+            if hint.known and hint.value is None:
+                evidence.optional = True
+                evidence.say("none", 0.5)
+                continue
             if hint.known:
-                value = hint.value
-                if value is None:
-                    evidence.optional = True
-                    evidence.say("none", 0.5)
-                    continue
-                evidence.suggest(value)
-                for kind, types in (
-                    ("bool", bool),
-                    ("int", int),
-                    ("float", float),
-                    ("str", str),
-                    ("shape", (tuple, list)),
-                    ("dict", dict),
-                ):
-                    if isinstance(value, types):
-                        evidence.say(kind, 2.5)
-                        break
+                evidence.suggest(hint.value)
+                kind = next((k for k, types in _KIND_OF_VALUE if isinstance(hint.value, types)), "")
+                if kind:
+                    evidence.say(kind, 2.5)
             if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
                 evidence.unit_axes.append(int(match.group(1)))
             read_annotation_text(evidence, hint.annotation, 2.0)
@@ -251,19 +251,8 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
     tree = syntax(backward)
     if tree is None:
         return
-    assigned = _assignments(tree)
     positions = [item for item in parameters if item.passing != "keyword"]
-    given: dict[int, bool] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and node.value is not None:
-            for index, element in enumerate(_elements(node.value, assigned)):
-                if element is _UNKNOWN_REST:
-                    break
-                given[index] = given.get(index, False) or not _is_none(element, assigned)
-    for node in ast.walk(tree):
-        needed = _needs_input_grad(node)
-        if needed is not None and 0 <= needed < len(positions):
-            given.setdefault(needed, True)
+    given = _positions_given(tree, len(positions))
     for index, evidence in enumerate(positions):
         if evidence.passing == "varargs" or index not in given:
             continue
@@ -277,33 +266,32 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
                     evidence.say(kind, 0.7)
 
 
+def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
+    """Position → whether some ``return`` gives something else than None there; positions that
+    ``ctx.needs_input_grad`` is asked for count where no ``return`` shows them."""
+    assigned = _assignments(tree)
+    given: dict[int, bool] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            for index, element in enumerate(_elements(node.value, assigned)):
+                if element is _UNKNOWN_REST:
+                    break
+                given[index] = given.get(index, False) or not _is_none(element, assigned)
+    for node in ast.walk(tree):
+        needed = _needs_input_grad(node)
+        if needed is not None and 0 <= needed < count:
+            given.setdefault(needed, True)
+    return given
+
+
 def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -> list[Any]:
     """Elements of a returned expression; ends with a mark where they can't be told."""
     if isinstance(value, ast.Tuple):
-        found: list[Any] = []
-        for item in value.elts:
-            if isinstance(item, ast.Starred):
-                found += _elements(item.value, assigned, depth)
-                if found and found[-1] is _UNKNOWN_REST:
-                    return found
-            else:
-                found.append(item)
-        return found
+        return _tuple_elements(value, assigned, depth)
     if isinstance(value, ast.List):
         return list(value.elts)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        left = _elements(value.left, assigned, depth)
-        if isinstance(value.left, (ast.Tuple, ast.List, ast.BinOp)):
-            return left + _elements(value.right, assigned, depth)
-        return [value]
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        repeated = value.left
-        if isinstance(repeated, (ast.Tuple, ast.List)):
-            count = value.right
-            times = count.value if isinstance(count, ast.Constant) else None
-            # An unknown count of one constant: enough of them for any signature.
-            return list(repeated.elts) * (times if isinstance(times, int) else 24)
-        return [value]
+    if isinstance(value, ast.BinOp):
+        return _combined_elements(value, assigned, depth)
     if isinstance(value, ast.Name) and depth < 3:
         known = assigned.get(value.id, [])
         if len(known) == 1 and isinstance(known[0], (ast.Tuple, ast.List)):
@@ -311,6 +299,33 @@ def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -
     called = value.func if isinstance(value, ast.Call) and value.args else None
     if isinstance(called, ast.Name) and called.id in ("tuple", "list"):
         return [_UNKNOWN_REST]
+    return [value]
+
+
+def _tuple_elements(value: ast.Tuple, assigned: dict[str, list[ast.expr]], depth: int) -> list[Any]:
+    found: list[Any] = []
+    for item in value.elts:
+        if isinstance(item, ast.Starred):
+            found += _elements(item.value, assigned, depth)
+            if found and found[-1] is _UNKNOWN_REST:
+                return found
+        else:
+            found.append(item)
+    return found
+
+
+def _combined_elements(
+    value: ast.BinOp, assigned: dict[str, list[ast.expr]], depth: int
+) -> list[Any]:
+    """``(a, b) + (None,) * 3``."""
+    left = value.left
+    if isinstance(value.op, ast.Add) and isinstance(left, (ast.Tuple, ast.List, ast.BinOp)):
+        return _elements(left, assigned, depth) + _elements(value.right, assigned, depth)
+    if isinstance(value.op, ast.Mult) and isinstance(left, (ast.Tuple, ast.List)):
+        count = value.right
+        times = count.value if isinstance(count, ast.Constant) else None
+        # An unknown count of one constant: enough of them for any signature.
+        return list(left.elts) * (times if isinstance(times, int) else 24)
     return [value]
 
 

@@ -200,7 +200,7 @@ def _sample(
     given = Sample(label, origin, args, kwargs)
     made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
     made.notes += [
-        f"{name}: elements that share memory were given places of their own"
+        f"{name}: elements that shared memory were copied apart"
         for name, tensor in given.named_tensors(op.signature)
         if _overlaps(tensor)
     ]
@@ -277,7 +277,7 @@ def _attribute(module: ModuleType, name: str, place: str) -> Any:
             public = [key for key in dir(value) if callable(getattr(value, key, None))]
             near = get_close_matches(part, public, n=3)
             hint = f"Did you mean {', '.join(near)}?" if near else FORMS
-            raise InputsError(f"there is no {part!r} in it", place=place, hint=hint)
+            raise InputsError(f"{part!r} is not defined in it", place=place, hint=hint)
         value = getattr(value, part)
     return value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gradlint.inputs._attempt import Trial, undisturbed
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._finish import refine, variants
@@ -17,7 +19,9 @@ from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
 
 #: Noted where better inputs, or more of them, may have gone unfound.
-CUT_SHORT = "the search for inputs was cut short after {:.0f} s: give them where these are not apt"
+CUT_SHORT = (
+    "the search for inputs was cut short after {:.0f} s: use --inputs if these are unsuitable"
+)
 
 
 def infer(op: Op, seed: int = 0) -> list[Sample]:
@@ -82,9 +86,26 @@ def _domain(guess: TensorGuess) -> str:
 
 def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     """What was inferred, in words."""
+    notes = list(_tensor_notes(plan))
+    for name, value in zip(plan.names, plan.guesses, strict=True):
+        chosen = isinstance(value, ValueGuess) and value.kind != "default"
+        if chosen and search.evidence[name].default is MISSING:
+            notes.append(f"{name} = {_value(value)}, chosen: it has no default")
+    if plan.working != "float64":
+        notes.append(f"in {plan.working}: the op refused float64")
+    if trial.score == 3 and trial.failure is not None:
+        notes.append(f"backward raises: {_line(str(trial.failure))}")
+    elif trial.score == 2:
+        notes.append("outputs are not finite in any domain that was tried")
+    elif trial.score == 1:
+        notes.append("no floating output depends on the inputs")
+    return notes
+
+
+def _tensor_notes(plan: Plan) -> Iterator[str]:
+    """Shapes, and what is special about them: types, domains, axes that must agree."""
     sizes = plan.sizes()
     first: dict[str, tuple[str, int]] = {}
-    notes: list[str] = []
     for name, guess in plan.tensors():
         ties = []
         for index, axis in enumerate(guess.axes):
@@ -103,20 +124,7 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
         if guess.dtype == "int" or guess.domain != "real":
             parts.append(_domain(guess))
         if len(parts) > 1 or ties:
-            notes.append(", ".join([*parts, *ties]))
-    for name, value in zip(plan.names, plan.guesses, strict=True):
-        chosen = isinstance(value, ValueGuess) and value.kind != "default"
-        if chosen and search.evidence[name].default is MISSING:
-            notes.append(f"{name} = {_value(value)}, chosen: it has no default")
-    if plan.working != "float64":
-        notes.append(f"in {plan.working}: the op refused float64")
-    if trial.score == 3 and trial.failure is not None:
-        notes.append(f"backward raises: {_line(str(trial.failure))}")
-    elif trial.score == 2:
-        notes.append("outputs are not finite in any domain that was tried")
-    elif trial.score == 1:
-        notes.append("no floating output depends on the inputs")
-    return notes
+            yield ", ".join([*parts, *ties])
 
 
 def _value(guess: Guess) -> str:

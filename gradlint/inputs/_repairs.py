@@ -25,6 +25,17 @@ _LOWER = {
 }
 
 _LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
+#: Phrases that name two sizes which should be equal.
+_PAIR_PATTERNS = (
+    r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
+    r"\(\d+x(\d+) and (\d+)x\d+\)",
+    r"to have (\d+) channels,? but got (\d+)",
+    r"[Ee]xpected size (\d+) but got size (\d+)",
+    r"\b(\d+)(?: elements| channels| features| entries)?,? but (?:got|found)[^\d\[]*\[?(\d+)",
+    r"[Ee]xpected .{0,60}?\b(\d+),? (?:but )?got (?:\w+ )?(\d+)",
+    r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
+    r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+)
 #: Numbers that are positions, not sizes.
 _POSITIONS = re.compile(
     r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|operand|element|number|groups=|"
@@ -63,7 +74,10 @@ def _general(scene: Scene) -> Iterator[Plan]:
     yield from from_ranks(scene)
     yield from _sizes(scene)
     yield from _indices(scene)
-    yield from _special(scene)
+    yield from _other_pools(scene)
+    yield from _convolutions(scene)
+    yield from _special_matrices(scene)
+    yield from _domains_and_dtypes(scene)
 
 
 def _sizes(scene: Scene) -> Iterator[Plan]:
@@ -105,55 +119,55 @@ def _views(scene: Scene) -> Iterator[Plan]:
 
 def size_pairs(text: str) -> list[tuple[int, int]]:
     """Pairs of sizes that an error text says should be equal, the most plausible first."""
-    found: list[tuple[int, int]] = []
-
-    def add(first: int, second: int) -> None:
-        if first != second and (first, second) not in found:
-            found.append((first, second))
-
-    for pattern in (
-        r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
-        r"\(\d+x(\d+) and (\d+)x\d+\)",
-        r"to have (\d+) channels,? but got (\d+)",
-        r"[Ee]xpected size (\d+) but got size (\d+)",
-        r"\b(\d+)(?: elements| channels| features| entries)?,? but (?:got|found)[^\d\[]*\[?(\d+)",
-        r"[Ee]xpected .{0,60}?\b(\d+),? (?:but )?got (?:\w+ )?(\d+)",
-        r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
-        r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
-    ):
-        for match in re.finditer(pattern, text):
-            add(int(match.group(1)), int(match.group(2)))
-    view = r"shape '\[([\d, -]+)\]' is invalid for input of size (\d+)"
-    for shown, size in re.findall(view, text):
-        for number in re.findall(r"\d+", shown):
-            if int(number) != 1:
-                add(int(number), int(size))
     lists = [
         [int(number) for number in re.split(r"[,x]", (match.group(1) or match.group(2)))]
         for match in _LIST.finditer(text)
     ]
+    candidates = itertools.chain(
+        _pairs_in_words(text), _pairs_of_shapes(text, lists), _pairs_of_numbers(text, lists)
+    )
+    unequal = (pair for pair in candidates if pair[0] != pair[1])
+    return list(itertools.islice(dict.fromkeys(unequal), 12))
+
+
+def _pairs_in_words(text: str) -> Iterator[tuple[int, int]]:
+    """Pairs in phrases that PyTorch and authors use for sizes that differ."""
+    for pattern in _PAIR_PATTERNS:
+        for match in re.finditer(pattern, text):
+            yield int(match.group(1)), int(match.group(2))
+    view = r"shape '\[([\d, -]+)\]' is invalid for input of size (\d+)"
+    for shown, size in re.findall(view, text):
+        for number in re.findall(r"\d+", shown):
+            if int(number) != 1:
+                yield int(number), int(size)
+
+
+def _pairs_of_shapes(text: str, lists: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Pairs of axes of shapes that follow each other."""
     if last := re.search(r"size (\d+) in (?:the )?last dim", text):
-        add(lists[-1][-1] if lists else 0, int(last.group(1)))
+        yield lists[-1][-1] if lists else 0, int(last.group(1))
     for shape, next_shape in itertools.pairwise(lists):
         if len(shape) >= 2 and len(next_shape) >= 2 and "matmul" in text:
-            add(shape[-1], next_shape[-2])
+            yield shape[-1], next_shape[-2]
         if "batch" in text:
-            add(shape[0], next_shape[0])
+            yield shape[0], next_shape[0]
         # Shapes are compared from the last axis on, as in broadcasting.
         for first, second in zip(shape[::-1], next_shape[::-1], strict=False):
             if 1 not in (first, second):
-                add(first, second)
+                yield first, second
+
+
+def _pairs_of_numbers(text: str, lists: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Any two numbers, neighbours first."""
     plain = [int(number) for number in re.findall(r"(?<![\w.])\d+\b", _POSITIONS.sub("", text))]
     plain += [number for numbers in lists for number in numbers]
     if len(plain) > 2:
         plain = [number for number in plain if number != 1]
-    for one, other in itertools.pairwise(plain):
-        add(one, other)
+    yield from itertools.pairwise(plain)
     if len(plain) <= 6:
         for index, one in enumerate(plain):
             for other in plain[index + 2 :]:
-                add(one, other)
-    return found[:12]
+                yield one, other
 
 
 def _indices(scene: Scene) -> Iterator[Plan]:
@@ -168,6 +182,16 @@ def _indices(scene: Scene) -> Iterator[Plan]:
         last = int(outside.group(1)) + 1
         longer = [other for other in scene.labels if other > size and other != last]
         yield from pairs_to_plans(scene, [(last, size), *((other, size) for other in longer)])
+    yield from _lower_indices(plan, scene, size)
+    for name, other in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(other, ValueGuess) and type(other.value) is int:
+            for value in (-1, 0, 1, 2):
+                if value != other.value:
+                    yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
+
+
+def _lower_indices(plan: Plan, scene: Scene, size: int) -> Iterator[Plan]:
+    """Integer tensors with values below ``size``; a permutation of an axis of that size."""
     for name, guess in plan.tensors():
         if guess.dtype != "int" or not isinstance(plan.guess(name), TensorGuess):
             continue
@@ -178,20 +202,21 @@ def _indices(scene: Scene) -> Iterator[Plan]:
         for high in (size, 2, 1):
             if high > 0 and (guess.high == 0 or high < guess.high):
                 yield plan.changed(name, replace(guess, high=high), 0.3)
-    for name, other in zip(plan.names, plan.guesses, strict=True):
-        if isinstance(other, ValueGuess) and type(other.value) is int:
-            for value in (-1, 0, 1, 2):
-                if value != other.value:
-                    yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
 
 
-def _special(scene: Scene) -> Iterator[Plan]:
-    """Divisibility, square and definite matrices, precision."""
-    text, plan = scene.failure.text, scene.plan
-    if re.search(r"(?i)divisible|multiple of|is invalid for input of size|power of|even\b", text):
+def _other_pools(scene: Scene) -> Iterator[Plan]:
+    """Sizes that are even, or powers of two."""
+    plan = scene.plan
+    asked = r"(?i)divisible|multiple of|is invalid for input of size|power of|even\b"
+    if re.search(asked, scene.failure.text):
         for index, pool in enumerate(OTHER_SIZES[:2]):
             if plan.pool != pool:
                 yield replace(plan, pool=pool, cost=plan.cost + 0.5 + 0.3 * index)
+
+
+def _convolutions(scene: Scene) -> Iterator[Plan]:
+    """Input and weight of a convolution with as many axes, and windows that fit."""
+    text, plan = scene.failure.text, scene.plan
     if match := re.search(r"list of (\d) values to match the convolution.*=\[([\d, ]+)\]", text):
         weight, given = int(match.group(1)) + 2, match.group(2).count(",") + 3
         for name in _suspects(scene):
@@ -205,6 +230,11 @@ def _special(scene: Scene) -> Iterator[Plan]:
             for symbol in scene.labels.get(int(size), ())[:1]:
                 window = window.sized(symbol, small)
         yield replace(window, cost=plan.cost + 0.2)
+
+
+def _special_matrices(scene: Scene) -> Iterator[Plan]:
+    """Square matrices, definite ones."""
+    text, plan = scene.failure.text, scene.plan
     if re.search(r"(?i)square|same size on the last two", text):
         for name in _suspects(scene):
             guess = plan.guess(name)
@@ -221,6 +251,11 @@ def _special(scene: Scene) -> Iterator[Plan]:
                 domain = "nsd" if guess.domain == "spd" else "spd"
                 changed = plan.changed(name, replace(guess, domain=domain), 0.3)
                 yield changed.tied(guess.axes[-2], guess.axes[-1])
+
+
+def _domains_and_dtypes(scene: Scene) -> Iterator[Plan]:
+    """Values that an error text asks for, and lower precision."""
+    text, plan = scene.failure.text, scene.plan
     if re.search(r"(?i)>=? ?0|<=? ?1|0 and 1|\[0, ?1\]|probab|non-?negative|positive", text):
         for position, name in enumerate(_suspects(scene)):
             guess = plan.guess(name)

@@ -182,7 +182,7 @@ def _device(wanted: str | None) -> str:
 def _dtype(name: str) -> Any:
     if name not in DTYPES:
         raise GradlintError(
-            f"{name!r} is no dtype", place="--dtype", hint=f"choose from {', '.join(DTYPES)}"
+            f"{name!r} is not a dtype", place="--dtype", hint=f"choose from {', '.join(DTYPES)}"
         )
     return getattr(torch, name)
 

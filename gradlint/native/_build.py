@@ -49,7 +49,7 @@ def build(
 
         def waiting() -> None:
             doing = f"building {recipe.name}"
-            sink(Progress(doing, 0, 0, "another process does", time.monotonic() - started))
+            sink(Progress(doing, 0, 0, "waiting for another process", time.monotonic() - started))
 
         try:
             folder.mkdir(parents=True, exist_ok=True)

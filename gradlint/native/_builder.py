@@ -151,7 +151,7 @@ def _watched(
         sink(Progress(f"building {recipe.name}", done, total, doing, now - started))
         if now - heard > patience:
             raise BuildError(
-                f"building {recipe.name} was given up: no step was finished in {patience:.0f} s"
+                f"building {recipe.name} was stopped: no step finished in {patience:.0f} s"
                 + (f", the last was {doing}" if doing else ""),
                 hint="check whether the compiler hangs; a smaller source may help, or MAX_JOBS=1 "
                 "where memory is short",

@@ -118,7 +118,7 @@ def parse_architectures(texts: Sequence[str]) -> tuple[str, ...]:
         if not _ARCHITECTURE.fullmatch(name):
             digits = re.sub(r"\D", "", name)
             raise GradlintError(
-                f"{name!r} is no architecture",
+                f"{name!r} is not an architecture",
                 place="--arch",
                 hint=f"did you mean sm_{digits}?" if digits else "write sm_80,sm_90",
             )
@@ -179,5 +179,5 @@ def _run(command: list[str], file: Path, architecture: str) -> Compiled:
         )
         ok, output = done.returncode == 0, done.stdout.strip()
     except subprocess.TimeoutExpired:
-        ok, output = False, f"nvcc did not end within {_PATIENCE:.0f} s"
+        ok, output = False, f"nvcc did not finish within {_PATIENCE:.0f} s"
     return Compiled(file.name, architecture, time.monotonic() - started, ok, output)

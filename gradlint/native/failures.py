@@ -22,7 +22,7 @@ _ADVICE = (
         r"Killed signal terminated|virtual memory exhausted|cannot allocate memory|out of memory",
         "memory ran out: set MAX_JOBS=1, so that one file is compiled at a time",
     ),
-    (r"No space left on device", "make room, or set TORCH_EXTENSIONS_DIR to a roomier disk"),
+    (r"No space left on device", "free some space, or set TORCH_EXTENSIONS_DIR to another disk"),
     (
         r"Python\.h: No such file",
         "install Python's headers (Debian: apt install python3-dev)",
@@ -48,7 +48,7 @@ _ADVICE = (
     ),
     (
         r"fatal error: .*: No such file",
-        "the header is in no folder that is searched: name its folder under `include_dirs`",
+        "the header is not in any folder that is searched: add its folder to `include_dirs`",
     ),
 )
 
@@ -101,7 +101,7 @@ def advice(text: str) -> str:
     for pattern, step in _ADVICE:
         if re.search(pattern, text):
             return step
-    return "mend the first error that the compiler names"
+    return "fix the first error that the compiler reports"
 
 
 def _object(source: str, recipe: Recipe) -> str:

@@ -159,7 +159,7 @@ def why_no_cuda() -> tuple[str, str] | None:
     # Minor versions are compatible with one another, major ones are not.
     if tool.version.split(".")[0] != torch.version.cuda.split(".")[0]:
         return (
-            f"nvcc is of CUDA {tool.version} ({tool.path}), torch is built for CUDA "
+            f"nvcc belongs to CUDA {tool.version} ({tool.path}), torch is built for CUDA "
             f"{torch.version.cuda}",
             f"install the toolkit of CUDA {torch.version.cuda} and set CUDA_HOME to its folder, or "
             f"a torch for CUDA {tool.version.split('.')[0]}",

@@ -109,16 +109,18 @@ def _judged(
         text = f"returns {type(got).__name__} where torch returns a Tensor"
         return Trial(func, "wrong-type", "warning", text)
     if issubclass(cls, torch.Tensor) and not isinstance(got, cls):
-        return Trial(func, "type-lost", "warning", f"returns a plain Tensor, no {cls.__name__}")
+        return Trial(
+            func, "type-lost", "warning", f"returns a plain Tensor instead of {cls.__name__}"
+        )
     value = dense(got)
     # Uninitialised memory and random numbers may agree by chance, and mean nothing.
     if value is None or "empty" in getattr(func, "__name__", "") or not _same(expected, again):
         return Trial(func)
     if value.shape != expected.shape:
-        shapes = f"{list(value.shape)} in place of {list(expected.shape)}"
-        return Trial(func, "other-shape", "error", f"returns another shape: {shapes}")
+        shapes = f"{list(value.shape)} instead of {list(expected.shape)}"
+        return Trial(func, "other-shape", "error", f"returns the wrong shape: {shapes}")
     if not _same(value, expected):
-        text = "returns other values than torch on the tensor that it stands for"
+        text = "returns different values than torch does for the tensor that it represents"
         return Trial(func, "other-values", "error", text)
     return Trial(func)
 

@@ -47,7 +47,7 @@ def signature_findings(
         if a != b and (a in wanted or b in names)
     ]
     if moved:
-        text = f"positional arguments stand in another order, from `{moved[0]}` on"
+        text = f"positional arguments are in a different order, from `{moved[0]}` on"
         found.append(_finding("reordered-parameters", "error", text))
     if Parameter.VAR_KEYWORD not in {p.kind for p in mine}:
         known = names | {b for _, b in renamed}
@@ -70,7 +70,9 @@ def signature_findings(
             told = ", ".join(f"`{name}`" for name in extra)
             found.append(
                 _finding(
-                    "extra-parameter", "error", f"requires {told}, which torch's does not have"
+                    "extra-parameter",
+                    "error",
+                    f"requires {told}, which torch's function does not have",
                 )
             )
     return found

@@ -153,7 +153,7 @@ def audit(ref: OpRef, settings: Settings) -> dict[str, Any]:
     found = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     # An alias like dict[str, int] passes for a class in Python 3.10.
     if not isinstance(found, type) or get_origin(found) is not None:
-        raise TargetError(f"`{ref.target}` is no class", hint="Name a class.")
+        raise TargetError(f"`{ref.target}` is not a class", hint="Name a class.")
     own = getattr(found, "__torch_function__", None)
     if own is None or getattr(own, "__func__", own) is getattr(
         torch.Tensor.__torch_function__, "__func__", None

@@ -183,18 +183,17 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
     if origin is not None and type(None) in inner:
         others = [item for item in inner if item is not type(None)]
         return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=others[0]), size)
-    if isinstance(annotation, type):
-        if issubclass(annotation, enum.Enum):
-            return next(iter(annotation), NotImplemented)
-        if issubclass(annotation, torch.Tensor):
-            return torch.randn(size, dtype=torch.float64)
-        if issubclass(annotation, torch.nn.Module):
-            return _instance(annotation, size)
-        if annotation is torch.dtype:
-            return torch.float32
-        if annotation is torch.device:
-            return torch.device("cpu")
-    return NotImplemented
+    return _of_class(annotation, size) if isinstance(annotation, type) else NotImplemented
+
+
+def _of_class(cls: type, size: int) -> Any:
+    if issubclass(cls, enum.Enum):
+        return next(iter(cls), NotImplemented)
+    if issubclass(cls, torch.Tensor):
+        return torch.randn(size, dtype=torch.float64)
+    if issubclass(cls, torch.nn.Module):
+        return _instance(cls, size)
+    return {torch.dtype: torch.float32, torch.device: torch.device("cpu")}.get(cls, NotImplemented)
 
 
 def _instance(cls: type[torch.nn.Module], size: int) -> Any:

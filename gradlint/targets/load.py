@@ -108,7 +108,7 @@ def _absent(ref: OpRef, owner: Any, index: int) -> Exception:
     parts = ref.attribute.split(".")
     if not ref.explicit:
         return LoadError(
-            f"`{ref.attribute}` stands in the source but importing `{ref.path}` does not define it",
+            f"`{ref.attribute}` is in the source, but importing `{ref.path}` does not define it",
             location=ref.location,
             kind="absent",
             hint="It is probably defined only under a condition that does not hold here.",
@@ -165,11 +165,7 @@ def _defined(module: ModuleType) -> list[tuple[str, str]]:
 def _listed_kind(module: ModuleType, thing: Any) -> str:
     own = attribute(thing, "__module__") == module.__name__
     if isinstance(thing, type):
-        if own and issubclass(thing, torch.autograd.Function):
-            return "" if thing.forward is torch.autograd.Function.forward else "function"
-        if own and issubclass(thing, torch.nn.Module) and attribute(thing, "sample_inputs"):
-            return "module"
-        return ""
+        return _listed_class(thing) if own else ""
     if is_library_op(thing):
         written = getattr(thing, "_init_fn", None)
         return "library" if getattr(written, "__module__", None) == module.__name__ else ""
@@ -178,3 +174,9 @@ def _listed_kind(module: ModuleType, thing: Any) -> str:
     if isinstance(thing, torch.nn.Module):
         return "module"
     return "callable" if own and callable(thing) else ""
+
+
+def _listed_class(cls: type) -> str:
+    if issubclass(cls, torch.autograd.Function):
+        return "" if cls.forward is torch.autograd.Function.forward else "function"
+    return "module" if issubclass(cls, torch.nn.Module) and attribute(cls, "sample_inputs") else ""

@@ -84,7 +84,7 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
             error,
             _syntax_place(error),
             kind="syntax",
-            hint="Mend the line, then run gradlint again.",
+            hint="Fix this line, then run gradlint again.",
         )
     if isinstance(error, SystemExit):
         code = "" if error.code is None else short_repr(error.code)
@@ -93,7 +93,7 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
             error,
             location,
             kind="exit",
-            hint='Put what runs a script under `if __name__ == "__main__":`.',
+            hint='Move what only a script should run under `if __name__ == "__main__":`.',
         )
     if isinstance(error, KeyboardInterrupt):
         return LoadError(f"{doing} raised KeyboardInterrupt", error, location, kind="interrupt")

@@ -57,7 +57,7 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
     if not target:
         raise TargetError("the target is empty", hint=FORMS)
     if "\0" in target:
-        raise TargetError(f"{target!r} is no target", hint=FORMS)
+        raise TargetError(f"{target!r} is not a target", hint=FORMS)
     if target == "torch.ops" or target.startswith("torch.ops."):
         return [_library(target.replace("::", ".").replace(":", "."))]
     if os.path.exists(target):
@@ -69,7 +69,7 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
     if attribute == EVERY:
         return resolve(left, settings)
     if not all(part.isidentifier() for part in attribute.split(".")):
-        raise TargetError(f"`{right}` in `{target}` is no name", hint=FORMS)
+        raise TargetError(f"`{right}` in `{target}` is not a valid name", hint=FORMS)
     return [_named(left, attribute, "::" in target)]
 
 
@@ -154,7 +154,7 @@ def _module_operators(module: FoundModule) -> list[OpRef]:
 def _named(left: str, attribute: str, doubled: bool) -> OpRef:
     if left.endswith(_SPEC):
         raise TargetError(
-            f"`{left}` is a spec, which holds one operator and no names",
+            f"`{left}` is a spec, which defines one operator without a name",
             hint=f"Write `{left}` alone.",
         )
     if os.path.isdir(left):
@@ -184,7 +184,7 @@ def _folder_names(folder: str, attribute: str) -> list[str]:
 
 def _in_file(path: str, attribute: str) -> OpRef:
     if not path.endswith(".py"):
-        raise TargetError(f"`{path}` is no .py file", hint=FORMS)
+        raise TargetError(f"`{path}` is not a .py file", hint=FORMS)
     static = static_module(path)
     ref = _file_ref(path, attribute, explicit=True)
     return ref if static is None else _checked(ref, static)

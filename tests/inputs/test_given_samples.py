@@ -142,7 +142,7 @@ def test_places_that_do_not_exist(tmp_path):
     with pytest.raises(InputsError, match="no file `") as caught:
         given(str(tmp_path / "my_input.py") + ":sample")
     assert "my_inputs.py" in caught.value.hint
-    with pytest.raises(InputsError, match="there is no 'sampel' in it") as caught:
+    with pytest.raises(InputsError, match="'sampel' is not defined in it") as caught:
         given(f"{path}:sampel")
     assert "sample" in caught.value.hint
     with pytest.raises(InputsError, match=r"no module or file `nowhere\.at_all`"):

@@ -17,7 +17,7 @@ from gradlint.native.failures import advice
         ("fatal error: cublas_v2.h: No such file or directory", "c10/cuda/CUDAStream.h"),
         ("fatal error: cuts/mine.h: No such file or directory", "`include_dirs`"),
         ("op.so: undefined symbol: _ZN3c10", "name the source that defines it"),
-        ("error: expected ';' before '}' token", "mend the first error"),
+        ("error: expected ';' before '}' token", "fix the first error"),
     ],
 )
 def test_advice(text: str, step: str) -> None:

@@ -103,7 +103,7 @@ def test_errors_are_shown_as_the_compiler_gave_them(small: Recipe) -> None:
     assert f"{source}:2:10: error: " in failure.text
     assert failure.text in caught.value.message
     assert caught.value.message.startswith("small can't be built: compiling small.cpp failed\n")
-    assert caught.value.hint == "mend the first error that the compiler names"
+    assert caught.value.hint == "fix the first error that the compiler reports"
 
 
 def test_a_library_that_does_not_load_is_told_from_one_that_does_not_compile(
@@ -138,7 +138,7 @@ def test_a_compiler_that_hangs_is_given_up(
 
     with pytest.raises(KeyboardInterrupt):
         build(small, progress=until_it_hangs)
-    with pytest.raises(BuildError, match=r"was given up: no step was finished in 0 s"):
+    with pytest.raises(BuildError, match=r"was stopped: no step finished in 0 s"):
         build(small, patience=0.0)
     pid = int(mark.read_text())
     for _ in range(100):

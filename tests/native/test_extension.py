@@ -123,7 +123,7 @@ def test_what_can_not_be_compiled_is_shown_at_its_source(tmp_path: Path) -> None
     text = problem(path)
     assert text.startswith(f"{path}:5:7: compiling bad.cpp failed\n")
     assert f"{tmp_path / 'bad.cpp'}:2:10: error: " in text
-    assert "(mend the first error that the compiler names)" in text
+    assert "(fix the first error that the compiler reports)" in text
 
 
 @pytest.mark.parametrize(
