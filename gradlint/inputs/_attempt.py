@@ -18,7 +18,7 @@ import torch
 
 from gradlint.inputs._plan import Plan
 from gradlint.inputs.lazy import fresh, give_shapes, is_lazy
-from gradlint.inputs.stand_ins import handing_over
+from gradlint.inputs.stand_ins import with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
@@ -206,7 +206,7 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
 
     args, kwargs = map_tensors((built.args, built.kwargs), place)
     if op.module is None:
-        return handing_over(op.call)(*args, **kwargs)
+        return with_bound_closures(op.call)(*args, **kwargs)
     dtype = getattr(torch, working)
     # A module may keep state of the shapes of one attempt that spoils the next.
     module = fresh(op.module)
@@ -300,7 +300,7 @@ def _column(code: types.CodeType, instruction: int) -> int:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def process_state_restored() -> Iterator[None]:
     """Restore what user code may change for the whole process: random states, default dtype, grad
     mode and warning filters.
 

@@ -11,7 +11,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._search import Found, Search, linked
+from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.values import build
 
 #: Elements that a tensor of a sample should have at most.
@@ -31,7 +31,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with everything changed that makes it more telling and keeps it working."""
     plan, trial = found.plan, found.trial
     for step in (_without_squares, _permuting, _parts, _small, _all_used, _wide_indices):
-        if search.late:
+        if search.out_of_time:
             break
         plan, trial = step(search, plan, trial)
     return plan, trial
@@ -77,7 +77,7 @@ def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             if other.dtype != "float" or not other.axes or guess.axes[-1] in other.axes:
                 continue
             axis = other.axes[0 if len(guess.axes) == 1 else -1]
-            tied = linked(plan.tied(axis, guess.axes[-1]))
+            tied = with_linked_permutations(plan.tied(axis, guess.axes[-1]))
             better = _try(search, tied, trial)
             if better is not None:
                 return tied, better
@@ -180,15 +180,15 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         # Backward raises on the main sample: variants would only say so again.
         return
     for label, other, least in _candidates(search, plan):
-        if given >= VARIANTS or search.late:
+        if given >= VARIANTS or search.out_of_time:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
         if outcome.score < least and (label.endswith("given") or outcome.score == 0):
             # A tensor in place of a default: its shape has to be found. Another branch of forward:
             # it may ask for more of what the first one left aside.
-            mended = search.mend(other)
-            if mended is not None:
-                other, outcome = mended.plan, mended.trial
+            repaired = search.repair(other)
+            if repaired is not None:
+                other, outcome = repaired.plan, repaired.trial
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
             yield label, other, outcome

@@ -14,7 +14,7 @@ from gradlint.inputs._plan import Plan
 from gradlint.inputs._source import statements_at
 
 
-class Scene:
+class FailedAttempt:
     """A failed attempt of ``plan``, to be asked which parameters an expression is about."""
 
     def __init__(

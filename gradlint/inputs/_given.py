@@ -17,7 +17,7 @@ import torch
 from gradlint.base.errors import GradlintError, InputsError, TargetError
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
-from gradlint.inputs._attempt import run, undisturbed
+from gradlint.inputs._attempt import process_state_restored, run
 from gradlint.inputs.values import Built
 from gradlint.model.op import Op
 from gradlint.model.report import Location
@@ -213,7 +213,7 @@ def _in_given_dtype(
     """``made``, or the sample in the dtypes given where the op runs in these alone."""
     if not any(tensor.dtype in (torch.float32, torch.complex64) for tensor in found):
         return made
-    with undisturbed():
+    with process_state_restored():
         if run(op, Built(made.args, made.kwargs), "float64", 0, backward=False).score > 0:
             return made
 

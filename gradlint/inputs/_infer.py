@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradlint.inputs._attempt import Trial, undisturbed
+from gradlint.inputs._attempt import Trial, process_state_restored
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._finish import refine, variants
 from gradlint.inputs._gather import gather
@@ -13,7 +13,7 @@ from gradlint.inputs._proposals import propose
 from gradlint.inputs._search import Search
 from gradlint.inputs.domains import DOMAINS
 from gradlint.inputs.not_found import SHOWN, NoInputsFound, line_to_add
-from gradlint.inputs.stand_ins import Closure, handing_over
+from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import build
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
@@ -38,13 +38,13 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
     Raises:
         NoInputsFound: forward ran under nothing that was tried.
     """
-    with undisturbed():
+    with process_state_restored():
         evidence = gather(op)
         search = Search(op, evidence, propose(op, evidence), seed)
         found = search.run()
         if found is None:
             raise NoInputsFound(
-                _told(search.failures),
+                _telling_failures(search.failures),
                 line_to_add(evidence, op.kind == "function"),
                 search.attempts,
             )
@@ -53,7 +53,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         for label, other, outcome in variants(search, plan, trial):
             samples.append(_sample(label, search, other, outcome))
     if any(isinstance(value, Closure) for sample in samples for value in sample.args):
-        op.call = handing_over(op.call)
+        op.call = with_bound_closures(op.call)
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
@@ -136,7 +136,7 @@ def _value(guess: Guess) -> str:
     return f"{name} (a stand-in)" if callable(guess.value) and name else short_text(guess.value)
 
 
-def _told(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
+def _telling_failures(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
     """Arguments and errors, one of each kind of error, those that got furthest first."""
     best: dict[str, tuple[tuple[int, ...], int, Plan, str]] = {}
     for order, (plan, trial) in enumerate(failures):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
 from gradlint.inputs._proposals import tensor_axes
 
@@ -16,12 +16,12 @@ LARGEST = 512
 SQUARE = 0.9
 
 
-def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
+def pairs_to_plans(failed: FailedAttempt, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
     """Plans in which the axes of two sizes are made equal, for each pair of sizes."""
-    plan = scene.plan
+    plan = failed.plan
     for position, (first, second) in enumerate(pairs):
         cost = 0.2 + 0.12 * position
-        ones, others = scene.labels.get(first, []), scene.labels.get(second, [])
+        ones, others = failed.labels.get(first, []), failed.labels.get(second, [])
         for one in ones:
             for other in others:
                 yield _tie(plan, one, other, cost)

@@ -126,7 +126,7 @@ class Plan:
     def sizes(self) -> dict[str, int]:
         """Symbol → size: the fixed ones, and for the others the pool's, no fixed size again."""
         if not self.pool:
-            return self._coloured()
+            return self._smallest_sizes()
         fixed = dict(self.fixed)
         taken = set(fixed.values())
         taken |= {int(symbol[1:]) for symbol in self.symbols() if symbol.startswith("=")}
@@ -151,7 +151,7 @@ class Plan:
         # Matrices and vectors keep their order: nothing there gets large.
         return sorted(ranks, key=lambda axis: -max(ranks[axis], 2))
 
-    def _coloured(self) -> dict[str, int]:
+    def _smallest_sizes(self) -> dict[str, int]:
         """The smallest sizes from 2 on that are unequal within each tensor, and unequal to those
         of other axes at the same place in other tensors."""
         sizes = dict(self.fixed)
@@ -213,7 +213,7 @@ class Plan:
         fixed[symbol] = size
         return replace(self, fixed=tuple(fixed.items()), cost=self.cost + cost)
 
-    def looks(self) -> object:
+    def arguments_key(self) -> object:
         """What the op would see: equal for plans that differ in the names of axes only."""
         sizes = self.sizes()
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT, Trial, attempt
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
 from gradlint.inputs._moves import SQUARE
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
@@ -64,7 +64,7 @@ class Found:
 
 
 @dataclass
-class _Node:
+class _Candidate:
     """An entry of the queue.
 
     Args:
@@ -104,7 +104,7 @@ class Search:
         self.cut_short = False
         self.held: set[str] = set()
         self._started = time.monotonic(), time.process_time()
-        self._queue: list[tuple[float, int, _Node]] = []
+        self._queue: list[tuple[float, int, _Candidate]] = []
         self._patterns: set[str] = set()
         self._order = itertools.count()
         self._seen: set[object] = set()
@@ -112,9 +112,9 @@ class Search:
     def run(self) -> Found | None:
         """The best plan within the budget."""
         first = first_plan(self.op, self.proposals)
-        self._push(_Node(first))
+        self._push(_Candidate(first))
         for other in _alternatives(first):
-            self._push(_Node(other))
+            self._push(_Candidate(other))
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
@@ -125,9 +125,9 @@ class Search:
                 break
             _, _, node = heapq.heappop(self._queue)
             plan = node.plan
-            if plan.looks() in self._seen:
+            if plan.arguments_key() in self._seen:
                 continue
-            self._seen.add(plan.looks())
+            self._seen.add(plan.arguments_key())
             trial = attempt(self.op, plan, self.seed, self.keywords)
             self.attempts += 1
             patience -= 1
@@ -147,7 +147,7 @@ class Search:
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
-                self._push(_Node(child, bonus, reach, text, kin, node.forced + more))
+                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more))
         if best is None:
             return None
         return Found(*best, self.attempts, self.failures)
@@ -172,32 +172,34 @@ class Search:
         return min(self.wall_s, time.process_time() - self._started[1])
 
     @property
-    def late(self) -> bool:
+    def out_of_time(self) -> bool:
         """Whether the op is so slow that nothing more should be tried than must be."""
         late = self.spent_s > 2 * SECONDS or self.wall_s > PATIENT_SECONDS
         self.cut_short = self.cut_short or late
         return late
 
-    def mend(self, plan: Plan, attempts: int = 30) -> Found | None:
+    def repair(self, plan: Plan, attempts: int = 30) -> Found | None:
         """A plan near ``plan`` under which everything is well, by repairs alone."""
         queue = [(plan.cost, next(self._order), plan)]
         seen: set[object] = set()
         while queue and attempts > 0:
             _, _, current = heapq.heappop(queue)
-            if current.looks() in seen:
+            if current.arguments_key() in seen:
                 continue
-            seen.add(current.looks())
+            seen.add(current.arguments_key())
             attempts -= 1
             trial = attempt(self.op, current, self.seed, self.keywords)
             if trial.score == 6:
                 return Found(current, trial, len(seen))
             if trial.failure is not None and not trial.contract:
-                for child in repairs(Scene(current, trial.failure, self.evidence)):
+                for child in repairs(FailedAttempt(current, trial.failure, self.evidence)):
                     if child.squares() <= plan.squares():
-                        heapq.heappush(queue, (child.cost, next(self._order), linked(child)))
+                        heapq.heappush(
+                            queue, (child.cost, next(self._order), with_linked_permutations(child))
+                        )
         return None
 
-    def _gain(self, node: _Node, trial: Trial) -> float:
+    def _gain(self, node: _Candidate, trial: Trial) -> float:
         """What the move that led to ``node`` was worth, judged by how the error changed."""
         if trial.score or trial.failure is None:
             return 0.0
@@ -215,9 +217,9 @@ class Search:
             gain += _BONUS
         return gain
 
-    def _push(self, node: _Node) -> None:
-        node.plan = linked(node.plan)
-        if node.plan.looks() not in self._seen:
+    def _push(self, node: _Candidate) -> None:
+        node.plan = with_linked_permutations(node.plan)
+        if node.plan.arguments_key() not in self._seen:
             entry = (node.plan.cost - node.bonus, next(self._order), node)
             heapq.heappush(self._queue, entry)
 
@@ -227,10 +229,10 @@ class Search:
         if trial.score == 0:
             if trial.failure is None:
                 return
-            scene = Scene(plan, trial.failure, self.evidence)
-            yield from repairs(scene)
+            failed = FailedAttempt(plan, trial.failure, self.evidence)
+            yield from repairs(failed)
             if best is None or best[1].score < 3:
-                yield from self._neighbours(plan, scene.blamed())
+                yield from self._neighbours(plan, failed.blamed())
         elif trial.score == 1:
             yield from _differentiable(plan)
             yield from self._neighbours(plan, [])
@@ -238,10 +240,10 @@ class Search:
             yield from _domains(plan)
             yield from self._other_numbers(plan)
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
-            scene = Scene(plan, trial.failure, self.evidence)
+            failed = FailedAttempt(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
             most = 99 if _wants_square(trial.failure.text) else plan.squares()
-            yield from (child for child in repairs(scene) if child.squares() <= most)
+            yield from (child for child in repairs(failed) if child.squares() <= most)
         elif trial.score == 4:
             yield from _domains(plan)
             yield from self._other_numbers(plan)
@@ -272,7 +274,7 @@ def _wants_square(text: str) -> bool:
     return "square" in text or len(set(sizes)) < len(sizes)
 
 
-def linked(plan: Plan) -> Plan:
+def with_linked_permutations(plan: Plan) -> Plan:
     """The plan with every inverse permutation shaped like the permutation it inverts."""
     for name, guess in plan.tensors():
         partner = guess.domain.removeprefix("inverse of ")
@@ -283,7 +285,7 @@ def linked(plan: Plan) -> Plan:
     return plan
 
 
-def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
+def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
     plan = node.plan
     if trial.score == before.score:
         return trial.zero < before.zero and plan.cost <= known.cost + 0.5
@@ -301,10 +303,10 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
     deeper = before.failure is not None and _DEEPER.search(before.failure.text)
     forced = node.forced if deeper else 0
     near = plan.cost <= known.cost + _STRETCH + SQUARE * forced
-    return near and not _blunter(plan, known, before, forced)
+    return near and not _hides_mistakes(plan, known, before, forced)
 
 
-def _blunter(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
+def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
     """Whether the plan has more equal sizes than the ``forced`` ones, scalars where ``known`` has
     none, or more axes where a gradient had a wrong shape, and backward did not ask for them."""
     text = before.failure.text if before.failure is not None else ""

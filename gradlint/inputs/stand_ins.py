@@ -68,7 +68,7 @@ class Closure:
         return "<function stand_in>"
 
 
-def handing_over(call: Callable[..., Any]) -> Callable[..., Any]:
+def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:
     """``call`` with every :class:`Closure` among its arguments closing over the tensors of the
     very same call."""
 

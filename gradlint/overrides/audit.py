@@ -15,7 +15,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
 from gradlint.overrides._calls import Trial, instance_factory, tried
 from gradlint.overrides._signatures import signature_findings
-from gradlint.targets.importing import held, import_target
+from gradlint.targets.importing import import_target, module_attribute
 from gradlint.targets.load import look_up
 from gradlint.targets.load_error import attempt
 from gradlint.trace.global_state import preserved_state
@@ -149,7 +149,7 @@ def audit(ref: OpRef, settings: Settings) -> dict[str, Any]:
         LoadError: the user's code raised.
     """
     module = import_target(ref, settings)
-    file = held(module, "__file__") or ""
+    file = module_attribute(module, "__file__") or ""
     found = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     # An alias like dict[str, int] passes for a class in Python 3.10.
     if not isinstance(found, type) or get_origin(found) is not None:

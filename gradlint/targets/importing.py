@@ -163,16 +163,18 @@ def _shadows(name: str, path: str) -> bool:
 
 
 def _below(package: ModuleType, path: str) -> bool:
-    folders = [os.path.realpath(folder) + os.sep for folder in held(package, "__path__", [])]
+    folders = [
+        os.path.realpath(folder) + os.sep for folder in module_attribute(package, "__path__", [])
+    ]
     return any(_real(path).startswith(folder) for folder in folders)
 
 
 def _same(module: ModuleType, path: str) -> bool:
-    file = held(module, "__file__")
+    file = module_attribute(module, "__file__")
     return isinstance(file, str) and os.path.realpath(file) == _real(path)
 
 
-def held(module: ModuleType, name: str, default: Any = None) -> Any:
+def module_attribute(module: ModuleType, name: str, default: Any = None) -> Any:
     """An attribute that a module holds; its ``__getattr__``, which may raise, is not asked."""
     return vars(module).get(name, default) if isinstance(module, ModuleType) else default
 

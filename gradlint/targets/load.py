@@ -17,7 +17,7 @@ from gradlint.targets._construct import construct
 from gradlint.targets._library import expand_namespace, is_library_op, load_library
 from gradlint.targets._missing import absent
 from gradlint.targets.build import from_object, is_method_of_function, no_operator
-from gradlint.targets.importing import held, import_named, import_target
+from gradlint.targets.importing import import_named, import_target, module_attribute
 from gradlint.targets.intent import attribute
 from gradlint.targets.load_error import LoadError, attempt
 from gradlint.targets.locate import find_module
@@ -43,7 +43,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
         import_named(settings)
         return load_library(ref.path, settings)
     module = import_target(ref, settings)
-    file = held(module, "__file__") or ""
+    file = module_attribute(module, "__file__") or ""
     thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     op = attempt(
         f"reading `{ref.attribute}`",
@@ -72,7 +72,7 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
         import_named(settings)
         return expand_namespace(ref, settings)
     module = import_target(ref, settings)
-    file = held(module, "__file__") or ""
+    file = module_attribute(module, "__file__") or ""
     found = attempt(f"listing `{ref.path}`", lambda: _defined(module), file)
     return [
         OpRef(f"{ref.target}:{name}", ref.source, ref.path, name, kind, explicit=False)
@@ -123,7 +123,7 @@ def _absent(ref: OpRef, owner: Any, index: int) -> Exception:
 
 
 def _submodule(owner: Any, name: str) -> ModuleType | None:
-    if not isinstance(owner, ModuleType) or held(owner, "__path__") is None:
+    if not isinstance(owner, ModuleType) or module_attribute(owner, "__path__") is None:
         return None
     full = f"{owner.__name__}.{name}"
     if full in sys.modules:
