@@ -1,4 +1,4 @@
-"""What operators and calls of an expression do: bounded first, then handed to torch."""
+"""Carries out operators and calls of an expression: checks sizes first, then calls torch."""
 
 from __future__ import annotations
 

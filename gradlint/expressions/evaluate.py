@@ -1,4 +1,4 @@
-"""The interpreter: walks a checked syntax tree and calls what the whitelist names."""
+"""The interpreter: walks a checked syntax tree and calls the functions of the whitelist."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def evaluate(
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
 ) -> Any:
-    """The value of ``expression`` where names stand for what ``env`` says; any mapping does, lazy
-    ones too.
+    """The value of ``expression``, with the values of names from ``env``, which may be any mapping,
+    also a lazy one.
 
     Args:
         generator: source of random numbers; default torch's global one.
@@ -56,9 +56,9 @@ def evaluate(
         device: likewise; default that of the first tensor, else the CPU.
 
     Raises:
-        ExpressionError: what it computes failed or grew beyond the limits.
+        ExpressionError: the computation failed or exceeded the limits.
     """
-    return Interpreter(expression, env, generator, dtype, device).run()
+    return _Interpreter(expression, env, generator, dtype, device).run()
 
 
 def evaluate_arguments(
@@ -85,7 +85,7 @@ def evaluate_arguments(
     return args, {name: value(expression) for name, expression in arguments.keywords.items()}
 
 
-class Interpreter:
+class _Interpreter:
     """One evaluation of one expression."""
 
     def __init__(

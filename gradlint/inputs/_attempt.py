@@ -1,4 +1,4 @@
-"""One attempt: build the arguments of a plan, run forward and backward, see what came of it."""
+"""One attempt: build the arguments of a plan, run forward and backward, and rate the outcome."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from gradlint.model.sample import map_tensors
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
-#: Engine texts that say that backward broke its contract: the op's fault, not the inputs'.
+#: Errors of the engine for a backward that breaks its contract: the op is at fault, not the inputs.
 _CONTRACT = (
     "returned an incorrect number of gradients",
     "returned a gradient different than None",
     "expected Variable or None",
     "expected Tensor or None",
 )
-#: What the engine says of a gradient that does not fit its input.
+#: The error of the engine for a gradient that does not fit its input.
 GRADIENT = re.compile(
     r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
     r"\[([\d, ]*)\]"
 )
-#: Frames of these are not the user's.
+#: Packages whose frames do not belong to the user.
 _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
 #: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
 _TEXT = 4000
@@ -77,13 +77,14 @@ class Trial:
     Args:
         score: 0 forward raised; 1 forward ran but no floating output requires grad; 2 outputs
             are not finite; 3 backward raised; 4 gradients are not finite or all zero;
-            5 some input's gradient is zero or missing; 6 everything is well.
+            5 some input's gradient is zero or missing; 6 everything went well.
         failure: what was raised, in forward or backward.
         contract: backward broke the contract of autograd (the inputs are not to blame).
         built: the arguments, as passed.
         zero: number of differentiable tensors without a gradient or with an all-zero one.
-        progress: lines that raised, in forward first, then in what it called; a later one means
-            that more of it ran.
+        progress: lines that raised, in forward first, then in what it called; a later line means
+            that more code ran.
+        shapes: of the outputs.
     """
 
     score: int
@@ -143,7 +144,7 @@ def _run_backward(
     leaves: list[torch.Tensor],
     shapes: tuple[tuple[int, ...], ...],
 ) -> Trial:
-    """The trial of which forward went well: backward with random cotangents."""
+    """The trial once forward went well: runs backward with random cotangents."""
     try:
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
@@ -161,7 +162,7 @@ def _run_backward(
 
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
-    """Whether the outputs are the same whatever tensor ``place`` holds behind its first ``count``
+    """Whether the outputs do not depend on what tensor ``place`` holds after its first ``count``
     entries."""
 
     def outputs(changed: bool) -> list[torch.Tensor]:
@@ -208,7 +209,7 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
     if op.module is None:
         return with_bound_closures(op.call)(*args, **kwargs)
     dtype = getattr(torch, working)
-    # A module may keep state of the shapes of one attempt that spoils the next.
+    # A module may keep state with the shapes of one attempt, which would make the next one fail.
     module = fresh(op.module)
     if is_lazy(module):
         give_shapes(module, built.args, built.kwargs, dtype)
@@ -252,7 +253,7 @@ def _finite(tensors: list[torch.Tensor]) -> bool:
 
 
 def _home(op: Op) -> str:
-    """The module of the op: its frames are the user's even where it is part of a library."""
+    """The module of the op: its frames count as the user's, even within a library."""
     return getattr(op.function or op.defining or op.call, "__module__", None) or ""
 
 

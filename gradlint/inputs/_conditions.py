@@ -1,4 +1,4 @@
-"""Moves that make a failed ``assert`` or ``if …: raise`` of the user's code come out right."""
+"""Moves that satisfy a failed ``assert`` or ``if …: raise`` of the user's code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KIND_WORDS = (
 
 
 def from_conditions(failed: FailedAttempt) -> Iterator[Plan]:
-    """Plans under which the condition that stopped the code would have held."""
+    """Plans under which the condition that stopped the code would hold."""
     for test, truth, frame in failed.conditions():
         yield from _want(failed, test, truth, frame)
 
@@ -59,7 +59,7 @@ def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> I
 
 
 def _is_value(failed: FailedAttempt, node: ast.expr) -> bool:
-    """Whether ``node`` is the name of a parameter that got something else than a tensor."""
+    """Whether ``node`` is the name of a parameter whose argument is not a tensor."""
     if not isinstance(node, ast.Name) or node.id not in failed.plan.names:
         return False
     return isinstance(failed.plan.guess(node.id), ValueGuess)

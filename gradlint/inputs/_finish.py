@@ -1,4 +1,4 @@
-"""From a plan that works to one that shows more: small unequal sizes, no needless square, wide
+"""From a plan that works to one that reveals more: small unequal sizes, no needless square, wide
 index ranges; and a few variants of it."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VARIANTS = 2
 
 
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
-    """The plan with everything changed that makes it more telling and keeps it working."""
+    """The plan with all changes that let it reveal more and under which the op still runs."""
     plan, trial = found.plan, found.trial
     for step in (_without_squares, _permuting, _parts, _small, _all_used, _wide_indices):
         if search.out_of_time:
@@ -46,7 +46,7 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
 
 
 def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Split the symbols that stand twice in one tensor, where the op allows it."""
+    """Split symbols that occur twice in one tensor, where the op allows it."""
     for name, guess in list(plan.tensors()):
         if len(set(guess.axes)) == len(guess.axes) or guess.domain in ("spd", "nsd", "tril"):
             continue
@@ -69,7 +69,7 @@ def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
 
 
 def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """A permutation is one of a whole axis: of the first for a vector, else of the last."""
+    """Let a permutation permute a whole axis: the first for a vector, else the last."""
     for _, guess in list(plan.tensors()):
         if guess.domain != "permutation" or not guess.axes:
             continue
@@ -85,7 +85,7 @@ def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
 
 
 def _parts(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """A last axis of which ``x[..., 0]``, ``x[..., 1]`` … are read has no more elements than are:
+    """Where ``x[..., 0]``, ``x[..., 1]`` … are read, the last axis gets exactly these elements:
     real and imaginary parts, coordinates."""
     for name, guess in list(plan.tensors()):
         parts = search.evidence[name].parts
@@ -108,8 +108,8 @@ def _reads_on(plan: Plan, trial: Trial, guess: TensorGuess) -> bool:
 
 
 def _all_used(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Integers of which forward never reads the last ones have as many as it reads: an axis that
-    was meant to have the size of another one."""
+    """Where forward never reads the last integers of a tensor, give it as many as forward reads:
+    its axis was meant to have the size of another one."""
     for name, guess in list(plan.tensors()):
         sizes = plan.sizes()
         others = [other for _, other in plan.tensors() if other is not guess and other.axes]
@@ -135,7 +135,7 @@ def _reads_only(search: Search, plan: Plan, name: str, count: int) -> bool:
 def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     for pool in _POOLS:
         smaller = replace(plan, pool=pool)
-        # Twice as many elements are the price of sizes that are all different.
+        # Sizes that are all different are worth twice as many elements.
         allowed = 2 * ELEMENTS if pool is _POOLS[1] else ELEMENTS
         if pool and _largest(smaller) > allowed:
             continue
@@ -157,7 +157,7 @@ def _largest(plan: Plan) -> int:
 
 
 def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Integer tensors reach as far as the op lets them: up to the size of some axis."""
+    """Let the values of integer tensors go as far as the op accepts: up to the size of an axis."""
     sizes = sorted(set(plan.sizes().values()), reverse=True)
     for name, guess in list(plan.tensors()):
         current = plan.guess(name)
@@ -174,18 +174,18 @@ def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial
 
 
 def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Plan, Trial]]:
-    """Other samples that tell more: label, plan, trial; at most :data:`VARIANTS`."""
+    """Other samples that reveal more: label, plan, trial; at most :data:`VARIANTS`."""
     given = 0
     if trial.score <= 3:
-        # Backward raises on the main sample: variants would only say so again.
+        # Backward raises on the main sample: variants would only repeat that.
         return
     for label, other, least in _candidates(search, plan):
         if given >= VARIANTS or search.out_of_time:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
         if outcome.score < least and (label.endswith("given") or outcome.score == 0):
-            # A tensor in place of a default: its shape has to be found. Another branch of forward:
-            # it may ask for more of what the first one left aside.
+            # A tensor in place of a default needs a shape, and another branch of forward may need
+            # what the first one did not.
             repaired = search.repair(other)
             if repaired is not None:
                 other, outcome = repaired.plan, repaired.trial
@@ -243,7 +243,7 @@ def _other_values(
 
 
 def _takes_tensor(item: Evidence, search: Search) -> bool:
-    """Whether a parameter that got no tensor may well take one."""
+    """Whether a parameter that was not given a tensor may well take one."""
     if item.default is None:
         others = [
             weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS | {"any"}

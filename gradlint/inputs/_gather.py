@@ -72,7 +72,7 @@ def gather(op: Op) -> list[Evidence]:
 
 
 def _relate(found: list[Evidence]) -> None:
-    """Evidence about one parameter from what is known of the others."""
+    """Add evidence about a parameter from what is known about the others."""
     tensors = [item for item in found if item.tensorness > 0]
     names = {item.name.lower() for item in found}
     for group in _ATTENTION:
@@ -92,7 +92,7 @@ def _relate(found: list[Evidence]) -> None:
         return
     common = max(max(item.ranks, key=lambda rank: item.ranks[rank]) for item in sure)
     for item in tensors:
-        # A tensor that nothing is known of most likely has the rank of its neighbour.
+        # A tensor without evidence most likely has the rank of the others.
         if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
             item.rank(common, 2.0)
 
@@ -180,7 +180,7 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
 
 
 def _settled(found: list[Evidence]) -> bool:
-    """Whether call sites could add nothing: all that must be passed is one tensor for sure."""
+    """Whether call sites could not add anything: one certain tensor is all that must be passed."""
     required = [item for item in found if item.required]
     if len(required) != 1:
         return False
@@ -189,8 +189,8 @@ def _settled(found: list[Evidence]) -> bool:
 
 
 def _schema(op: Op) -> Any:
-    """The schema of a library op, or of a function of torch's own that has no signature: the
-    overload's, or that of the packet's first usable overload."""
+    """The schema of a library op, or of a function of torch without a Python signature: that of the
+    overload, or of the first usable overload."""
     called: Any = op.call
     if op.kind != "library":
         name = getattr(called, "__name__", "")
@@ -285,7 +285,7 @@ def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
 
 
 def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -> list[Any]:
-    """Elements of a returned expression; ends with a mark where they can't be told."""
+    """Elements of a returned expression; ends with a mark where the text does not show the rest."""
     if isinstance(value, ast.Tuple):
         return _tuple_elements(value, assigned, depth)
     if isinstance(value, ast.List):

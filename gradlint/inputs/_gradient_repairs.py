@@ -1,4 +1,4 @@
-"""Moves to the shape that a gradient has which does not fit its input."""
+"""Moves that give an input the shape of the gradient that was returned for it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def tensor_at(plan: Plan, index: int) -> str:
 def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]:
     """An input of more axes than the gradient returned for it takes the gradient's shape.
 
-    Only downwards, and not to a scalar: a gradient that was not reduced fits an input of more
-    axes, one that was reduced too far fits a scalar, and both would look right. Sizes may grow
-    where they are a multiple: forward splits its input, and each part was broadcast. Upwards where
-    the gradient was reduced with its axes kept, and to another number of elements.
+    An input never gets more axes, nor becomes a scalar: a gradient that should have been reduced
+    fits an input of more axes, one that was reduced too far fits a scalar, and both would look
+    right. Sizes may grow to a multiple: forward splits its input, and each part was broadcast.
+    Axes are added only where the gradient was reduced with ``keepdim`` to another number of
+    elements.
     """
     plan, name = failed.plan, tensor_at(failed.plan, int(match.group(1)))
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
@@ -36,7 +37,8 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
         yield from _kept_axes(failed, name, guess, got)
     if 1 in got:
         return
-    # A square gradient of a matrix that is not: recurrent weights. No transposition looks so.
+    # A square gradient of a matrix that is not square, as of recurrent weights, can't come from a
+    # transposition.
     square = len(set(got)) < len(got)
     sizes = [failed.sizes[axis] for axis in guess.axes]
     if len(got) == len(sizes) and all(
@@ -53,14 +55,14 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
         own = [symbol for symbol in symbols if symbol in guess.axes]
         axes.append((own or symbols or [f"{name}.{position}'"])[0])
     yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
-    # Or it was made with as many axes as the input should have, of whatever sizes those are.
+    # Or only the number of axes of the gradient is right, and the sizes are not.
     yield plan.changed(name, replace(guess, axes=guess.axes[-len(got) :]), 0.25)
 
 
 def keeps_axes(match: re.Match[str]) -> bool:
-    """Whether a gradient of wrong shape has axes of size 1, as many axes as its input or more, and
-    more or fewer elements: an input of such a shape was meant. (One of as many elements lacks a
-    reshape.)"""
+    """Whether a gradient of wrong shape has axes of size 1, at least as many axes as its input, and
+    more or fewer elements: then an input of that shape was meant. (With as many elements, backward
+    lacks a reshape.)"""
     got, expected = ([int(number) for number in re.findall(r"\d+", match.group(k))] for k in (2, 3))
     return 1 in got and len(got) >= len(expected) and prod(got) != prod(expected)
 

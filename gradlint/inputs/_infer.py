@@ -18,7 +18,7 @@ from gradlint.inputs.values import build
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
 
-#: Noted where better inputs, or more of them, may have gone unfound.
+#: A note where better inputs, or more of them, may exist.
 CUT_SHORT = (
     "the search for inputs was cut short after {:.0f} s: use --inputs if these are unsuitable"
 )
@@ -36,7 +36,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         inferred, ``domains`` where the values were drawn from.
 
     Raises:
-        NoInputsFound: forward ran under nothing that was tried.
+        NoInputsFound: forward raised on everything that was tried.
     """
     with process_state_restored():
         evidence = gather(op)
@@ -137,7 +137,7 @@ def _value(guess: Guess) -> str:
 
 
 def _telling_failures(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
-    """Arguments and errors, one of each kind of error, those that got furthest first."""
+    """Arguments and errors, one per kind of error; those under which most code ran first."""
     best: dict[str, tuple[tuple[int, ...], int, Plan, str]] = {}
     for order, (plan, trial) in enumerate(failures):
         if trial.failure is None:

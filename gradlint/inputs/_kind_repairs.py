@@ -1,4 +1,4 @@
-"""Moves that change what kind of thing a parameter gets."""
+"""Moves that pass another kind of argument for a parameter."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _saved(failed: FailedAttempt, index: int) -> Iterator[Plan]:
 
 
 def _closing(plan: Plan) -> Iterator[Plan]:
-    """A function argument becomes one that closes over the tensors passed last."""
+    """A function argument becomes one that depends on the tensors in ``*args``."""
     if not (isinstance(last := plan.guesses[-1], GroupGuess) and last.splice):
         return
     for name, guess in zip(plan.names, plan.guesses, strict=True):
@@ -109,7 +109,7 @@ def _closing(plan: Plan) -> Iterator[Plan]:
 
 
 def _numbers(plan: Plan) -> Iterator[Plan]:
-    """All tuples of numbers become their first number: together, since they belong together."""
+    """Every tuple of numbers becomes its first number; all at once, since they belong together."""
     single = plan
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         value = guess.value if isinstance(guess, ValueGuess) else None

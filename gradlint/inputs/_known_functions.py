@@ -36,7 +36,7 @@ _INTEGER_NAMES = frozenset({"index", "indices"})
 _MASK_NAMES = frozenset({"mask", "condition"})
 #: Functions of einops that take a tensor and a pattern.
 _EINOPS = frozenset({"rearrange", "reduce", "repeat"})
-#: Functions of torch that are defined, or mean what they should, on part of the reals only.
+#: Functions of torch that are defined, or make sense, only on part of the reals.
 _DOMAINS = {
     "cholesky": "spd",
     "cholesky_ex": "spd",
@@ -65,7 +65,7 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
     Args:
         name: the function's name, e.g. "gather".
         key: position among the arguments written down, or the keyword.
-        method: whether it is called as a method (the tensor is no written argument then).
+        method: whether it is called as a method (then the tensor is not among the arguments).
     """
     shown = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     packet = None
@@ -94,7 +94,7 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
         total += 1
         if kind:
             counts[kind] = counts.get(kind, 0) + 1
-    # That a tensor must be of integers is worth more than any name.
+    # That a tensor must hold integers counts for more than any name.
     return tuple(
         (kind, (5.0 if kind in ("index", "mask") else 3.0) * count / total)
         for kind, count in counts.items()
@@ -130,7 +130,7 @@ def domain_needed(name: str) -> str:
 
 def operand(call: ast.Call, position: int) -> tuple[ast.expr, int] | None:
     """Operand ``position`` of a call to einsum, with the number of axes that its equation gives it;
-    None where there is none, or an ellipsis stands for any number."""
+    None without such an operand, or where an ellipsis leaves the number open."""
     if not ast.unparse(call.func).endswith("einsum") or not call.args:
         return None
     known, equation = literal(call.args[0])

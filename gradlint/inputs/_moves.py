@@ -38,7 +38,7 @@ def _tie(plan: Plan, one: str, other: str, cost: float) -> Plan:
     if other.startswith("="):
         one, other = other, one
     tied = plan.tied(one, other, cost)
-    # A square matrix hides a transposition: only where nothing else will do.
+    # A square matrix hides a transposition: it costs more, so that other plans come first.
     return replace(tied, cost=tied.cost + SQUARE) if tied.squares() > plan.squares() else tied
 
 
@@ -79,7 +79,7 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
 
 
 def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
-    """The plan with fresh axes in front of those that ``name`` has, up to ``rank`` of them."""
+    """The plan with new axes in front of those of ``name``, so that it has ``rank`` axes."""
     guess = plan.guess(name)
     if not isinstance(guess, TensorGuess):
         return plan
@@ -88,7 +88,7 @@ def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
 
 
 def rank_of(plan: Plan, name: str) -> int | None:
-    """Number of axes of ``name``, None when it is no tensor."""
+    """Number of axes of ``name``, None when it is not a tensor."""
     for other, guess in plan.tensors():
         if other == name:
             return len(guess.axes)

@@ -1,4 +1,4 @@
-"""From evidence to guesses: for every parameter what to pass, likeliest first."""
+"""From evidence to guesses: what to pass for every parameter, the likeliest first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess,
 from gradlint.inputs.stand_ins import callables
 from gradlint.model.op import Op
 
-#: A guess and what it costs against the likeliest one.
+#: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
 #: Ranks tried where nothing is known, per kind.
 _RANKS = {"tensor": (2, 3, 4, 1, 0, 5), "index": (1, 2, 3, 0, 4), "mask": (2, 3, 1, 4)}
@@ -58,7 +58,7 @@ def _with_default(op: Op, item: Evidence, proposals: list[Proposal]) -> list[Pro
     wanted = item.default is None and item.differentiable and op.kind == "function"
     likely_tensor = item.tensorness >= 5.0
     if wanted and likely_tensor:
-        # An optional tensor with a gradient: given, it shows more than left out.
+        # An optional tensor with a gradient reveals more when it is given.
         return [*proposals, (kept, 1.2)]
     return [(kept, 0.0), *((guess, cost + 1.2) for guess, cost in proposals)]
 
@@ -157,7 +157,7 @@ def ranks(item: Evidence, kind: str) -> list[int]:
 
 
 def tensor_axes(name: str, rank: int) -> tuple[str, ...]:
-    """Fresh axes; trailing ones of convolution windows are small."""
+    """New axes for ``name``; the last ones of convolution weights have small fixed sizes."""
     found = axes(name, rank)
     lower = name.lower()
     if rank >= 3 and any(word in lower for word in ("weight", "kernel", "filter")):

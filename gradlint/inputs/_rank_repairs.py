@@ -73,7 +73,7 @@ def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
                     if rank_of(failed.plan, name) is not None:
                         yield with_rank(failed.plan, name, wanted, 0.1)
                 if counts and not named:
-                    # Something computed, such as grad_output: an input has its rank, it may be.
+                    # Something computed, such as grad_output: maybe its rank is that of an input.
                     for name, guess in failed.plan.tensors():
                         if len(guess.axes) == int(counts.group(2)) < wanted:
                             yield with_rank(failed.plan, name, wanted, 0.2)
@@ -182,7 +182,7 @@ def _deeper(failed: FailedAttempt) -> Iterator[Plan]:
 def _stated(failed: FailedAttempt) -> Iterator[Plan]:
     """ "Expected 3D or 4D input", "must be a matrix", "1-dimensional"."""
     text = failed.failure.text
-    # What was given is named after "got": it is not what is wanted.
+    # What follows "got" is what was given, not what is wanted.
     wanted_part = re.split(r"(?i)\bbut\b|\bgot\b|\bfound\b|\binstead\b|\breceived\b", text)[0]
     ranks = [
         int(number)

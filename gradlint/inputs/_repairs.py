@@ -1,4 +1,4 @@
-"""Moves from a failed plan to plans that mend what its error complained about."""
+"""Moves from a failed plan to plans that repair what its error complained about."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def repairs(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans that answer the failure of ``failed``, the most plausible first."""
     if match := GRADIENT.search(failed.failure.text):
         yield from like_gradient(failed, match)
-        # Values tell a wrong gradient whose shape fits; but a missing reduction fits an input of
-        # higher rank and is right for it, so that no rank may rise for backward's sake.
+        # A wrong gradient whose shape fits is found by its values. But a missing reduction would be
+        # right for an input of higher rank: an error of backward must not raise a rank.
         name = tensor_at(failed.plan, int(match.group(1)))
         kept = keeps_axes(match)
         yield from (p for p in _general(failed) if kept or not _rises(failed.plan, p, name))
@@ -171,14 +171,14 @@ def _pairs_of_numbers(text: str, lists: list[list[int]]) -> Iterator[tuple[int, 
 
 
 def _indices(failed: FailedAttempt) -> Iterator[Plan]:
-    """Integers that are out of range."""
+    """Lower values for integers that are out of range."""
     text, plan = failed.failure.text, failed.plan
     if not re.search(r"(?i)out of (range|bounds)|invalid index|exceed|too large|outside", text):
         return
     match = re.search(r"(?i)with size (\d+)", text)
     size = int(match.group(1)) if match else 0
     if outside := re.search(r"index (\d+) is out of bounds", text):
-        # A loop over a longer axis than the one it indexes: backwards it begins at its end.
+        # A loop over a longer axis than the one that it indexes; a reversed loop starts at its end.
         last = int(outside.group(1)) + 1
         longer = [other for other in failed.labels if other > size and other != last]
         yield from pairs_to_plans(failed, [(last, size), *((other, size) for other in longer)])
@@ -254,7 +254,7 @@ def _special_matrices(failed: FailedAttempt) -> Iterator[Plan]:
 
 
 def _domains_and_dtypes(failed: FailedAttempt) -> Iterator[Plan]:
-    """Values that an error text asks for, and lower precision."""
+    """Domains of values that an error text asks for, and lower precision."""
     text, plan = failed.failure.text, failed.plan
     if re.search(r"(?i)>=? ?0|<=? ?1|0 and 1|\[0, ?1\]|probab|non-?negative|positive", text):
         for position, name in enumerate(_suspects(failed)):

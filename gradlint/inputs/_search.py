@@ -1,8 +1,8 @@
 """Best-first search for a plan under which the op runs.
 
 The queue is ordered by cost: how unlikely the guesses are, plus the price of every move away from
-the likeliest plan, less a bonus where a move let more of forward run. Error texts and failed
-conditions propose moves; the guesses not yet tried are there when these lead nowhere.
+the likeliest plan, minus a bonus where a move let more of forward run. Moves come from error texts
+and failed conditions; where these lead nowhere, the remaining guesses are tried.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from gradlint.inputs.domains import DOMAINS
 from gradlint.model.op import Op
 
 #: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds
-#: are those of the CPU or of the clock on the wall, whichever are fewer: what is found must depend
-#: neither on what else the machine does nor on how many threads an op has.
+#: are CPU seconds or elapsed ones, whichever are fewer: the result must depend neither on what else
+#: the machine does nor on how many threads an op has.
 ATTEMPTS = 500
 SECONDS = 2.5
-#: Seconds on the wall after which even a handful of slow attempts is enough.
+#: Elapsed seconds after which even a handful of slow attempts is enough.
 PATIENT_SECONDS = 15.0
-#: After so many attempts that all raised the same, the inputs are not what is wrong.
+#: After so many attempts that all raised the same error, the inputs are not at fault.
 HOPELESS = 100
-#: Attempts still made, by the best score so far, in the hope of a better one.
+#: Attempts still made in the hope of a better score, by the best score so far.
 _PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
-#: How much less likely a plan may be that is taken only because backward likes it better.
+#: How much more a plan may cost that is preferred only because backward goes better with it.
 _STRETCH = 1.3
-#: What two plans that are about as likely may differ in cost: less than a move costs, so that a
-#: plan which answers an error of forward is never given up for one of equal shapes.
+#: Plans whose costs differ by at most this are about as likely. Less than a move costs, so that a
+#: plan that answers an error of forward is never dropped in favour of one with equal shapes.
 _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
 
-#: What backward says of an input that has too few axes, and of one that should be a number.
+#: Errors of backward for an input that has too few axes, and for one that should be a number.
 _DEEPER = re.compile(r"too many indices|to unpack|Dimension out of range|number of dimensions")
 _SCALAR = re.compile(
     r"cannot be converted to Scalar|only one element|single element"
@@ -70,10 +70,10 @@ class _Candidate:
     Args:
         plan: the plan to try.
         bonus: what the moves that led to it were worth.
-        reach: how far forward got under the plan it comes from.
+        reach: how far forward got under the plan that it was derived from.
         text: that plan's error.
-        kin: whether forward ran under a plan it comes from.
-        forced: equal sizes within a tensor that forward asked for on the way.
+        kin: whether forward ran under a plan that it was derived from.
+        forced: number of tensors that got equal sizes because forward asked for them.
     """
 
     plan: Plan
@@ -87,8 +87,8 @@ class _Candidate:
 class Search:
     """One search; :meth:`run` gives the best plan, or None with ``failures`` filled.
 
-    ``cut_short`` says whether anything was left untried for want of time, ``held`` which axes have
-    the size that they have because the op reads their elements one by one.
+    ``cut_short`` says whether anything was left untried because time ran out, ``held`` which axes
+    must keep their size because the op reads their elements one by one.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Search:
                     break
             bonus = node.bonus + self._gain(node, trial)
             if best is not None and best[0] is plan:
-                # What backward says of inputs that forward takes is worth more than other inputs.
+                # Forward takes these inputs: repairs of them come before any other inputs.
                 bonus = max(bonus, plan.cost)
             reach = max(trial.progress, node.reach)
             kin = node.kin or trial.score >= 3
@@ -168,18 +168,18 @@ class Search:
 
     @property
     def spent_s(self) -> float:
-        """Seconds that the search itself took of them."""
+        """Seconds that the search itself took: of the CPU, at most those elapsed."""
         return min(self.wall_s, time.process_time() - self._started[1])
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the op is so slow that nothing more should be tried than must be."""
+        """Whether the op is so slow that only what is necessary should still be tried."""
         late = self.spent_s > 2 * SECONDS or self.wall_s > PATIENT_SECONDS
         self.cut_short = self.cut_short or late
         return late
 
     def repair(self, plan: Plan, attempts: int = 30) -> Found | None:
-        """A plan near ``plan`` under which everything is well, by repairs alone."""
+        """A plan near ``plan`` under which everything goes well, found by repairs alone."""
         queue = [(plan.cost, next(self._order), plan)]
         seen: set[object] = set()
         while queue and attempts > 0:
@@ -210,8 +210,8 @@ class Search:
         pattern = re.sub(r"\d+", "", text)
         new = pattern not in self._patterns
         self._patterns.add(pattern)
-        # Another complaint at the same place: the first one has been met. Wrong kinds of
-        # arguments make new complaints too, but of other types.
+        # Another error at the same place: the first one is solved. Wrong kinds of arguments raise
+        # new errors too, but of other types.
         kind = trial.failure.kind not in ("TypeError", "AttributeError", "NotImplementedError")
         if new and kind and node.text and trial.progress >= node.reach:
             gain += _BONUS
@@ -293,13 +293,13 @@ def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
         return False
     if before.score < 3:
         return True
-    # Backward alone is no reason to go far from what is likely, nor to inputs on which a wrong
-    # backward can't be told from a right one.
-    # Axes are tied for its sake only when it said so, or where that is about as likely.
+    # Backward alone does not justify unlikely inputs, nor inputs on which a wrong backward looks
+    # like a right one. Axes are tied because of it only when it asked for that, or where a plan
+    # with tied axes is about as likely.
     fewer = len(plan.symbols()) < len(known.symbols())
     if fewer and not node.kin and plan.cost > known.cost + _AS_LIKELY:
         return False
-    # Of more axes forward may well ask for equal ones.
+    # With more axes, forward may well ask for equal ones.
     deeper = before.failure is not None and _DEEPER.search(before.failure.text)
     forced = node.forced if deeper else 0
     near = plan.cost <= known.cost + _STRETCH + SQUARE * forced
@@ -307,8 +307,9 @@ def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
 
 
 def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
-    """Whether the plan has more equal sizes than the ``forced`` ones, scalars where ``known`` has
-    none, or more axes where a gradient had a wrong shape, and backward did not ask for them."""
+    """Whether wrong gradients may look right under the plan: it has more equal sizes than the
+    ``forced`` ones, scalars where ``known`` has none, or more axes where a gradient had a wrong
+    shape, and backward did not ask for them."""
     text = before.failure.text if before.failure is not None else ""
     asked = bool(text) and _wants_square(text)
     if plan.squares() - forced > known.squares() and not asked:

@@ -30,11 +30,11 @@ def plain_function(thing: Any) -> Callable[..., Any] | None:
 
 @lru_cache(maxsize=512)
 def syntax(function: Callable[..., Any]) -> ast.FunctionDef | None:
-    """The definition of ``function``; None when its source is not to be had."""
+    """The definition of ``function``; None when its source is not available."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except Exception:
-        # Truncated, generated or encoded source: no evidence, no failure.
+        # Truncated, generated or encoded source gives no evidence, but must not fail either.
         return None
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

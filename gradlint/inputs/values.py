@@ -28,7 +28,7 @@ _GAP = 0.12
 
 
 class Built:
-    """Arguments made from a plan, and which parameter each tensor came from."""
+    """Arguments made from a plan: positional ones and those passed by name."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args = args
@@ -38,7 +38,7 @@ class Built:
 def build(plan: Plan, seed: int, keywords: frozenset[str] = frozenset()) -> Built:
     """Arguments for ``plan``; ``keywords`` are the parameters passed by name.
 
-    Positional parameters behind an omitted one are passed by name too.
+    Positional parameters after an omitted one are passed by name too.
     """
     generator = torch.Generator().manual_seed(seed)
     sizes = plan.sizes()

@@ -1,4 +1,4 @@
-"""Times the reference operators: runs in a worker, which loads them."""
+"""Times the reference operators, in a worker that loads them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gradlint.native.reference import load_reference
 #: Sizes by device: large enough that no cache holds the inputs, small enough for seconds.
 DEFAULTS = {"cuda": Sizes(2**26, 4096), "cpu": Sizes(2**20, 512)}
 
-#: Calls before the first that counts: the allocator, the caches and the clocks settle.
+#: Calls that are not counted: allocator, caches and clock rates need some to settle.
 _WARM_UP = 3
 
-#: Calls that are timed: as many as fit into so many seconds, within these bounds.
+#: Seconds for the calls that are timed, and their least and greatest number.
 _SECONDS = 0.3
 _FEWEST, _MOST = 5, 100
 
@@ -204,5 +204,5 @@ def _processor() -> str:
                 if line.startswith("model name"):
                     return line.partition(":")[2].strip()
     except OSError:
-        pass  # no Linux
+        pass  # not Linux
     return platform.processor() or platform.machine()

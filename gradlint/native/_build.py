@@ -1,4 +1,4 @@
-"""From a recipe to a shared library: out of the cache, or built now."""
+"""From a recipe to a shared library, taken from the cache or built."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gradlint.native.errors import BuildError
 from gradlint.native.progress import Progress, Sink, progress_sink
 from gradlint.native.recipe import Recipe, cache_root
 
-#: Libraries of earlier states of the sources that are kept (heuristic: to and fro between a few
-#: branches builds nothing again).
+#: Libraries kept for different states of the sources (heuristic: switching between a few branches
+#: does not build again).
 _KEPT = 4
 
 _SUFFIX = ".pyd" if os.name == "nt" else ".so"
@@ -61,7 +61,7 @@ def build(
 
 
 def cached(recipe: Recipe, folder: Path) -> Path | None:
-    """The library built from the files as they are now, whole as it was written; else None."""
+    """The undamaged library that was built from the files as they are now; else None."""
     digest = _state(recipe, folder)
     library = folder / digest / f"{recipe.name}{_SUFFIX}"
     stamp = read_json(folder / digest / "stamp.json")
@@ -77,7 +77,7 @@ def _made(recipe: Recipe, folder: Path, force: bool, sink: Sink, patience: float
     workplace.mkdir(exist_ok=True)
     sources = _placed(recipe, workplace)
     _forget_outdated(recipe, workplace)
-    # A build that was killed leaves torch's own lock, for which the next would wait for ever.
+    # A build that was killed leaves the lock of torch's builder; the next would wait forever.
     (workplace / "lock").unlink(missing_ok=True)
     _builder.run(recipe, sources, workplace, sink, patience)
     inputs = [*recipe.files(), *_builder.headers(recipe, workplace)]
@@ -89,8 +89,8 @@ def _made(recipe: Recipe, folder: Path, force: bool, sink: Sink, patience: float
 
 
 def _placed(recipe: Recipe, workplace: Path) -> list[Path]:
-    """What is to be compiled: the sources, copied where they are a tree, and a C++ file for each
-    .cu that the host's compiler is to compile."""
+    """The files to compile: the sources, copied if they are a tree, and a C++ file for each .cu
+    that the C++ compiler compiles."""
     base = recipe.tree
     if base is not None:
         base = workplace / "tree"
@@ -119,13 +119,13 @@ def _mirror(recipe: Recipe, copy: Path) -> None:
 
 
 def _write_changed(path: Path, content: bytes) -> None:
-    """Write, but leave a file alone that holds ``content``: ninja goes by the time of writing."""
+    """Write ``content`` unless the file holds it: ninja compares times of modification."""
     if not path.is_file() or path.read_bytes() != content:
         path.write_bytes(content)
 
 
 def _forget_outdated(recipe: Recipe, workplace: Path) -> None:
-    """Remove objects that ninja would take for new: of a file replaced by an older one."""
+    """Remove objects that ninja would wrongly keep: those of a file replaced by an older one."""
     record = workplace / "inputs.json"
     if recipe.tree is not None or not record.is_file():
         return
@@ -139,7 +139,7 @@ def _forget_outdated(recipe: Recipe, workplace: Path) -> None:
 
 
 def _state(recipe: Recipe, folder: Path) -> str:
-    """A digest of all that the library is made of, as it is now."""
+    """A digest of all files that the library is made of, as they are now."""
     if recipe.tree is not None:
         files = {str(path.relative_to(recipe.tree)): path for path in recipe.files()}
     else:

@@ -40,7 +40,7 @@ def compiler() -> Tool:
         BuildError: there is none, or it does not run.
     """
     words = shlex.split(os.environ.get("CXX", "")) or [next(filter(shutil.which, COMPILERS), "")]
-    # With ccache and its like in front, the compiler is the word behind.
+    # After ccache and the like, the compiler is the second word.
     path = shutil.which(words[0]) if words[0] else None
     if path is None:
         what = f"none of {', '.join(COMPILERS)} is on PATH"

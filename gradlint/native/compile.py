@@ -32,8 +32,8 @@ _BUILDER_FLAGS = (
 #: Seconds that one file may take for one architecture.
 _PATIENCE = 600.0
 
-#: Leaves out most optimisations of device code: half the time on the reference kernels. Whether a
-#: kernel compiles does not depend on them. Older versions of nvcc lack it.
+#: Skips most optimisations of device code, which halves the time for the reference kernels. Whether
+#: a kernel compiles does not depend on them. Older versions of nvcc lack this option.
 _QUICK = "--Ofast-compile"
 
 _ARCHITECTURE = re.compile(r"sm_\d+[af]?")
@@ -66,9 +66,8 @@ def compile_kernels(
 ) -> list[Compiled]:
     """Compile ``sources`` for each of ``architectures``, as many at once as there are cores.
 
-    What runs on the device is compiled for each, with as few optimisations as nvcc can be told to
-    make. The host's half, which is the same for all, is checked with the first, and no code is
-    made of it.
+    Device code is compiled for each, with as few optimisations as nvcc allows. Host code, which is
+    the same for all, is checked with the first only, without generating code.
 
     Args:
         architectures: such as "sm_80".
@@ -80,7 +79,7 @@ def compile_kernels(
 
     Raises:
         BuildError: nvcc is missing.
-        GradlintError: an architecture is none that this nvcc knows.
+        GradlintError: this nvcc does not know one of the architectures.
     """
     tool = _tools.need_nvcc()
     _check(architectures, tool)

@@ -1,4 +1,4 @@
-"""What the builder wrote, as the error that a user can act on."""
+"""From the output of the builder to an error that a user can act on."""
 
 from __future__ import annotations
 

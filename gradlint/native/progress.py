@@ -20,7 +20,7 @@ class Progress:
         name: what is done, such as "building gradlint_reference".
         done: steps that are finished.
         total: steps that there are; 0 until that is known.
-        doing: the file that was finished last, or what is waited for.
+        doing: the file that was finished last, or what it waits for.
         seconds: since it began.
     """
 
@@ -47,7 +47,7 @@ def reporting(sink: Sink) -> Iterator[None]:
 
 
 def pass_on(progress: Progress) -> None:
-    """Tell the sink of :func:`reporting`, if there is one, of a build in another process."""
+    """Report a build in another process to the sink of :func:`reporting`, if any."""
     sink = _sink.get()
     if sink is not None:
         sink(progress)

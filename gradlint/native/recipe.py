@@ -1,4 +1,4 @@
-"""What is to be built, and the folder of the cache that it belongs into."""
+"""What is to be built, and its folder in the cache."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gradlint.native import _tools
 from gradlint.native._files import digest_of
 from gradlint.native.roots import tree_files
 
-#: The variable that names what torch's extension builder compiles CUDA for; else this machine's
-#: GPUs.
+#: The variable that names the architectures torch's extension builder compiles CUDA for; by default
+#: those of this machine's GPUs.
 ARCHITECTURES = "TORCH_CUDA_ARCH_LIST"
 
 
@@ -48,7 +48,7 @@ class Recipe:
     with_cuda: bool = False
 
     def files(self) -> list[Path]:
-        """Every file it is known to be made of, without what others include."""
+        """The known files that it is made of, without headers outside of ``tree``."""
         if self.tree is not None:
             return tree_files(self.tree)
         return [Path(path) for path in (*self.sources, *self.host_sources)]

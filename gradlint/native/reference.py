@@ -74,7 +74,7 @@ def load_reference(devices: Sequence[str] | None = None, progress: Sink | None =
         try:
             torch.ops.load_library(str(library))
         except OSError:
-            # Whole, but for other libraries than are installed now.
+            # It is undamaged, but was built against other libraries than those installed now.
             library = build_reference(devices, progress, force=True)
             _load(library)
         _loaded[0] = library

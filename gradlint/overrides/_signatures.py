@@ -1,4 +1,4 @@
-"""A handler's parameters against those of the function that it stands for."""
+"""Compares the parameters of a handler with those of the torch function that it replaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from inspect import Parameter
 from typing import Any
 
-#: Arguments that few callers give: leaving them out is a remark.
+#: Arguments that few callers give: a handler without them gets a remark only.
 _RARE = ("out", "dtype", "layout", "device", "requires_grad", "memory_format", "generator")
 
 _VARIADIC = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)

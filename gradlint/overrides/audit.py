@@ -1,4 +1,4 @@
-"""One class: which of torch's functions it handles, with which signatures, to which results."""
+"""Audits a class with ``__torch_function__``: the functions it handles, signatures and results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def refuses(cls: Any, func: Callable[..., Any]) -> bool:
     except NotImplementedError:
         return True
     except Exception:
-        return False  # it was tried, without its arguments
+        return False  # it was handled; only the arguments are missing
     return answer is NotImplemented
 
 
@@ -145,7 +145,7 @@ def audit(ref: OpRef, settings: Settings) -> dict[str, Any]:
     Runs the user's code: only in a worker.
 
     Raises:
-        TargetError: it is no class, or defines no ``__torch_function__``.
+        TargetError: it is not a class, or does not define ``__torch_function__``.
         LoadError: the user's code raised.
     """
     module = import_target(ref, settings)

@@ -1,4 +1,4 @@
-"""Constructing an ``nn.Module`` class whose arguments nobody gave."""
+"""Constructs an ``nn.Module`` class without given arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradlint.targets.signature import signature_of
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
 _SIZES: tuple[tuple[int, ...], ...] = ((4, 3, 6, 5, 7), (4,), (8,), (6, 2, 3), (16,), (2,), (1,))
 
-#: Of the initial values of every module that is constructed here.
+#: Seed of the initial values of every module that is constructed here.
 _SEED = mixed(0, PARAMETERS)
 
 #: Sizes above this, from calls elsewhere, are tried last: gradients are judged on small tensors.
@@ -56,12 +56,11 @@ _BY_NAME: tuple[tuple[str, Any], ...] = (
 def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, Any]]:
     """An instance of a module class, and the constructor arguments that were chosen for it.
 
-    Without required arguments none are given. Else values are taken from calls of the class in
-    its own package, then guessed from annotations and names. Random initial values are the same
-    at every call.
+    Only required arguments are given: values are taken from calls of the class in its own package,
+    then guessed from annotations and names. Random initial values are the same at every call.
 
     Raises:
-        LoadError: the constructor raised whatever was tried.
+        LoadError: the constructor raised for everything that was tried.
     """
     required = _required(cls)
     state = torch.get_rng_state()
@@ -71,7 +70,7 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
             try:
                 return cls(), {}
             except TypeError as error:
-                # `__init__(self, *args)` that hands on to one with names: its error says them.
+                # `__init__(self, *args)` that calls one with named arguments: its error names them.
                 required = _missing_names(error)
                 if not required:
                     raise load_error(f"constructing `{cls.__name__}()`", error) from error

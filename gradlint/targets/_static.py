@@ -1,4 +1,4 @@
-"""A module as its syntax tree tells it: imports, classes, functions, names; nothing executed."""
+"""A module as its syntax tree shows it: imports, classes, functions, names; nothing is executed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _cache: dict[str, StaticModule] = {}
 
 @dataclass(eq=False)
 class StaticModule:
-    """What the text of one module binds.
+    """What the source of one module binds.
 
     Args:
         source: the file.
@@ -134,7 +134,7 @@ def members(node: ast.ClassDef) -> dict[str, ast.stmt]:
 def classes_within(
     node: ast.Module | ast.ClassDef, prefix: str = ""
 ) -> Iterator[tuple[str, ast.ClassDef]]:
-    """(qualified name, class) of the classes in a module or class, nested ones after theirs."""
+    """(qualified name, class) of the classes in a module or class, nested ones after outer ones."""
     for statement in bindings(node.body):
         if isinstance(statement, ast.ClassDef):
             name = prefix + statement.name

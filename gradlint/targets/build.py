@@ -35,7 +35,7 @@ def from_object(obj: Any, *, name: str | None = None) -> Op:
         name: what to call it; default its own name.
 
     Raises:
-        TargetError: it is no operator.
+        TargetError: it is not an operator.
         LoadError: constructing or reading it raised.
     """
     if isinstance(obj, Op):

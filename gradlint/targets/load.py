@@ -33,7 +33,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
 
     Raises:
         LoadError: the user's code raised (``sys.exit`` and the like included).
-        TargetError: there is nothing of that name, or it is no operator.
+        TargetError: nothing of that name exists, or it is not an operator.
     """
     if ref.source == "spec":
         raise TargetError(f"`{ref.path}` is a spec; open it with gradlint.spec.open.open_spec")
@@ -56,7 +56,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
 
 
 def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
-    """The operators behind ``ref``, told by importing where its attribute is ``"*"``.
+    """The operators behind ``ref``; where its attribute is ``"*"``, its module is imported.
 
     Returns:
         ``[ref]`` for a reference to one operator; else one reference for each Function class,
@@ -64,7 +64,7 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
 
     Raises:
         LoadError: the user's code raised.
-        TargetError: there is no such module or namespace of ops.
+        TargetError: no such module or namespace of ops exists.
     """
     if ref.attribute != EVERY:
         return [ref]

@@ -21,7 +21,7 @@ _MARKS = re.compile(
     re.MULTILINE,
 )
 
-#: Fewer bytes than this are read to tell whether a YAML file is a spec.
+#: At most so many bytes are read to decide whether a YAML file is a spec.
 _HEAD_BYTES = 65_536
 
 
@@ -32,7 +32,7 @@ class FoundModule:
     Args:
         name: dotted name.
         file: its .py file; None for extension modules, built-ins and namespace packages.
-        folders: where its submodules are searched; empty when it is no package.
+        folders: where its submodules are searched; empty when it is not a package.
     """
 
     name: str
@@ -47,12 +47,12 @@ def search_path() -> list[str]:
 
 
 def find_module(name: str) -> FoundModule | None:
-    """The module called ``name``, or None when there is none."""
+    """The module called ``name``; None when no such module exists."""
     return _find(name, tuple(search_path()))
 
 
 def forget_modules() -> None:
-    """Drop what is remembered of the file system, so that new files are seen."""
+    """Clear caches of the file system, so that new files are found."""
     importlib.invalidate_caches()
     _find.cache_clear()
 

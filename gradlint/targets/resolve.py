@@ -1,4 +1,4 @@
-"""From the text a user typed to references of operators, executing nothing of the user's."""
+"""From the text that a user typed to references to operators, without running the user's code."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
 
     Returns:
         One reference an operator, in the order of files and lines. A reference whose attribute
-        is ``"*"`` stands for operators that only importing can tell: see :func:`expand`. An
-        existing path goes before a module of the same name. Empty for a folder without any.
+        is ``"*"`` stands for operators that only importing can find: see :func:`expand`. An
+        existing path is preferred to a module of the same name. Empty for a folder without any.
 
     Raises:
-        TargetError: nothing of that name exists; the nearest names are offered.
+        TargetError: nothing of that name exists; the hint offers the nearest names.
     """
     forget_modules()
     target = target.strip()
@@ -191,7 +191,7 @@ def _in_file(path: str, attribute: str) -> OpRef:
 
 
 def _in_module(module: FoundModule, attribute: str, text: str) -> OpRef:
-    """``attribute`` of ``module``, where submodules count as attributes."""
+    """The reference to ``attribute`` of ``module``; submodules count as attributes."""
     static = None if module.file is None else static_module(module.file)
     head, _, rest = attribute.partition(".")
     if static is None or head not in static.names:

@@ -28,7 +28,7 @@ def signature_of(target: Callable[..., Any]) -> Signature | None:
         except (ValueError, TypeError):
             continue
         except Exception:
-            # An annotation that can't be evaluated; without evaluation it is a text.
+            # An annotation can't be evaluated; in the second round it stays a text.
             continue
     return _overridable(target)
 

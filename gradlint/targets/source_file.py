@@ -61,9 +61,9 @@ class SourceFile:
 
 
 def read_source(path: str) -> SourceFile | None:
-    """The file at ``path``, parsed; None when there is no text to be had.
+    """The file at ``path``, parsed; None when its text is not available.
 
-    Files that no longer are on disk (notebook cells, ``exec``) come from ``linecache``.
+    What is not on disk (notebook cells, ``exec``) comes from ``linecache``.
     """
     try:
         status = os.stat(path)
