@@ -23,7 +23,7 @@ _POOLS = (
     tuple(range(2, 40)),
     (),
 )
-#: Variants beside the main sample.
+#: Variants in addition to the main sample.
 VARIANTS = 2
 
 

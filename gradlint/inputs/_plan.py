@@ -90,7 +90,7 @@ class Plan:
         names: parameter names.
         guesses: one a parameter.
         fixed: symbol → size, for axes that must have that size.
-        pool: sizes handed to the free symbols; empty for the smallest that are unequal within
+        pool: sizes for the free symbols; empty for the smallest that are unequal within
             each tensor.
         working: dtype of the floating tensors.
         cost: how far it is from the likeliest plan (used by the search only).
@@ -159,12 +159,10 @@ class Plan:
         for symbol in self.symbols():
             if symbol not in sizes:
                 shapes = [guess.axes for _, guess in self.tensors()]
-                beside = {sizes.get(axis) for shape in shapes if symbol in shape for axis in shape}
+                taken = {sizes.get(axis) for shape in shapes if symbol in shape for axis in shape}
                 places = {shape.index(symbol) for shape in shapes if symbol in shape}
-                beside |= {
-                    sizes.get(shape[p]) for shape in shapes for p in places if p < len(shape)
-                }
-                sizes[symbol] = next(size for size in range(2, 99) if size not in beside)
+                taken |= {sizes.get(shape[p]) for shape in shapes for p in places if p < len(shape)}
+                sizes[symbol] = next(size for size in range(2, 99) if size not in taken)
         return sizes
 
     def changed(self, name: str, guess: Guess, cost: float = 0.0, share: float = 0.0) -> Plan:

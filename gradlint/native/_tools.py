@@ -62,7 +62,7 @@ def compiler() -> Tool:
 
 
 def ninja() -> Tool:
-    """Ninja, on PATH or as the package ``ninja`` installed it beside this Python.
+    """Ninja, on PATH or as the package ``ninja`` installed it next to this Python.
 
     Raises:
         BuildError: there is none, or it does not run.

@@ -54,9 +54,9 @@ def signature_findings(
         missing = [name for name in wanted if name not in known]
         common = [name for name in missing if name not in _RARE]
         if missing:
-            told = ", ".join(f"`{name}`" for name in missing)
+            names_shown = ", ".join(f"`{name}`" for name in missing)
             severity = "warning" if common else "info"
-            found.append(_finding("missing-parameter", severity, f"does not take {told}"))
+            found.append(_finding("missing-parameter", severity, f"does not take {names_shown}"))
     if Parameter.VAR_POSITIONAL not in kinds:
         extra = [
             p.name
@@ -67,12 +67,12 @@ def signature_findings(
             and p.name not in [a for a, _ in renamed]
         ]
         if extra:
-            told = ", ".join(f"`{name}`" for name in extra)
+            names_shown = ", ".join(f"`{name}`" for name in extra)
             found.append(
                 _finding(
                     "extra-parameter",
                     "error",
-                    f"requires {told}, which torch's function does not have",
+                    f"requires {names_shown}, which torch's function does not have",
                 )
             )
     return found

@@ -15,7 +15,7 @@ from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, described, load_error, short_repr
 from gradlint.targets.signature import signature_of
 
-#: Sizes handed to size-like arguments, in order of trial: distinct ones first, so that a
+#: Values of size-like arguments, in order of trial: distinct ones first, so that a
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
 _SIZES: tuple[tuple[int, ...], ...] = ((4, 3, 6, 5, 7), (4,), (8,), (6, 2, 3), (16,), (2,), (1,))
 

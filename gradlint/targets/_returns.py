@@ -71,7 +71,7 @@ def _chosen(found: list[ast.Return], line: int | None) -> ast.Return | None:
 def _element(
     whole: ast.expr, position: int, body: list[ast.stmt], hops: int = _HOPS
 ) -> tuple[ast.expr, list[ast.AST]]:
-    """The element of ``whole`` at ``position``; ``whole`` itself where the text does not show it."""
+    """The element of ``whole`` at ``position``; ``whole`` itself where the text hides it."""
     if position < 0:
         return whole, []
     elements, complete = _flatten(whole, body)

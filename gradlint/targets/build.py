@@ -183,7 +183,7 @@ def _declared(op: Op, thing: Any, defining: Any) -> Op:
 
 
 def _target_of(defining: Any, name: str) -> str:
-    """What names ``defining`` on the command line, as far as that can be told."""
+    """The target that names ``defining`` on the command line, as far as it is known."""
     module = getattr(defining, "__module__", None)
     qualified = getattr(defining, "__qualname__", None) or name
     if not isinstance(module, str) or "<" in qualified:

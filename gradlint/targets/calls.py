@@ -19,7 +19,7 @@ from gradlint.targets.nodes import class_node, function_node, method_node
 from gradlint.targets.signature import has_setup_context
 from gradlint.targets.source_file import SourceFile, bindings, dotted, read_source
 
-#: At most so many files beside the operator's own are looked through, of at most so many bytes.
+#: Number and bytes of files that are searched in addition to the operator's own.
 _MOST_FILES = 60
 _MOST_BYTES = 400_000
 
