@@ -26,23 +26,23 @@ from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
 #: Errors of the engine for a backward that breaks its contract: the op is at fault, not the inputs.
-_CONTRACT = (
+_CONTRACT_ERRORS = (
     "returned an incorrect number of gradients",
     "returned a gradient different than None",
     "expected Variable or None",
     "expected Tensor or None",
 )
 #: The error of the engine for a gradient that does not fit its input.
-GRADIENT = re.compile(
+GRADIENT_SHAPE_ERROR = re.compile(
     r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
     r"\[([\d, ]*)\]"
 )
 #: Packages whose frames do not belong to the user.
 _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
 #: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
-_TEXT = 4000
-_FIRST, _LAST = 6, 14
-_LEAF = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
+_LONGEST_TEXT = 4000
+_FIRST_FRAMES, _LAST_FRAMES = 6, 14
+_LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
 @dataclass
@@ -116,14 +116,14 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
             try:
                 outputs = _call(op, built, working, leaves, clone=False)
             except RuntimeError as error:
-                if not any(text in str(error) for text in _LEAF):
+                if not any(text in str(error) for text in _LEAF_ERRORS):
                     raise
                 leaves.clear()
                 outputs = _call(op, built, working, leaves, clone=True)
             tensors = list(_tensors(outputs))
             finite = _finite(tensors)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        failure = _failure("forward", error, _home(op))
+        failure = _failure("forward", error, _module_of(op))
         progress = tuple(frame.line for frame in failure.frames)
         return Trial(0, failure, built=built, progress=progress)
     if not tensors:
@@ -156,8 +156,8 @@ def _run_backward(
                 gradients = accumulated(connected, leaves, cotangents)
             return _judged(gradients, built, shapes)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        failure = _failure("backward", error, _home(op))
-        contract = any(text in failure.text for text in _CONTRACT)
+        failure = _failure("backward", error, _module_of(op))
+        contract = any(text in failure.text for text in _CONTRACT_ERRORS)
         return Trial(3, failure, contract, built, shapes=shapes)
 
 
@@ -252,7 +252,7 @@ def _finite(tensors: list[torch.Tensor]) -> bool:
     return True
 
 
-def _home(op: Op) -> str:
+def _module_of(op: Op) -> str:
     """The module of the op: its frames count as the user's, even within a library."""
     return getattr(op.function or op.defining or op.call, "__module__", None) or ""
 
@@ -262,7 +262,9 @@ def _failure(phase: str, error: BaseException, home: str) -> Failure:
         text = str(error)
     except BaseException:
         text = "(its message can't be read)"
-    found = Failure(phase, type(error).__name__, text[:_TEXT], _frames(error.__traceback__, home))
+    found = Failure(
+        phase, type(error).__name__, text[:_LONGEST_TEXT], _frames(error.__traceback__, home)
+    )
     if isinstance(error, AttributeError):
         found.attribute = getattr(error, "name", "") or ""
     error.__traceback__ = None
@@ -278,8 +280,8 @@ def _frames(trace: types.TracebackType | None, home: str) -> list[Frame]:
         if module == home or root not in _LIBRARIES:
             levels.append((trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
         trace = trace.tb_next
-    if len(levels) > _FIRST + _LAST:
-        levels = levels[:_FIRST] + levels[-_LAST:]
+    if len(levels) > _FIRST_FRAMES + _LAST_FRAMES:
+        levels = levels[:_FIRST_FRAMES] + levels[-_LAST_FRAMES:]
     return [
         Frame(
             frame.f_code.co_filename,

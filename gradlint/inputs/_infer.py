@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from gradlint.inputs._attempt import Trial, process_state_restored
 from gradlint.inputs._evidence import MISSING
-from gradlint.inputs._finish import refine, variants
 from gradlint.inputs._gather import gather
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import propose
+from gradlint.inputs._refine import refine, variants
 from gradlint.inputs._search import Search
 from gradlint.inputs.domains import DOMAINS
-from gradlint.inputs.not_found import SHOWN, NoInputsFound, line_to_add
+from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import build
 from gradlint.model.op import Op
@@ -94,7 +94,7 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     if plan.working != "float64":
         notes.append(f"in {plan.working}: the op refused float64")
     if trial.score == 3 and trial.failure is not None:
-        notes.append(f"backward raises: {_line(str(trial.failure))}")
+        notes.append(f"backward raises: {_one_line(str(trial.failure))}")
     elif trial.score == 2:
         notes.append("outputs are not finite in any domain that was tried")
     elif trial.score == 1:
@@ -142,12 +142,12 @@ def _telling_failures(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str
     for order, (plan, trial) in enumerate(failures):
         if trial.failure is None:
             continue
-        text = _line(str(trial.failure))
+        text = _one_line(str(trial.failure))
         key = "".join(character for character in text if not character.isdigit())
         if key not in best or trial.progress > best[key][0]:
             best[key] = trial.progress, -order, plan, text
     ordered = sorted(best.values(), key=lambda item: item[:2], reverse=True)
-    return [(describe(plan), text) for _, _, plan, text in ordered[:SHOWN]]
+    return [(describe(plan), text) for _, _, plan, text in ordered[:MOST_SHOWN]]
 
 
 def describe(plan: Plan) -> str:
@@ -169,6 +169,6 @@ def describe(plan: Plan) -> str:
     return ", ".join(parts)
 
 
-def _line(text: str, limit: int = 200) -> str:
+def _one_line(text: str, limit: int = 200) -> str:
     shown = " ".join(text.split())
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"

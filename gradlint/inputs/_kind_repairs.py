@@ -16,7 +16,7 @@ from gradlint.inputs._proposals import integer_tensors, of_kind
 from gradlint.inputs.stand_ins import Closure, first_stand_in
 
 #: Error text → kinds wanted instead, and what the parameter must be now ("" for anything).
-_WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+_KINDS_BY_ERROR: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         r"tensors used as indices|dtype int64|int32/int64|scalar type Long|must be long|LongTensor"
         r"|types: Long|to be Long|must be integral|expected .{0,20}integer tensor"
@@ -79,7 +79,7 @@ def from_kinds(failed: FailedAttempt) -> Iterator[Plan]:
     text = f"{failed.failure.kind}: {failed.failure.text}"
     if match := re.search(r"'(\w+)' object has no attribute '(\w+)'", text):
         yield from _attribute(failed, match.group(1), match.group(2))
-    for pattern, kinds, now in _WANTED:
+    for pattern, kinds, now in _KINDS_BY_ERROR:
         if re.search(pattern, text):
             yield from _changed(failed, kinds, now)
     if match := re.search(r"can only save variables, but argument (\d+) is", text):

@@ -10,10 +10,10 @@ from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
 from gradlint.inputs._proposals import tensor_axes
 
 #: Largest size an axis is fixed at because an error text asked for it.
-LARGEST = 512
+LARGEST_SIZE = 512
 #: What it costs to make a matrix square, which hides a transposition (heuristic: as much as a
 #: guess that is not on the failing line).
-SQUARE = 0.9
+SQUARE_COST = 0.9
 
 
 def pairs_to_plans(failed: FailedAttempt, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
@@ -26,10 +26,10 @@ def pairs_to_plans(failed: FailedAttempt, pairs: Iterable[tuple[int, int]]) -> I
             for other in others:
                 yield _tie(plan, one, other, cost)
         constants = {symbol for symbol, _ in plan.fixed}
-        if ones and constants.issuperset(others) and 0 < second <= LARGEST:
+        if ones and constants.issuperset(others) and 0 < second <= LARGEST_SIZE:
             for one in ones:
                 yield from _size(plan, one, second, cost)
-        if others and constants.issuperset(ones) and 0 < first <= LARGEST:
+        if others and constants.issuperset(ones) and 0 < first <= LARGEST_SIZE:
             for other in others:
                 yield from _size(plan, other, first, cost)
 
@@ -39,7 +39,7 @@ def _tie(plan: Plan, one: str, other: str, cost: float) -> Plan:
         one, other = other, one
     tied = plan.tied(one, other, cost)
     # A square matrix hides a transposition: it costs more, so that other plans come first.
-    return replace(tied, cost=tied.cost + SQUARE) if tied.squares() > plan.squares() else tied
+    return replace(tied, cost=tied.cost + SQUARE_COST) if tied.squares() > plan.squares() else tied
 
 
 def _size(plan: Plan, symbol: str, size: int, cost: float) -> Iterator[Plan]:

@@ -21,7 +21,7 @@ _COUNTED = re.compile(
 )
 _EXPAND = re.compile(r"expand\(.*?\{\[([\d, ]+)\]\}, size=\[([\d, ]+)\]\)")
 #: Axes that a proposal may have at most.
-_MOST = 6
+_MOST_AXES = 6
 
 
 def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
@@ -149,7 +149,7 @@ def _with_current(failed: FailedAttempt, current: int, steps: tuple[int, ...]) -
     for position, name in enumerate(exact or suspects):
         rank = rank_of(failed.plan, name) or 0
         for step in steps:
-            if 0 <= rank + step <= _MOST:
+            if 0 <= rank + step <= _MOST_AXES:
                 yield with_rank(failed.plan, name, rank + step, 0.2 + 0.1 * position)
 
 
@@ -171,7 +171,7 @@ def _deeper(failed: FailedAttempt) -> Iterator[Plan]:
         if isinstance(node, ast.Subscript):
             known, index = evaluate(node.slice, place[1])
             for name in failed.named(node.value, place[1]):
-                if known and type(index) is int and -_MOST <= index < _MOST:
+                if known and type(index) is int and -_MOST_AXES <= index < _MOST_AXES:
                     wanted[name] = max(wanted.get(name, 0), index + 1 if index >= 0 else -index)
     for name, rank in wanted.items():
         current = rank_of(failed.plan, name)

@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from gradlint.inputs._attempt import GRADIENT
+from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes, like_gradient, tensor_at
 from gradlint.inputs._kind_repairs import from_kinds
-from gradlint.inputs._moves import LARGEST, pairs_to_plans, rank_of, with_rank
+from gradlint.inputs._moves import LARGEST_SIZE, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks
 
 #: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
-_LOWER = {
+_LOWER_PRECISION = {
     "float32": r"(?i)double|float64|dtype|scalar type|float32",
     "bfloat16": r"(?i)bf16|bfloat16",
     "float16": r"(?i)\bhalf\b|\bfloat16|fp16",
 }
 
-_LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
+_SHOWN_SHAPE = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
 #: Phrases that name two sizes which should be equal.
 _PAIR_PATTERNS = (
     r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
@@ -45,7 +45,7 @@ _POSITIONS = re.compile(
 
 def repairs(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans that answer the failure of ``failed``, the most plausible first."""
-    if match := GRADIENT.search(failed.failure.text):
+    if match := GRADIENT_SHAPE_ERROR.search(failed.failure.text):
         yield from like_gradient(failed, match)
         # A wrong gradient whose shape fits is found by its values. But a missing reduction would be
         # right for an input of higher rank: an error of backward must not raise a rank.
@@ -113,7 +113,7 @@ def _views(failed: FailedAttempt) -> Iterator[Plan]:
         for step, axis in enumerate(reversed(guess.axes)):
             size, left = divmod(failed.sizes[axis] * wanted, given)
             shared = any(axis in other.axes for _, other in failed.plan.tensors() if other != guess)
-            if not left and 1 < size <= LARGEST and not shared and axis[0] != "=":
+            if not left and 1 < size <= LARGEST_SIZE and not shared and axis[0] != "=":
                 yield kept.sized(axis, size, 0.3 + 0.1 * step)
 
 
@@ -121,7 +121,7 @@ def size_pairs(text: str) -> list[tuple[int, int]]:
     """Pairs of sizes that an error text says should be equal, the most plausible first."""
     lists = [
         [int(number) for number in re.split(r"[,x]", (match.group(1) or match.group(2)))]
-        for match in _LIST.finditer(text)
+        for match in _SHOWN_SHAPE.finditer(text)
     ]
     candidates = itertools.chain(
         _pairs_in_words(text), _pairs_of_shapes(text, lists), _pairs_of_numbers(text, lists)
@@ -263,7 +263,7 @@ def _domains_and_dtypes(failed: FailedAttempt) -> Iterator[Plan]:
                 if isinstance(guess, TensorGuess) and guess.domain != domain:
                     cost = 0.25 + 0.1 * step + 0.1 * position
                     yield plan.changed(name, replace(guess, domain=domain), cost)
-    for working, words in _LOWER.items():
+    for working, words in _LOWER_PRECISION.items():
         if plan.working == "float64" and re.search(words, text):
             yield replace(plan, working=working, cost=plan.cost + 0.9)
 

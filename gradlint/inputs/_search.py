@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import GRADIENT, Trial, attempt
+from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
-from gradlint.inputs._moves import SQUARE
+from gradlint.inputs._moves import SQUARE_COST
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
@@ -38,7 +38,7 @@ HOPELESS = 100
 #: Attempts still made in the hope of a better score, by the best score so far.
 _PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
 #: How much more a plan may cost that is preferred only because backward goes better with it.
-_STRETCH = 1.3
+_MOST_EXTRA_COST = 1.3
 #: Plans whose costs differ by at most this are about as likely. Less than a move costs, so that a
 #: plan that answers an error of forward is never dropped in favour of one with equal shapes.
 _AS_LIKELY = 0.15
@@ -46,8 +46,10 @@ _AS_LIKELY = 0.15
 _BONUS = 0.25
 
 #: Errors of backward for an input that has too few axes, and for one that should be a number.
-_DEEPER = re.compile(r"too many indices|to unpack|Dimension out of range|number of dimensions")
-_SCALAR = re.compile(
+_TOO_FEW_AXES = re.compile(
+    r"too many indices|to unpack|Dimension out of range|number of dimensions"
+)
+_SHOULD_BE_SCALAR = re.compile(
     r"cannot be converted to Scalar|only one element|single element"
     r"|shape '\[[\d, ]+\]' is invalid for input of size 1$"
 )
@@ -269,7 +271,7 @@ class Search:
 
 def _wants_square(text: str) -> bool:
     """Whether an error asks for equal sizes: in words, or by a gradient that has them."""
-    found = GRADIENT.search(text)
+    found = GRADIENT_SHAPE_ERROR.search(text)
     sizes = re.findall(r"\d+", found.group(2)) if found else []
     return "square" in text or len(set(sizes)) < len(sizes)
 
@@ -300,9 +302,9 @@ def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
     if fewer and not node.kin and plan.cost > known.cost + _AS_LIKELY:
         return False
     # With more axes, forward may well ask for equal ones.
-    deeper = before.failure is not None and _DEEPER.search(before.failure.text)
+    deeper = before.failure is not None and _TOO_FEW_AXES.search(before.failure.text)
     forced = node.forced if deeper else 0
-    near = plan.cost <= known.cost + _STRETCH + SQUARE * forced
+    near = plan.cost <= known.cost + _MOST_EXTRA_COST + SQUARE_COST * forced
     return near and not _hides_mistakes(plan, known, before, forced)
 
 
@@ -318,11 +320,11 @@ def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
     # A gradient reduced along a wrong axis fits where broadcasting gives others more axes.
-    misfit = GRADIENT.search(text)
+    misfit = GRADIENT_SHAPE_ERROR.search(text)
     lost = misfit is not None and not keeps_axes(misfit)
     if lost and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
         return True
-    return not _SCALAR.search(text) and any(
+    return not _SHOULD_BE_SCALAR.search(text) and any(
         not guess.axes and ranks.get(name) for name, guess in plan.tensors()
     )
 

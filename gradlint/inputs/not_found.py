@@ -8,7 +8,7 @@ from gradlint.base.errors import GradlintError
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 
 #: Attempts shown at most.
-SHOWN = 8
+MOST_SHOWN = 8
 
 
 class NoInputsFound(GradlintError):

@@ -213,7 +213,7 @@ def test_re_exported_name(write):
         ("", "the target is empty", "pkg.mod:Name"),
         ("ops/notes.txt", "neither a .py file nor a YAML spec", "pkg.mod:Name"),
         ("ops/notes.txt:x", "is not a .py file", "pkg.mod:Name"),
-        ("ops/spec.yaml:x", "holds one operator", "`ops/spec.yaml` alone"),
+        ("ops/spec.yaml:x", "defines one operator", "`ops/spec.yaml` alone"),
         ("torch.ops.a.b.c.d", "is not the name of a registered op", "torch.ops.ns.name"),
     ],
 )
