@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradlint.expressions import _bounds as bounds
-from gradlint.expressions import limits as sizes
+from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
 from gradlint.expressions._operations import Operations, kind_of, to_dtype
@@ -113,13 +113,13 @@ class _Interpreter:
             return getattr(self, f"on_{type(node).__name__}")(node)
         except ExpressionError:
             raise
-        except sizes.TooLarge as error:
+        except limits.TooLarge as error:
             raise self.error(node, f"refused: {error}") from None
         except Exception as error:
             raise self.error(node, f"{self.shown(node)} failed: {_said(error)}") from error
 
     def on_Constant(self, node: ast.Constant) -> Any:
-        return sizes.check_items(node.value)
+        return limits.check_items(node.value)
 
     def on_Name(self, node: ast.Name) -> Any:
         if node.id in self.expression.names:
@@ -189,10 +189,10 @@ class _Interpreter:
         return bool(value)
 
     def on_Tuple(self, node: ast.Tuple) -> Any:
-        return sizes.check_items(tuple(self.value(part) for part in node.elts))
+        return limits.check_items(tuple(self.value(part) for part in node.elts))
 
     def on_List(self, node: ast.List) -> Any:
-        return sizes.check_items([self.value(part) for part in node.elts])
+        return limits.check_items([self.value(part) for part in node.elts])
 
     def on_Dict(self, node: ast.Dict) -> Any:
         made = {}
@@ -200,7 +200,7 @@ class _Interpreter:
             if key is None:
                 raise self.error(node, "unpacking with `**` is not allowed in an expression")
             made[self.value(key)] = self.value(part)
-        return sizes.check_items(made)
+        return limits.check_items(made)
 
     def on_Slice(self, node: ast.Slice) -> Any:
         ends = (node.lower, node.upper, node.step)

@@ -12,8 +12,9 @@ import torch
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
-from gradlint.inputs._source import literal, plain_function, resolve, syntax
+from gradlint.inputs._source import plain_function, resolve, syntax
 from gradlint.inputs._statements import Statements
+from gradlint.targets.source_file import literal
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3

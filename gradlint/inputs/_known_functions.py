@@ -13,7 +13,7 @@ import torch
 
 from gradlint.inputs._annotations import read_annotation
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal
+from gradlint.targets.source_file import literal
 
 _KIND_OF_TYPE = {
     "Tensor": "any",

@@ -12,7 +12,7 @@ import itertools
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
@@ -57,12 +57,10 @@ _SHOULD_BE_SCALAR = re.compile(
 
 @dataclass
 class Found:
-    """A plan that works, its trial, and what was tried on the way."""
+    """A plan that works, and its trial."""
 
     plan: Plan
     trial: Trial
-    attempts: int
-    failures: list[tuple[Plan, Trial]] = field(default_factory=list)
 
 
 @dataclass
@@ -152,7 +150,7 @@ class Search:
                 self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more))
         if best is None:
             return None
-        return Found(*best, self.attempts, self.failures)
+        return Found(*best)
 
     def _hopeless(self) -> bool:
         """Whether every attempt raised the same error, numbers aside."""
@@ -192,7 +190,7 @@ class Search:
             attempts -= 1
             trial = attempt(self.op, current, self.seed, self.keywords)
             if trial.score == 6:
-                return Found(current, trial, len(seen))
+                return Found(current, trial)
             if trial.failure is not None and not trial.contract:
                 for child in repairs(FailedAttempt(current, trial.failure, self.evidence)):
                     if child.squares() <= plan.squares():

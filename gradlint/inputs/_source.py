@@ -97,14 +97,6 @@ def resolve(node: ast.expr, names: dict[str, Any]) -> Any:
     return None
 
 
-def literal(node: ast.expr) -> tuple[bool, Any]:
-    """Whether ``node`` is a constant (or a tuple, list, set of them), and its value."""
-    try:
-        return True, ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False, None
-
-
 def ordered(values: Iterable[Any]) -> list[Any]:
     """``values`` as a list; sets, whose order differs from run to run, by their text."""
     return sorted(values, key=repr) if isinstance(values, (set, frozenset)) else list(values)

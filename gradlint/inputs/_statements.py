@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal, ordered, syntax
+from gradlint.inputs._source import ordered, syntax
+from gradlint.targets.source_file import literal
 
 #: Methods whose result has the rank and the kind of the tensor they are called on.
 _PRESERVING = frozenset(

@@ -8,7 +8,8 @@ import torch
 
 from gradlint.inputs._call_usage import Calls
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal, ordered, resolve
+from gradlint.inputs._source import ordered, resolve
+from gradlint.targets.source_file import literal
 
 _SEQUENCE_METHODS = frozenset({"append", "extend", "insert"})
 _DICT_METHODS = frozenset({"items", "keys", "get", "update", "setdefault", "values"})

@@ -6,6 +6,7 @@ closer than a share of their spacing: random kinks (ties, zeros) do not occur.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,12 +28,12 @@ _INTERVALS = {
 _GAP = 0.12
 
 
+@dataclass(frozen=True, eq=False)
 class Built:
     """Arguments made from a plan: positional ones and those passed by name."""
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args = args
-        self.kwargs = kwargs
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 def build(plan: Plan, seed: int, keywords: frozenset[str] = frozenset()) -> Built:

@@ -51,13 +51,13 @@ def compiler() -> Tool:
             hint="install one (Debian: apt install g++; conda: conda install cxx-compiler) or set "
             "CXX to the one you have",
         )
-    said = _said(path, *words[1:], "--version")
-    if said is None:
+    output = _output_of(path, *words[1:], "--version")
+    if output is None:
         raise BuildError(
             f"the C++ compiler {path} does not run",
             hint="reinstall it, or set CXX to one that `$CXX --version` shows working",
         )
-    first = said.strip().splitlines()[0] if said.strip() else ""
+    first = output.strip().splitlines()[0] if output.strip() else ""
     return Tool(path, first)
 
 
@@ -68,14 +68,14 @@ def ninja() -> Tool:
         BuildError: there is none, or it does not run.
     """
     path = shutil.which("ninja") or shutil.which("ninja", path=_beside_python())
-    said = _said(path, "--version") if path else None
-    if path is None or said is None:
+    output = _output_of(path, "--version") if path else None
+    if path is None or output is None:
         what = "is not installed" if path is None else f"does not run ({path})"
         raise BuildError(
             f"ninja, which builds extensions, {what}",
             hint=f"{shlex.quote(sys.executable or 'python')} -m pip install ninja",
         )
-    return Tool(path, said.strip())
+    return Tool(path, output.strip())
 
 
 def nvcc() -> Tool | None:
@@ -86,10 +86,10 @@ def nvcc() -> Tool | None:
         shutil.which("nvcc", path=os.pathsep.join(folders)) if folders else None
     ) or shutil.which("nvcc")
     path = path or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    said = _said(path, "--version") if path else None
-    if path is None or said is None:
+    output = _output_of(path, "--version") if path else None
+    if path is None or output is None:
         return None
-    found = re.search(r"V(\d+(?:\.\d+)+)", said) or re.search(r"release (\d+\.\d+)", said)
+    found = re.search(r"V(\d+(?:\.\d+)+)", output) or re.search(r"release (\d+\.\d+)", output)
     return Tool(path, found[1] if found else "unknown")
 
 
@@ -111,8 +111,8 @@ def need_nvcc() -> Tool:
 
 def cuda_home(tool: Tool) -> str:
     """The toolkit that ``tool`` (nvcc, or a script that calls it) belongs to, as it says itself."""
-    said = _said(tool.path, "--dryrun", "-E", "-x", "cu", os.devnull) or ""
-    found = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    output = _output_of(tool.path, "--dryrun", "-E", "-x", "cu", os.devnull) or ""
+    found = re.search(r"^#\$ TOP=(.+)$", output, re.MULTILINE)
     if found:
         return os.path.normpath(found[1].strip())
     return os.path.dirname(os.path.dirname(os.path.realpath(tool.path)))
@@ -121,7 +121,7 @@ def cuda_home(tool: Tool) -> str:
 def has_option(tool: Tool, option: str) -> bool:
     """Whether the help of ``tool`` names ``option``."""
     return (
-        re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _said(tool.path, "--help") or "")
+        re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _output_of(tool.path, "--help") or "")
         is not None
     )
 
@@ -153,7 +153,7 @@ def _beside_python() -> str:
 
 
 @lru_cache(maxsize=16)
-def _said(*command: str) -> str | None:
+def _output_of(*command: str) -> str | None:
     try:
         done = subprocess.run(
             command,

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import Any
 
 from gradlint.model.report import Location
 
@@ -119,6 +120,14 @@ def dotted(expression: ast.expr | None) -> str:
     if not isinstance(expression, ast.Name):
         return ""
     return ".".join([expression.id, *reversed(parts)])
+
+
+def literal(node: ast.expr) -> tuple[bool, Any]:
+    """Whether ``node`` is a constant (or a tuple, list, set of them), and its value."""
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None
 
 
 def shown_path(path: str) -> str:
