@@ -56,6 +56,7 @@ class Closure:
         return closing
 
     def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """As :func:`first_stand_in`, without the other tensors."""
         return first_stand_in(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
