@@ -14,7 +14,7 @@ import typer
 from gradlint.base.errors import GradlintError
 from gradlint.cli.options import Debug, Output, Seed, TextOrJson, Texts, option
 from gradlint.native.compile import Compiled
-from gradlint.native.runner import Progress
+from gradlint.native.progress import Progress
 from gradlint.report.text import Page
 
 # -- The table of ``gradlint kernels bench``, and the sizes that it is asked for ------------------
@@ -286,9 +286,9 @@ class _line:
     """Shows on a terminal how far the compile-only check is."""
 
     def __enter__(self) -> Callable[[Compiled, int, int], None]:
-        from gradlint.native.runner import Progress, told
+        from gradlint.native.progress import Progress, progress_sink
 
-        self._told = told(None)
+        self._told = progress_sink(None)
         sink: Callable[[Progress], None] = self._told.__enter__()
 
         def show(item: Compiled, done: int, total: int) -> None:

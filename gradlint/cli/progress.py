@@ -13,7 +13,7 @@ from types import FrameType
 from rich.progress import Progress
 
 from gradlint.model.report import TargetReport
-from gradlint.native.runner import Progress as BuildProgress
+from gradlint.native.progress import Progress as BuildProgress
 
 OnProgress = Callable[[int, int, "TargetReport"], None]
 
@@ -55,7 +55,7 @@ def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    from gradlint.native.runner import Line, reporting, words
+    from gradlint.native.progress import Line, reporting, words
 
     progress: Progress | None = None
     line = Line(sys.stderr)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradlint.native.recipe import tree_files
-from gradlint.native.roots import kernels_root, specs_root
+from gradlint.native.roots import kernels_root, specs_root, tree_files
 
 #: How an operator is named in specs and in Python.
 _PREFIX = "torch.ops.gradlint."

@@ -1,4 +1,4 @@
-"""How many elements an operation will make, found out before it runs."""
+"""Computes how many elements an operation will make, before it runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_broadcast(values: Any) -> None:
     rank = max(len(shape) for shape in shapes)
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     if any(len(set(lengths) - {1}) > 1 for lengths in zip(*padded, strict=True)):
-        return  # They don't broadcast: what torch makes of them is no larger than the largest.
+        return  # They don't broadcast: the result can't be larger than the largest.
     check_size([max(lengths) for lengths in zip(*padded, strict=True)])
 
 
@@ -77,7 +77,7 @@ def check_index(value: torch.Tensor, index: Any) -> None:
             step = _consumed(part)
         axis += step
     kept *= math.prod(value.shape[axis:])
-    # Index tensors broadcast together: their product bounds that, and one is the usual number.
+    # Index tensors broadcast together: the product of their sizes is an upper bound.
     check_elements(kept * picked)
 
 
@@ -100,8 +100,8 @@ def check_pieces(value: torch.Tensor, name: str, args: tuple[Any, ...], dim: int
 
 
 def check_predicted(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Run ``function`` on tensors without memory (device "meta") and refuse it where anything
-    it makes on its way is too large."""
+    """Run ``function`` on tensors without memory (device "meta") and refuse it where any
+    intermediate result is too large."""
     with torch.no_grad(), _Tally():
         function(*_meta(args), **_meta(kwargs))
 

@@ -1,4 +1,4 @@
-"""Tensors made from sizes: bounded, in the default dtype and device, from one generator."""
+"""Makes tensors from sizes: bounded, in the default dtype and device, from one generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that can be told from the text alone, so that a giant is refused before anything runs."""
+"""Sizes that are known from the text alone, so that too large ones are refused before any run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LAST = {"arange": 1, "linspace": 3, "logspace": 3, "randperm": 1}
 
 
 class Folder:
-    """Integers of one expression, as far as they are written out."""
+    """Evaluates the integers of one expression that do not depend on names."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -83,7 +83,7 @@ class Folder:
             check_repeat([0] * count, repeats)
 
     def _count(self, node: ast.expr) -> int:
-        """Items of a list, tuple or text that is written out; 0 for anything else."""
+        """Items of a literal list, tuple or string; 0 for anything else."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return len(node.value)
         if isinstance(node, (ast.List, ast.Tuple)):

@@ -1,4 +1,4 @@
-"""What operators and calls of an expression do: bounded first, then handed to torch."""
+"""Carries out operators and calls of an expression: checks sizes first, then calls torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import torch
 
 from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
-from gradlint.expressions import limits as sizes
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
 from gradlint.expressions._predict import check_growth
@@ -58,17 +57,17 @@ class Operations:
         if kind is ast.Mult:
             for sequence, times in ((left, right), (right, left)):
                 if isinstance(sequence, (str, list, tuple)) and isinstance(times, int):
-                    sizes.check_repeat(sequence, times)
+                    limits.check_repeat(sequence, times)
         if kind is ast.Pow:
-            sizes.check_power(left, right)
+            limits.check_power(left, right)
         if kind is ast.LShift and isinstance(left, int) and isinstance(right, int):
-            sizes.check_bits(left.bit_length() + right)
+            limits.check_bits(left.bit_length() + right)
         return plain(_BINARY[kind](left, right))
 
     def function(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if name in words.FACTORIES:
             for value in (args, *kwargs.values()):
-                sizes.check_items(value)
+                limits.check_items(value)
             return self.made(self.factory().make(name, args, kwargs))
         if name in words.BUILTINS:
             return plain(_builtin(name, args))
@@ -114,11 +113,11 @@ class Operations:
     def made(self, value: Any, *, view: bool = False) -> Any:
         """``value``, with its elements counted."""
         for tensor in bounds.tensors(value):
-            sizes.check_elements(tensor.numel())
+            limits.check_elements(tensor.numel())
             if not view:
                 self.total += tensor.numel()
         if self.total > limits.MAX_TOTAL:
-            raise sizes.TooLarge(
+            raise limits.TooLarge(
                 f"all tensors together have {self.total:,} elements; at most "
                 f"{limits.MAX_TOTAL:,} are allowed"
             )
@@ -135,14 +134,14 @@ def to_dtype(value: Any) -> torch.dtype:
         return value
     if isinstance(value, str) and value.removeprefix("torch.") in words.DTYPES:
         return getattr(torch, value.removeprefix("torch."))
-    raise TypeError(f"{value!r} is no dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
+    raise TypeError(f"{value!r} is not a dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
 
 
 def _builtin(name: str, args: tuple[Any, ...]) -> Any:
     if name == "range":
         made = range(*args)
         if len(made) > limits.MAX_ITEMS:
-            raise sizes.TooLarge(f"range of {len(made):,}; at most {limits.MAX_ITEMS:,}")
+            raise limits.TooLarge(f"range of {len(made):,}; at most {limits.MAX_ITEMS:,}")
         return list(made)
     (value,) = args
     if name in ("list", "tuple"):
@@ -158,8 +157,8 @@ def _builtin(name: str, args: tuple[Any, ...]) -> Any:
 
 def plain(value: Any) -> Any:
     if isinstance(value, int):
-        sizes.check_bits(value.bit_length())
-    return sizes.check_items(value)
+        limits.check_bits(value.bit_length())
+    return limits.check_items(value)
 
 
 def kind_of(value: Any) -> str:

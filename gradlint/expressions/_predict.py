@@ -1,7 +1,7 @@
-"""How large the result of a growing function will be, by its formula where that is simple.
+"""Computes how large the result of a function will be, for those with a simple formula.
 
-The functions not listed here are tried on tensors without memory, which loads a second's worth
-of torch the first time.
+The other functions are run on tensors without memory, which the first time imports parts of torch
+that take a second.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def check_growth(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bo
     except TooLarge:
         raise
     except Exception:
-        return False  # Wrong arguments: torch says better what is wrong with them.
+        return False  # Wrong arguments: the error of torch explains them better.
 
 
 def _joined(tensors: Any, *args: Any, **kwargs: Any) -> bool:
@@ -92,7 +92,7 @@ def _einsum(equation: str, *operands: Any) -> bool:
     for names, tensor in zip(labels, operands, strict=True):
         for name, size in zip(names, tensor.shape, strict=True):
             sizes[name] = max(size, sizes.get(name, 1))
-    # Contracted from left to right: what is kept after a step is what is still asked for.
+    # Contracted from left to right: after each step only labels that are still needed are kept.
     kept = set(labels[0])
     for step, names in enumerate(labels[1:], 2):
         wanted = set(right).union(*labels[step:])

@@ -37,7 +37,7 @@ def parse_arguments(text: str) -> Arguments:
     whole = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
     if not isinstance(tree, ast.Call) or not whole or tree.func.col_offset != -2:
         raise ExpressionError(
-            "these are no arguments of one call: a bracket is unbalanced", text=text
+            "these are not the arguments of one call: a bracket is unbalanced", text=text
         )
     positional = tree.args
     if len(positional) == 1 and not tree.keywords and isinstance(positional[0], ast.Tuple):

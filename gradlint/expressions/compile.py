@@ -1,4 +1,4 @@
-"""From a text to a checked syntax tree. Nothing is run here and torch is not imported."""
+"""From a text to a checked syntax tree. Nothing is run here, and torch is not imported."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ import tokenize
 import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gradlint.base.nearest import meant, nearest
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._fold import Folder
 from gradlint.expressions.limits import ExpressionError, TooLarge
-
-if TYPE_CHECKING:
-    pass
 
 _OPERATORS = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
 _PLAIN = (
@@ -97,12 +93,12 @@ def parse(text: str, *, before: str = "", after: str = "") -> ast.expr:
     _refuse_comment(text, line, shift + len(before))
     try:
         with warnings.catch_warnings():
-            # `1 is x` and the like warn on stderr; the checks below say it in their own words.
+            # `1 is x` and the like would warn on stderr; the checks below report them.
             warnings.simplefilter("ignore")
             tree = ast.parse(source, mode="eval").body
     except SyntaxError as error:
         if before and (error.offset or 1) + shift < 1:
-            # The bracket left open looks like ours; without ours, it is the user's.
+            # The open bracket seems to be the one added here; without it, the user's is blamed.
             parse(text)
         # At the end of the text the parser gives no offset.
         column = error.offset + shift if error.offset else len(text.rstrip())
@@ -112,7 +108,7 @@ def parse(text: str, *, before: str = "", after: str = "") -> ast.expr:
     except (ValueError, MemoryError, RecursionError):
         # NUL characters, surrogates, integers of thousands of digits, and deep nesting.
         raise ExpressionError(
-            "can't be read: nested too deeply or with characters that no expression has", text=text
+            "can't be read: it is nested too deeply or contains invalid characters", text=text
         ) from None
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.keyword):
@@ -245,7 +241,7 @@ class _Checker:
         self.size(node)
 
     def size(self, node: ast.expr) -> None:
-        """Refuse already now what is too large whatever the names stand for."""
+        """Refuse what is too large whatever the values of the names are."""
         try:
             self.fold.check(node)
         except TooLarge as error:
@@ -256,7 +252,7 @@ class _Checker:
             return
         hint = meant(node.attr, words.METHODS)
         if node.attr in words.ATTRIBUTES:
-            hint = f"it is no method: write .{node.attr} without parentheses"
+            hint = f"it is not a method: write .{node.attr} without parentheses"
         elif node.attr in words.FUNCTIONS:
             hint = f"write {node.attr}(…) as a function"
         raise self.error(node, f"unknown method `.{_short(node.attr)}`", hint, node.attr)
@@ -298,7 +294,7 @@ class _Checker:
     def error(self, node: ast.AST, message: str, hint: str = "", at: str = "") -> ExpressionError:
         column = getattr(node, "col_offset", 0)
         if at:
-            # An attribute starts where its value does; the name at fault ends it.
+            # The span of an attribute starts with its value and ends with the wrong name.
             column = getattr(node, "end_col_offset", len(at)) - len(at)
         return ExpressionError(message, text=self.text, column=max(column, 0) + 1, hint=hint)
 

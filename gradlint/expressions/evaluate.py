@@ -1,4 +1,4 @@
-"""The interpreter: walks a checked syntax tree and calls what the whitelist names."""
+"""The interpreter: walks a checked syntax tree and calls the functions of the whitelist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradlint.expressions import _bounds as bounds
-from gradlint.expressions import limits as sizes
+from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
 from gradlint.expressions._operations import Operations, kind_of, to_dtype
@@ -46,8 +46,8 @@ def evaluate(
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
 ) -> Any:
-    """The value of ``expression`` where names stand for what ``env`` says; any mapping does, lazy
-    ones too.
+    """The value of ``expression``, with the values of names from ``env``, which may be any mapping,
+    also a lazy one.
 
     Args:
         generator: source of random numbers; default torch's global one.
@@ -56,9 +56,9 @@ def evaluate(
         device: likewise; default that of the first tensor, else the CPU.
 
     Raises:
-        ExpressionError: what it computes failed or grew beyond the limits.
+        ExpressionError: the computation failed or exceeded the limits.
     """
-    return Interpreter(expression, env, generator, dtype, device).run()
+    return _Interpreter(expression, env, generator, dtype, device).run()
 
 
 def evaluate_arguments(
@@ -85,7 +85,7 @@ def evaluate_arguments(
     return args, {name: value(expression) for name, expression in arguments.keywords.items()}
 
 
-class Interpreter:
+class _Interpreter:
     """One evaluation of one expression."""
 
     def __init__(
@@ -113,15 +113,13 @@ class Interpreter:
             return getattr(self, f"on_{type(node).__name__}")(node)
         except ExpressionError:
             raise
-        except sizes.TooLarge as error:
+        except limits.TooLarge as error:
             raise self.error(node, f"refused: {error}") from None
         except Exception as error:
             raise self.error(node, f"{self.shown(node)} failed: {_said(error)}") from error
 
-    # -- leaves --------------------------------------------------------------------------------
-
     def on_Constant(self, node: ast.Constant) -> Any:
-        return sizes.check_items(node.value)
+        return limits.check_items(node.value)
 
     def on_Name(self, node: ast.Name) -> Any:
         if node.id in self.expression.names:
@@ -141,8 +139,6 @@ class Interpreter:
         if isinstance(value, tuple) and node.attr in ("values", "indices"):
             return getattr(value, node.attr)
         raise self.error(node, f"`.{node.attr}` needs a tensor, not {kind_of(value)}")
-
-    # -- operators -----------------------------------------------------------------------------
 
     def on_BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
@@ -192,13 +188,11 @@ class Interpreter:
             )
         return bool(value)
 
-    # -- sequences -----------------------------------------------------------------------------
-
     def on_Tuple(self, node: ast.Tuple) -> Any:
-        return sizes.check_items(tuple(self.value(part) for part in node.elts))
+        return limits.check_items(tuple(self.value(part) for part in node.elts))
 
     def on_List(self, node: ast.List) -> Any:
-        return sizes.check_items([self.value(part) for part in node.elts])
+        return limits.check_items([self.value(part) for part in node.elts])
 
     def on_Dict(self, node: ast.Dict) -> Any:
         made = {}
@@ -206,7 +200,7 @@ class Interpreter:
             if key is None:
                 raise self.error(node, "unpacking with `**` is not allowed in an expression")
             made[self.value(key)] = self.value(part)
-        return sizes.check_items(made)
+        return limits.check_items(made)
 
     def on_Slice(self, node: ast.Slice) -> Any:
         ends = (node.lower, node.upper, node.step)
@@ -221,8 +215,6 @@ class Interpreter:
         if isinstance(value, (str, list, tuple, dict)):
             return value[index]
         raise self.error(node, f"{kind_of(value)} can't be indexed")
-
-    # -- calls ---------------------------------------------------------------------------------
 
     def on_Call(self, node: ast.Call) -> Any:
         target = node.func
@@ -264,8 +256,6 @@ class Interpreter:
         return self.ops.apply(
             name, getattr(torch.Tensor, name), (value, *args), kwargs, words.METHODS[name]
         )
-
-    # -- bookkeeping ---------------------------------------------------------------------------
 
     def factory(self) -> Factory:
         dtype, device = self.dtype, self.device

@@ -43,7 +43,7 @@ cholesky det inv slogdet vector_norm matrix_norm eigvalsh svdvals matrix_exp
 #: ``torch.special``, bounded in the same way.
 _SPECIAL = ["entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1py"]
 
-#: Functions that may give more than they take: their result is predicted before they run.
+#: Functions whose result may be larger than their arguments: its size is checked before they run.
 _GROWING_TORCH = _words("""
 addbmm addmm addmv addr baddbmm block_diag bmm cat
 concat conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -99,7 +99,7 @@ GROWING: dict[str, str] = {
     **dict.fromkeys(_GROWING_TORCH, "torch"),
     "linear": "torch.nn.functional",
 }
-#: Names that need no ``torch.`` and are spelled otherwise there.
+#: Names that torch spells differently.
 ALIASES = {"stop_gradient": "detach", "inverse": "inv", "ln": "log", "concatenate": "concat"}
 
 FUNCTIONS = frozenset(SAME) | frozenset(GROWING) | FACTORIES | BUILTINS | frozenset(ALIASES)
@@ -116,7 +116,7 @@ ATTRIBUTES = frozenset(
     ["H", "T", "dtype", "imag", "indices", "mH", "mT", "ndim", "real", "shape", "values"]
 )
 
-#: Functions that are no methods.
+#: Functions that are not methods of tensors.
 _FUNCTIONS_ONLY = frozenset(
     _words("""
     bucketize celu complex imag polar real rot90 rsub searchsorted selu std_mean var_mean where

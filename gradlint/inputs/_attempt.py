@@ -1,11 +1,16 @@
-"""One attempt: build the arguments of a plan, run forward and backward, see what came of it."""
+"""One attempt: build the arguments of a plan, run forward and backward, and rate the outcome."""
 
 from __future__ import annotations
 
+import gc
 import itertools
+import random
 import re
+import sys
 import types
+import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,31 +18,31 @@ import torch
 
 from gradlint.inputs._plan import Plan
 from gradlint.inputs.lazy import fresh, give_shapes, is_lazy
-from gradlint.inputs.stand_ins import handing_over
+from gradlint.inputs.stand_ins import with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
-#: Engine texts that say that backward broke its contract: the op's fault, not the inputs'.
-_CONTRACT = (
+#: Errors of the engine for a backward that breaks its contract: the op is at fault, not the inputs.
+_CONTRACT_ERRORS = (
     "returned an incorrect number of gradients",
     "returned a gradient different than None",
     "expected Variable or None",
     "expected Tensor or None",
 )
-#: What the engine says of a gradient that does not fit its input.
-GRADIENT = re.compile(
+#: The error of the engine for a gradient that does not fit its input.
+GRADIENT_SHAPE_ERROR = re.compile(
     r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
     r"\[([\d, ]*)\]"
 )
-#: Frames of these are not the user's.
+#: Packages whose frames do not belong to the user.
 _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
 #: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
-_TEXT = 4000
-_FIRST, _LAST = 6, 14
-_LEAF = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
+_LONGEST_TEXT = 4000
+_FIRST_FRAMES, _LAST_FRAMES = 6, 14
+_LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
 @dataclass
@@ -72,13 +77,14 @@ class Trial:
     Args:
         score: 0 forward raised; 1 forward ran but no floating output requires grad; 2 outputs
             are not finite; 3 backward raised; 4 gradients are not finite or all zero;
-            5 some input's gradient is zero or missing; 6 everything is well.
+            5 some input's gradient is zero or missing; 6 everything went well.
         failure: what was raised, in forward or backward.
         contract: backward broke the contract of autograd (the inputs are not to blame).
         built: the arguments, as passed.
         zero: number of differentiable tensors without a gradient or with an all-zero one.
-        progress: lines that raised, in forward first, then in what it called; a later one means
-            that more of it ran.
+        progress: lines that raised, in forward first, then in what it called; a later line means
+            that more code ran.
+        shapes: of the outputs.
     """
 
     score: int
@@ -110,27 +116,35 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
             try:
                 outputs = _call(op, built, working, leaves, clone=False)
             except RuntimeError as error:
-                if not any(text in str(error) for text in _LEAF):
+                if not any(text in str(error) for text in _LEAF_ERRORS):
                     raise
                 leaves.clear()
                 outputs = _call(op, built, working, leaves, clone=True)
             tensors = list(_tensors(outputs))
             finite = _finite(tensors)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        failure = _failure("forward", error, _home(op))
+        failure = _failure("forward", error, _module_of(op))
         progress = tuple(frame.line for frame in failure.frames)
         return Trial(0, failure, built=built, progress=progress)
-    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
-    connected = [t for t in tensors if t.requires_grad and _inexact(t) and t.numel()]
     if not tensors:
         text = "forward returned no tensor"
         return Trial(0, Failure("forward", "TypeError", text), built=built, progress=(10**6,))
-    if not connected:
-        return Trial(1, built=built, shapes=shapes)
-    if not finite:
-        return Trial(2, built=built, shapes=shapes)
-    if not backward:
-        return Trial(6, built=built, shapes=shapes)
+    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+    connected = [t for t in tensors if t.requires_grad and _inexact(t) and t.numel()]
+    if not connected or not finite or not backward:
+        score = 6 if connected and finite else 2 if connected else 1
+        return Trial(score, built=built, shapes=shapes)
+    return _run_backward(op, built, connected, leaves, shapes)
+
+
+def _run_backward(
+    op: Op,
+    built: Built,
+    connected: list[torch.Tensor],
+    leaves: list[torch.Tensor],
+    shapes: tuple[tuple[int, ...], ...],
+) -> Trial:
+    """The trial once forward went well: runs backward with random cotangents."""
     try:
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
@@ -142,13 +156,13 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
                 gradients = accumulated(connected, leaves, cotangents)
             return _judged(gradients, built, shapes)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        failure = _failure("backward", error, _home(op))
-        contract = any(text in failure.text for text in _CONTRACT)
+        failure = _failure("backward", error, _module_of(op))
+        contract = any(text in failure.text for text in _CONTRACT_ERRORS)
         return Trial(3, failure, contract, built, shapes=shapes)
 
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
-    """Whether the outputs are the same whatever tensor ``place`` holds behind its first ``count``
+    """Whether the outputs do not depend on what tensor ``place`` holds after its first ``count``
     entries."""
 
     def outputs(changed: bool) -> list[torch.Tensor]:
@@ -193,9 +207,9 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
 
     args, kwargs = map_tensors((built.args, built.kwargs), place)
     if op.module is None:
-        return handing_over(op.call)(*args, **kwargs)
+        return with_bound_closures(op.call)(*args, **kwargs)
     dtype = getattr(torch, working)
-    # A module may keep state of the shapes of one attempt that spoils the next.
+    # A module may keep state with the shapes of one attempt, which would make the next one fail.
     module = fresh(op.module)
     if is_lazy(module):
         give_shapes(module, built.args, built.kwargs, dtype)
@@ -238,8 +252,8 @@ def _finite(tensors: list[torch.Tensor]) -> bool:
     return True
 
 
-def _home(op: Op) -> str:
-    """The module of the op: its frames are the user's even where it is part of a library."""
+def _module_of(op: Op) -> str:
+    """The module of the op: its frames count as the user's, even within a library."""
     return getattr(op.function or op.defining or op.call, "__module__", None) or ""
 
 
@@ -248,7 +262,9 @@ def _failure(phase: str, error: BaseException, home: str) -> Failure:
         text = str(error)
     except BaseException:
         text = "(its message can't be read)"
-    found = Failure(phase, type(error).__name__, text[:_TEXT], _frames(error.__traceback__, home))
+    found = Failure(
+        phase, type(error).__name__, text[:_LONGEST_TEXT], _frames(error.__traceback__, home)
+    )
     if isinstance(error, AttributeError):
         found.attribute = getattr(error, "name", "") or ""
     error.__traceback__ = None
@@ -264,8 +280,8 @@ def _frames(trace: types.TracebackType | None, home: str) -> list[Frame]:
         if module == home or root not in _LIBRARIES:
             levels.append((trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
         trace = trace.tb_next
-    if len(levels) > _FIRST + _LAST:
-        levels = levels[:_FIRST] + levels[-_LAST:]
+    if len(levels) > _FIRST_FRAMES + _LAST_FRAMES:
+        levels = levels[:_FIRST_FRAMES] + levels[-_LAST_FRAMES:]
     return [
         Frame(
             frame.f_code.co_filename,
@@ -284,3 +300,41 @@ def _column(code: types.CodeType, instruction: int) -> int:
         return 0
     position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
     return (position[2] or 0) if position else 0
+
+
+@contextmanager
+def process_state_restored() -> Iterator[None]:
+    """Restore what user code may change for the whole process: random states, default dtype, grad
+    mode and warning filters.
+
+    Compiled functions run eagerly in the body: each attempt would be compiled anew, which takes
+    seconds, and errors would describe what the compiler made of the code.
+    """
+    numpy = sys.modules.get("numpy")
+    state = torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
+    collecting = gc.isenabled()
+    # Syntax trees are many objects: a full collection among torch's own takes 0.2 s.
+    gc.disable()
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    with warnings.catch_warnings(), _eager():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            if collecting:
+                gc.enable()
+            torch.set_rng_state(state[0])
+            random.setstate(state[1])
+            if numpy is not None and state[2] is not None:
+                numpy.random.set_state(state[2])
+            if torch.get_default_dtype() != dtype:
+                torch.set_default_dtype(dtype)
+            torch.set_grad_enabled(grad)
+
+
+def _eager() -> AbstractContextManager[object]:
+    # Importing the compiler takes a second; where nobody has imported it, nothing is compiled.
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance

@@ -10,36 +10,14 @@ from typing import Any
 
 import torch
 
-from gradlint.inputs import _schemas
-from gradlint.inputs._equations import rank_wanted
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal, plain_function, resolve, syntax
+from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
+from gradlint.inputs._source import plain_function, resolve, syntax
 from gradlint.inputs._statements import Statements
+from gradlint.targets.source_file import literal
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
-
-
-#: Functions of torch that are defined, or mean what they should, on part of the reals only.
-_NEEDS = {
-    "cholesky": "spd",
-    "cholesky_ex": "spd",
-    "cholesky_inverse": "tril",
-    "eigh": "spd",
-    "eigvalsh": "spd",
-    "acos": "small",
-    "arccos": "small",
-    "asin": "small",
-    "arcsin": "small",
-    "atanh": "small",
-    "arctanh": "small",
-    "erfinv": "small",
-    "acosh": "above",
-    "arccosh": "above",
-    "lgamma": "positive",
-    "digamma": "positive",
-    "logit": "unit",
-}
 
 
 class Calls(Statements):
@@ -71,16 +49,7 @@ class Calls(Statements):
     def _method(self, node: ast.Call, method: ast.Attribute) -> None:
         name = method.attr
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
-            found = [self.parameter(argument) for argument in node.args]
-            if name == "save_for_backward":
-                self.saved[:] = found
-                for index, item in enumerate(found):
-                    if item is not None:
-                        item.saved = index
-            if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
-                for item in found:
-                    if item is not None:
-                        item.say("any", 3.0 if name != "mark_dirty" else 5.0)
+            self._context_method(name, [self.parameter(argument) for argument in node.args])
             return
         owner = self.parameter(method.value)
         if owner is None:
@@ -95,6 +64,18 @@ class Calls(Statements):
                 owner.at_least(axis + extra if axis >= 0 else -axis - 1 + extra)
         elif name == "size" and axes:
             owner.at_least(axes[0] + 1)
+
+    def _context_method(self, name: str, arguments: list[Evidence | None]) -> None:
+        """``ctx.save_for_backward(…)`` and the like: their arguments are tensors."""
+        if name == "save_for_backward":
+            self.saved[:] = arguments
+            for index, item in enumerate(arguments):
+                if item is not None:
+                    item.saved = index
+        if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable"):
+            for item in arguments:
+                if item is not None:
+                    item.say("any", 3.0 if name != "mark_dirty" else 5.0)
 
     def _passed(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         """The parameter is an argument of ``call``."""
@@ -116,14 +97,12 @@ class Calls(Statements):
         elif module.startswith("numpy") or type(target).__module__.startswith("numpy"):
             found.say("tensor", 1.0)
         elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
-            for kind, weight in _schemas.argument_kinds(name, key, False):
+            for kind, weight in argument_kinds(name, key, False):
                 found.say(kind, weight)
-            # What lives in torch.linalg and torch.special bears their names too.
-            plain = name.removeprefix("linalg_").removeprefix("special_")
-            if key == 0 and plain in _NEEDS:
-                found.domain = _NEEDS[plain]
+            if key == 0:
+                found.domain = domain_needed(name) or found.domain
         elif isinstance(call.func, ast.Attribute) and target is None:
-            for kind, weight in _schemas.argument_kinds(call.func.attr, key, True):
+            for kind, weight in argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
@@ -144,8 +123,6 @@ class Calls(Statements):
             found.say("callable", 1.0)
         elif name == "isinstance" and key == 0:
             self._isinstance(call, 0.8)
-
-    # -- calls into the user's own code -------------------------------------------------------
 
     def _follow(self, call: ast.Call) -> None:
         if self.depth >= _DEPTH:

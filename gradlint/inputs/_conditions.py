@@ -1,4 +1,4 @@
-"""Moves that make a failed ``assert`` or ``if …: raise`` of the user's code come out right."""
+"""Moves that satisfy a failed ``assert`` or ``if …: raise`` of the user's code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from gradlint.inputs._attempt import Frame
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._frames import Scene, evaluate
+from gradlint.inputs._frames import FailedAttempt, evaluate
 from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import of_kind
@@ -34,35 +34,35 @@ _KIND_WORDS = (
 )
 
 
-def from_conditions(scene: Scene) -> Iterator[Plan]:
-    """Plans under which the condition that stopped the code would have held."""
-    for test, truth, frame in scene.conditions():
-        yield from _want(scene, test, truth, frame)
+def from_conditions(failed: FailedAttempt) -> Iterator[Plan]:
+    """Plans under which the condition that stopped the code would hold."""
+    for test, truth, frame in failed.conditions():
+        yield from _want(failed, test, truth, frame)
 
 
-def _want(scene: Scene, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
+def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
     if isinstance(test, ast.BoolOp):
         for value in test.values:
             known, holds = evaluate(value, frame)
             if not known or _truth(holds) is not truth:
-                yield from _want(scene, value, truth, frame)
+                yield from _want(failed, value, truth, frame)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _want(scene, test.operand, not truth, frame)
+        yield from _want(failed, test.operand, not truth, frame)
     elif isinstance(test, ast.Compare):
         sides = [test.left, *test.comparators]
         for left, operator, right in zip(sides, test.ops, sides[1:], strict=False):
-            yield from _compare(scene, left, operator, right, truth, frame)
+            yield from _compare(failed, left, operator, right, truth, frame)
     elif isinstance(test, ast.Call):
-        yield from _call(scene, test, truth, frame)
-    elif _is_value(scene, test):
-        yield scene.plan.changed(ast.unparse(test), ValueGuess(truth, "bool"), 0.3)
+        yield from _call(failed, test, truth, frame)
+    elif _is_value(failed, test):
+        yield failed.plan.changed(ast.unparse(test), ValueGuess(truth, "bool"), 0.3)
 
 
-def _is_value(scene: Scene, node: ast.expr) -> bool:
-    """Whether ``node`` is the name of a parameter that got something else than a tensor."""
-    if not isinstance(node, ast.Name) or node.id not in scene.plan.names:
+def _is_value(failed: FailedAttempt, node: ast.expr) -> bool:
+    """Whether ``node`` is the name of a parameter whose argument is not a tensor."""
+    if not isinstance(node, ast.Name) or node.id not in failed.plan.names:
         return False
-    return isinstance(scene.plan.guess(node.id), ValueGuess)
+    return isinstance(failed.plan.guess(node.id), ValueGuess)
 
 
 def _truth(value: Any) -> bool | None:
@@ -73,7 +73,12 @@ def _truth(value: Any) -> bool | None:
 
 
 def _compare(
-    scene: Scene, left: ast.expr, operator: ast.cmpop, right: ast.expr, truth: bool, frame: Frame
+    failed: FailedAttempt,
+    left: ast.expr,
+    operator: ast.cmpop,
+    right: ast.expr,
+    truth: bool,
+    frame: Frame,
 ) -> Iterator[Plan]:
     wants_equal = isinstance(operator, _EQUAL if truth else _DIFFERENT)
     wants_member = isinstance(operator, ast.In if truth else ast.NotIn)
@@ -85,9 +90,9 @@ def _compare(
             options = ordered(value) if wants_member and one is left and _listed(value) else [value]
             literal = isinstance(other, ast.Constant)
             for step, option in enumerate(options[:4]):
-                yield from _make_equal(scene, one, option, frame, 0.1 * step, literal)
+                yield from _make_equal(failed, one, option, frame, 0.1 * step, literal)
         elif one is left or not isinstance(operator, (ast.In, ast.NotIn)):
-            yield from _make_ordered(scene, one, operator, value, truth, one is left, frame)
+            yield from _make_ordered(failed, one, operator, value, truth, one is left, frame)
 
 
 def _listed(value: Any) -> bool:
@@ -95,84 +100,99 @@ def _listed(value: Any) -> bool:
 
 
 def _make_equal(
-    scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float, literal: bool
+    failed: FailedAttempt, node: ast.expr, value: Any, frame: Frame, cost: float, literal: bool
 ) -> Iterator[Plan]:
     """Plans under which ``node`` would be ``value``; ``literal`` when that is a constant."""
-    plan = scene.plan
-    name = _rank_subject(scene, node, frame)
+    plan = failed.plan
+    name = _rank_subject(failed, node, frame)
     if name and type(value) is int and 0 <= value <= 6:
         yield with_rank(plan, name, value, 0.1 + cost)
         return
     if isinstance(value, torch.dtype):
-        yield from _make_dtype(scene, node, value, frame, cost)
+        yield from _make_dtype(failed, node, value, frame, cost)
         return
-    if _is_value(scene, node) and not isinstance(value, torch.Tensor):
+    if _is_value(failed, node) and not isinstance(value, torch.Tensor):
         guess = ValueGuess(value, type(value).__name__)
         yield plan.changed(ast.unparse(node), guess, 0.15 + cost)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        yield from _make_multiple(scene, node, frame)
+        yield from _make_multiple(failed, node, frame)
         return
     known, current = evaluate(node, frame)
     if not known:
         return
     if type(current) is int and type(value) is int:
-        if literal and value > 0:
-            # A constant of the code: no size of another axis, even where the numbers agree.
-            for symbol in scene.labels.get(current, ()):
-                if not symbol.startswith("="):
-                    yield plan.sized(symbol, value, 0.1 + cost)
-        for plan_ in pairs_to_plans(scene, [(current, value)]):
-            yield replace(plan_, cost=plan_.cost + cost - 0.1)
+        yield from _make_equal_sizes(failed, current, value, cost, literal)
     elif isinstance(current, (tuple, list)) and isinstance(value, (tuple, list)):
-        pairs = [
-            (a, b)
-            for a, b in zip(current, value, strict=False)
-            if type(a) is int and type(b) is int and a != b
-        ]
-        if len(current) != len(value):
-            for name in scene.named(node, frame):
-                if rank_of(plan, name) == len(current):
-                    yield with_rank(plan, name, len(value), 0.2 + cost)
-        else:
-            yield from pairs_to_plans(scene, pairs)
+        yield from _make_equal_shapes(failed, node, list(current), list(value), frame, cost)
+
+
+def _make_equal_sizes(
+    failed: FailedAttempt, current: int, value: int, cost: float, literal: bool
+) -> Iterator[Plan]:
+    if literal and value > 0:
+        # A constant of the code: not the size of another axis, even where the numbers agree.
+        for symbol in failed.labels.get(current, ()):
+            if not symbol.startswith("="):
+                yield failed.plan.sized(symbol, value, 0.1 + cost)
+    for plan in pairs_to_plans(failed, [(current, value)]):
+        yield replace(plan, cost=plan.cost + cost - 0.1)
+
+
+def _make_equal_shapes(
+    failed: FailedAttempt,
+    node: ast.expr,
+    current: list[Any],
+    value: list[Any],
+    frame: Frame,
+    cost: float,
+) -> Iterator[Plan]:
+    if len(current) != len(value):
+        for name in failed.named(node, frame):
+            if rank_of(failed.plan, name) == len(current):
+                yield with_rank(failed.plan, name, len(value), 0.2 + cost)
+        return
+    pairs = zip(current, value, strict=True)
+    yield from pairs_to_plans(
+        failed, [(a, b) for a, b in pairs if type(a) is int and type(b) is int and a != b]
+    )
 
 
 def _make_dtype(
-    scene: Scene, node: ast.expr, value: Any, frame: Frame, cost: float
+    failed: FailedAttempt, node: ast.expr, value: Any, frame: Frame, cost: float
 ) -> Iterator[Plan]:
     if value.is_floating_point:
         wanted = str(value).removeprefix("torch.")
-        if wanted in _WORKING and scene.plan.working != wanted:
-            yield replace(scene.plan, working=wanted, cost=scene.plan.cost + 0.3)
+        if wanted in _WORKING and failed.plan.working != wanted:
+            yield replace(failed.plan, working=wanted, cost=failed.plan.cost + 0.3)
         dtype = "float"
     elif value.is_complex:
         dtype = "complex"
     else:
         dtype = "bool" if value == torch.bool else "int"
-    for name in scene.named(node, frame):
-        guess = scene.plan.guess(name)
+    for name in failed.named(node, frame):
+        guess = failed.plan.guess(name)
         if isinstance(guess, TensorGuess) and guess.dtype != dtype:
             grad = dtype in ("float", "complex")
-            yield scene.plan.changed(name, replace(guess, dtype=dtype, grad=grad), 0.1 + cost)
+            yield failed.plan.changed(name, replace(guess, dtype=dtype, grad=grad), 0.1 + cost)
 
 
-def _make_multiple(scene: Scene, node: ast.BinOp, frame: Frame) -> Iterator[Plan]:
+def _make_multiple(failed: FailedAttempt, node: ast.BinOp, frame: Frame) -> Iterator[Plan]:
     """``size % k == 0``: the smallest multiple of k that is at least 2k."""
     known_size, size = evaluate(node.left, frame)
     known_step, step = evaluate(node.right, frame)
     if not (known_size and known_step and type(size) is int and type(step) is int and step > 0):
         return
     for multiple in (2 * step, 3 * step):
-        for symbol in scene.labels.get(size, ()):
+        for symbol in failed.labels.get(size, ()):
             if not symbol.startswith("="):
-                yield scene.plan.sized(symbol, multiple, 0.15)
+                yield failed.plan.sized(symbol, multiple, 0.15)
     name = node.right.id if isinstance(node.right, ast.Name) else ""
-    if name in scene.plan.names:
-        yield scene.plan.changed(name, ValueGuess(1, "int"), 0.4)
+    if name in failed.plan.names:
+        yield failed.plan.changed(name, ValueGuess(1, "int"), 0.4)
 
 
 def _make_ordered(
-    scene: Scene,
+    failed: FailedAttempt,
     node: ast.expr,
     operator: ast.cmpop,
     value: Any,
@@ -181,11 +201,11 @@ def _make_ordered(
     frame: Frame,
 ) -> Iterator[Plan]:
     """Plans under which ``node <operator> value`` has the wanted truth."""
-    plan = scene.plan
+    plan = failed.plan
     greater = isinstance(operator, (ast.Gt, ast.GtE)) == on_left
     if not truth:
         greater = not greater
-    name = _rank_subject(scene, node, frame)
+    name = _rank_subject(failed, node, frame)
     if type(value) is int and name:
         rank = value + 1 if greater else value - 1
         for wanted in (rank, value):
@@ -193,19 +213,9 @@ def _make_ordered(
                 yield with_rank(plan, name, wanted, 0.15)
         return
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if _is_value(scene, node):
-            steps = (1, 2, 0) if greater else (-1, -2, 0)
-            for index, step in enumerate(steps):
-                near = value + step if isinstance(value, int) else value + 0.7 * step
-                number = ValueGuess(near, "number")
-                yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
-        known, current = evaluate(node, frame)
-        if known and type(current) is int and type(value) is int:
-            for symbol in scene.labels.get(current, ()):
-                if not symbol.startswith("="):
-                    yield plan.sized(symbol, max(value + (1 if greater else -1), 1), 0.3)
+        yield from _make_ordered_numbers(failed, node, value, greater, frame)
     # A condition on values: try the domains in which such conditions hold.
-    for suspect in scene.named(node, frame):
+    for suspect in failed.named(node, frame):
         guess = plan.guess(suspect)
         if isinstance(guess, TensorGuess) and guess.dtype == "float" and not name:
             for index, domain in enumerate(("unit", "positive", "small", "above")):
@@ -213,31 +223,52 @@ def _make_ordered(
                     yield plan.changed(suspect, replace(guess, domain=domain), 0.4 + 0.1 * index)
 
 
-def _call(scene: Scene, test: ast.Call, truth: bool, frame: Frame) -> Iterator[Plan]:
-    plan = scene.plan
+def _make_ordered_numbers(
+    failed: FailedAttempt, node: ast.expr, value: int | float, greater: bool, frame: Frame
+) -> Iterator[Plan]:
+    """Plans under which a number or size is ``greater`` than ``value``, or less."""
+    plan = failed.plan
+    if _is_value(failed, node):
+        steps = (1, 2, 0) if greater else (-1, -2, 0)
+        for index, step in enumerate(steps):
+            near = value + step if isinstance(value, int) else value + 0.7 * step
+            number = ValueGuess(near, "number")
+            yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
+    known, current = evaluate(node, frame)
+    if known and type(current) is int and type(value) is int:
+        for symbol in failed.labels.get(current, ()):
+            if not symbol.startswith("="):
+                yield plan.sized(symbol, max(value + (1 if greater else -1), 1), 0.3)
+
+
+def _call(failed: FailedAttempt, test: ast.Call, truth: bool, frame: Frame) -> Iterator[Plan]:
     text = ast.unparse(test.func)
     if text == "isinstance" and len(test.args) == 2 and truth:
         classes = ast.unparse(test.args[1])
-        for name in scene.named(test.args[0], frame)[:1]:
-            evidence = scene.evidence.get(name) or Evidence(name)
-            for word, kind in _KIND_WORDS:
-                if word in classes:
-                    for guess, extra in of_kind(evidence, kind)[:3]:
-                        yield plan.changed(name, guess, 0.15 + extra)
+        kinds = [kind for word, kind in _KIND_WORDS if word in classes]
+        yield from _make_kinds(failed, failed.named(test.args[0], frame)[:1], kinds, 3)
     elif text.endswith(("is_floating_point", "is_complex", "is_tensor")) and truth:
         kind = "complex" if text.endswith("is_complex") else "tensor"
-        for name in scene.named(test, frame)[:1]:
-            evidence = scene.evidence.get(name) or Evidence(name)
-            for guess, extra in of_kind(evidence, kind)[:2]:
-                yield plan.changed(name, guess, 0.15 + extra)
+        yield from _make_kinds(failed, failed.named(test, frame)[:1], [kind], 2)
     elif text.endswith(("all", "any", "allclose", "equal")):
         for argument in (*test.args, test.func):
             for part in ast.walk(argument):
                 if isinstance(part, ast.Compare):
-                    yield from _want(scene, part, truth, frame)
+                    yield from _want(failed, part, truth, frame)
 
 
-def _rank_subject(scene: Scene, node: ast.expr, frame: Frame) -> str:
+def _make_kinds(
+    failed: FailedAttempt, names: list[str], kinds: list[str], count: int
+) -> Iterator[Plan]:
+    """The first ``count`` guesses of each of ``kinds`` for each of ``names``."""
+    for name in names:
+        evidence = failed.evidence.get(name) or Evidence(name)
+        for kind in kinds:
+            for guess, extra in of_kind(evidence, kind)[:count]:
+                yield failed.plan.changed(name, guess, 0.15 + extra)
+
+
+def _rank_subject(failed: FailedAttempt, node: ast.expr, frame: Frame) -> str:
     """The parameter whose number of axes ``node`` is; empty when it is something else."""
     subject: ast.expr | None = None
     if isinstance(node, ast.Attribute) and node.attr == "ndim":
@@ -249,5 +280,5 @@ def _rank_subject(scene: Scene, node: ast.expr, frame: Frame) -> str:
             subject = node.args[0]
     if subject is None:
         return ""
-    names = scene.named(subject, frame)
-    return names[0] if names and rank_of(scene.plan, names[0]) is not None else ""
+    names = failed.named(subject, frame)
+    return names[0] if names and rank_of(failed.plan, names[0]) is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Marks a parameter without default.
+#: Stands for the default of a parameter that has none.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 #: Kinds a parameter can be. "tensor" is a floating one, "index" an integer one, "mask" boolean;
@@ -54,7 +54,7 @@ class Evidence:
         keys: string keys that the code reads from it, for a dict of tensors.
         of_tensors: whether the annotation says that its values are tensors, for a dict.
         parts: positions on its last axis that the code reads one by one, as in ``x[..., 0]``.
-        saved: its position among what forward gives to ``save_for_backward``.
+        saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
     """
 
@@ -86,11 +86,11 @@ class Evidence:
         self.ranks[rank] = self.ranks.get(rank, 0.0) + weight
 
     def at_least(self, rank: int) -> None:
-        """The code reads an axis that only a tensor of ``rank`` or more has."""
+        """Record that the code reads an axis that only a tensor of at least ``rank`` has."""
         self.least_rank = max(self.least_rank, rank)
 
     def suggest(self, value: Any, *, first: bool = False) -> None:
-        """A value worth trying."""
+        """Add a value worth trying."""
         if all(repr(value) != repr(known) for known in self.values):
             if first:
                 self.values.insert(0, value)
@@ -99,7 +99,7 @@ class Evidence:
 
     @property
     def required(self) -> bool:
-        """Whether it has no default and is no ``*args``."""
+        """Whether it has no default and is not ``*args``."""
         return self.default is MISSING and self.passing != "varargs"
 
     def ordered_kinds(self) -> list[tuple[str, float]]:
@@ -111,7 +111,7 @@ class Evidence:
                 weights[kind] = shared + weights.get(kind, 0.0)
         for kind, floor in (("tensor", 0.6), ("float", 0.3), ("int", 0.2), ("bool", 0.1)):
             weights[kind] = max(weights.get(kind, 0.0), floor)
-        # Nothing at all is known: most arguments of operators are tensors.
+        # The floors hold where nothing is known: most arguments of operators are tensors.
         ordered = sorted(weights.items(), key=lambda item: -item[1])
         top = ordered[0][1]
         return [(kind, min(0.5 * (top - weight), 4.0)) for kind, weight in ordered if weight > 0]

@@ -14,8 +14,8 @@ from gradlint.inputs._plan import Plan
 from gradlint.inputs._source import statements_at
 
 
-class Scene:
-    """A failed attempt of ``plan``, to be asked which parameters an expression is about."""
+class FailedAttempt:
+    """A failed attempt of ``plan``; finds the parameters and conditions that it failed on."""
 
     def __init__(
         self, plan: Plan, failure: Failure, evidence: dict[str, Evidence] | None = None
@@ -40,7 +40,7 @@ class Scene:
         return best
 
     def named(self, node: ast.AST, frame: Frame) -> list[str]:
-        """Parameters that the names in ``node`` stand for, in order."""
+        """Parameters that names in ``node`` refer to, in order."""
         found: list[str] = []
         for part in ast.walk(node):
             if not isinstance(part, ast.Name):
@@ -74,7 +74,7 @@ class Scene:
         return None
 
     def conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
-        """Conditions that would have to be otherwise: expression, wanted truth, frame."""
+        """Conditions that stopped the code: expression, the truth value it should have, frame."""
         for frame in reversed(self.failure.frames):
             statements = statements_at(frame.filename, frame.line, frame.column)
             if not statements:
@@ -92,9 +92,9 @@ class Scene:
 
 
 def evaluate(node: ast.expr, frame: Frame) -> tuple[bool, Any]:
-    """The value of ``node`` in ``frame``, and whether it could be had.
+    """Whether ``node`` can be evaluated in ``frame``, and its value.
 
-    It is an expression of the user's that has just been evaluated there.
+    It is an expression of the user's code that has just been evaluated there.
     """
     try:
         code = compile(ast.Expression(node), "<condition>", "eval")
@@ -104,7 +104,7 @@ def evaluate(node: ast.expr, frame: Frame) -> tuple[bool, Any]:
 
 
 def _header(statement: ast.stmt) -> ast.AST:
-    """The part of a compound statement that its first line holds."""
+    """The part of a compound statement that is on its first line."""
     if isinstance(statement, (ast.If, ast.While)):
         return statement.test
     if isinstance(statement, (ast.For, ast.AsyncFor)):

@@ -23,120 +23,19 @@ from gradlint.inputs._usage import Reader
 from gradlint.model.op import Op
 from gradlint.targets.calls import call_hints
 
-# -- Which inputs backward returns something for --------------------------------------------------
-_MISSING_MARK = object()
-
-
-def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> None:
-    """Set ``differentiable`` of each parameter from the tuples that backward returns."""
-    tree = syntax(backward)
-    if tree is None:
-        return
-    assigned = _assignments(tree)
-    positions = [item for item in parameters if item.passing != "keyword"]
-    given: dict[int, bool] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and node.value is not None:
-            for index, element in enumerate(_elements(node.value, assigned)):
-                if element is _MISSING_MARK:
-                    break
-                given[index] = given.get(index, False) or not _is_none(element, assigned)
-    for node in ast.walk(tree):
-        needed = _needs_input_grad(node)
-        if needed is not None and 0 <= needed < len(positions):
-            given.setdefault(needed, True)
-    for index, evidence in enumerate(positions):
-        if evidence.passing == "varargs" or index not in given:
-            continue
-        evidence.differentiable = given[index]
-        if given[index]:
-            evidence.say("tensor", 4.0)
-        else:
-            evidence.say("tensor", -1.5)
-            for kind in ("int", "float", "bool", "index", "mask"):
-                if kind in evidence.weights:
-                    evidence.say(kind, 0.7)
-
-
-def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -> list[Any]:
-    """Elements of a returned expression; ends with a mark where they can't be told."""
-    if isinstance(value, ast.Tuple):
-        found: list[Any] = []
-        for item in value.elts:
-            if isinstance(item, ast.Starred):
-                found += _elements(item.value, assigned, depth)
-                if found and found[-1] is _MISSING_MARK:
-                    return found
-            else:
-                found.append(item)
-        return found
-    if isinstance(value, ast.List):
-        return list(value.elts)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        left = _elements(value.left, assigned, depth)
-        if isinstance(value.left, (ast.Tuple, ast.List, ast.BinOp)):
-            return left + _elements(value.right, assigned, depth)
-        return [value]
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        repeated = value.left
-        if isinstance(repeated, (ast.Tuple, ast.List)):
-            count = value.right
-            times = count.value if isinstance(count, ast.Constant) else None
-            # An unknown count of one constant: enough of them for any signature.
-            return list(repeated.elts) * (times if isinstance(times, int) else 24)
-        return [value]
-    if isinstance(value, ast.Name) and depth < 3:
-        known = assigned.get(value.id, [])
-        if len(known) == 1 and isinstance(known[0], (ast.Tuple, ast.List)):
-            return _elements(known[0], assigned, depth + 1)
-    called = value.func if isinstance(value, ast.Call) and value.args else None
-    if isinstance(called, ast.Name) and called.id in ("tuple", "list"):
-        return [_MISSING_MARK]
-    return [value]
-
-
-def _is_none(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
-    if isinstance(node, ast.Constant):
-        return node.value is None
-    if isinstance(node, ast.Name):
-        values = assigned.get(node.id)
-        return bool(values) and all(_is_none(value, {}) for value in values or ())
-    return False
-
-
-def _assignments(tree: ast.AST) -> dict[str, list[ast.expr]]:
-    found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                _bind(target, node.value, found)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node.value)
-    return found
-
-
-def _bind(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]]) -> None:
-    if isinstance(target, ast.Name):
-        found.setdefault(target.id, []).append(value)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        parts: list[ast.expr] = [value] * len(target.elts)
-        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-            parts = value.elts
-        for item, part in zip(target.elts, parts, strict=True):
-            _bind(item, part, found)
-
-
-def _needs_input_grad(node: ast.AST) -> int | None:
-    """The index in ``ctx.needs_input_grad[index]``."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
-        return None
-    if node.value.attr != "needs_input_grad" or not isinstance(node.slice, ast.Constant):
-        return None
-    index = node.slice.value
-    return index if isinstance(index, int) else None
-
-
-# -------------------------------------------------------------------------------------------------
+#: Names that stand for the inputs of an attention together.
+_ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
+#: Kinds of argument by the type of a value that is passed.
+_KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
+    ("bool", bool),
+    ("int", int),
+    ("float", float),
+    ("str", str),
+    ("shape", (tuple, list)),
+    ("dict", dict),
+)
+#: Stands for the elements of a returned tuple that the text does not show.
+_UNKNOWN_REST = object()
 
 
 def gather(op: Op) -> list[Evidence]:
@@ -172,12 +71,8 @@ def gather(op: Op) -> list[Evidence]:
     return found
 
 
-#: Names that stand for the inputs of an attention together.
-_ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
-
-
 def _relate(found: list[Evidence]) -> None:
-    """Evidence about one parameter from what is known of the others."""
+    """Add evidence about a parameter from what is known about the others."""
     tensors = [item for item in found if item.tensorness > 0]
     names = {item.name.lower() for item in found}
     for group in _ATTENTION:
@@ -197,7 +92,7 @@ def _relate(found: list[Evidence]) -> None:
         return
     common = max(max(item.ranks, key=lambda rank: item.ranks[rank]) for item in sure)
     for item in tensors:
-        # A tensor that nothing is known of most likely has the rank of its neighbour.
+        # A tensor without evidence most likely has the rank of the others.
         if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
             item.rank(common, 2.0)
 
@@ -265,24 +160,15 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
             evidence = names.get(name)
             if evidence is None:
                 continue
+            if hint.known and hint.value is None:
+                evidence.optional = True
+                evidence.say("none", 0.5)
+                continue
             if hint.known:
-                value = hint.value
-                if value is None:
-                    evidence.optional = True
-                    evidence.say("none", 0.5)
-                    continue
-                evidence.suggest(value)
-                for kind, types in (
-                    ("bool", bool),
-                    ("int", int),
-                    ("float", float),
-                    ("str", str),
-                    ("shape", (tuple, list)),
-                    ("dict", dict),
-                ):
-                    if isinstance(value, types):
-                        evidence.say(kind, 2.5)
-                        break
+                evidence.suggest(hint.value)
+                kind = next((k for k, types in _KIND_OF_VALUE if isinstance(hint.value, types)), "")
+                if kind:
+                    evidence.say(kind, 2.5)
             if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
                 evidence.unit_axes.append(int(match.group(1)))
             read_annotation_text(evidence, hint.annotation, 2.0)
@@ -294,7 +180,7 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
 
 
 def _settled(found: list[Evidence]) -> bool:
-    """Whether call sites could add nothing: all that must be passed is one tensor for sure."""
+    """Whether call sites could not add anything: one certain tensor is all that must be passed."""
     required = [item for item in found if item.required]
     if len(required) != 1:
         return False
@@ -303,8 +189,8 @@ def _settled(found: list[Evidence]) -> bool:
 
 
 def _schema(op: Op) -> Any:
-    """The schema of a library op, or of a function of torch's own that has no signature: the
-    overload's, or that of the packet's first usable overload."""
+    """The schema of a library op, or of a function of torch without a Python signature: that of the
+    overload, or of the first usable overload."""
     called: Any = op.call
     if op.kind != "library":
         name = getattr(called, "__name__", "")
@@ -358,3 +244,127 @@ def _from_schema(schema: Any) -> list[Evidence]:
                     evidence.say(other, 16.0)
         found.append(evidence)
     return found
+
+
+def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> None:
+    """Set ``differentiable`` of each parameter from the tuples that backward returns."""
+    tree = syntax(backward)
+    if tree is None:
+        return
+    positions = [item for item in parameters if item.passing != "keyword"]
+    given = _positions_given(tree, len(positions))
+    for index, evidence in enumerate(positions):
+        if evidence.passing == "varargs" or index not in given:
+            continue
+        evidence.differentiable = given[index]
+        if given[index]:
+            evidence.say("tensor", 4.0)
+        else:
+            evidence.say("tensor", -1.5)
+            for kind in ("int", "float", "bool", "index", "mask"):
+                if kind in evidence.weights:
+                    evidence.say(kind, 0.7)
+
+
+def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
+    """Position → whether some ``return`` gives something else than None there; positions that
+    ``ctx.needs_input_grad`` is asked for count where no ``return`` shows them."""
+    assigned = _assignments(tree)
+    given: dict[int, bool] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            for index, element in enumerate(_elements(node.value, assigned)):
+                if element is _UNKNOWN_REST:
+                    break
+                given[index] = given.get(index, False) or not _is_none(element, assigned)
+    for node in ast.walk(tree):
+        needed = _needs_input_grad(node)
+        if needed is not None and 0 <= needed < count:
+            given.setdefault(needed, True)
+    return given
+
+
+def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -> list[Any]:
+    """Elements of a returned expression; ends with a mark where the text does not show the rest."""
+    if isinstance(value, ast.Tuple):
+        return _tuple_elements(value, assigned, depth)
+    if isinstance(value, ast.List):
+        return list(value.elts)
+    if isinstance(value, ast.BinOp):
+        return _combined_elements(value, assigned, depth)
+    if isinstance(value, ast.Name) and depth < 3:
+        known = assigned.get(value.id, [])
+        if len(known) == 1 and isinstance(known[0], (ast.Tuple, ast.List)):
+            return _elements(known[0], assigned, depth + 1)
+    called = value.func if isinstance(value, ast.Call) and value.args else None
+    if isinstance(called, ast.Name) and called.id in ("tuple", "list"):
+        return [_UNKNOWN_REST]
+    return [value]
+
+
+def _tuple_elements(value: ast.Tuple, assigned: dict[str, list[ast.expr]], depth: int) -> list[Any]:
+    found: list[Any] = []
+    for item in value.elts:
+        if isinstance(item, ast.Starred):
+            found += _elements(item.value, assigned, depth)
+            if found and found[-1] is _UNKNOWN_REST:
+                return found
+        else:
+            found.append(item)
+    return found
+
+
+def _combined_elements(
+    value: ast.BinOp, assigned: dict[str, list[ast.expr]], depth: int
+) -> list[Any]:
+    """``(a, b) + (None,) * 3``."""
+    left = value.left
+    if isinstance(value.op, ast.Add) and isinstance(left, (ast.Tuple, ast.List, ast.BinOp)):
+        return _elements(left, assigned, depth) + _elements(value.right, assigned, depth)
+    if isinstance(value.op, ast.Mult) and isinstance(left, (ast.Tuple, ast.List)):
+        count = value.right
+        times = count.value if isinstance(count, ast.Constant) else None
+        # An unknown count of one constant: enough of them for any signature.
+        return list(left.elts) * (times if isinstance(times, int) else 24)
+    return [value]
+
+
+def _is_none(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    if isinstance(node, ast.Name):
+        values = assigned.get(node.id)
+        return bool(values) and all(_is_none(value, {}) for value in values or ())
+    return False
+
+
+def _assignments(tree: ast.AST) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                _bind(target, node.value, found)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node.value)
+    return found
+
+
+def _bind(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]]) -> None:
+    if isinstance(target, ast.Name):
+        found.setdefault(target.id, []).append(value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        parts: list[ast.expr] = [value] * len(target.elts)
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            parts = value.elts
+        for item, part in zip(target.elts, parts, strict=True):
+            _bind(item, part, found)
+
+
+def _needs_input_grad(node: ast.AST) -> int | None:
+    """The index in ``ctx.needs_input_grad[index]``."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
+        return None
+    if node.value.attr != "needs_input_grad" or not isinstance(node.slice, ast.Constant):
+        return None
+    index = node.slice.value
+    return index if isinstance(index, int) else None

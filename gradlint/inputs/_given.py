@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import os
 import re
@@ -16,40 +14,18 @@ from typing import Any
 
 import torch
 
-from gradlint.base.errors import GradlintError, InputsError
+from gradlint.base.errors import GradlintError, InputsError, TargetError
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
-from gradlint.inputs._attempt import run
-from gradlint.inputs._quiet import undisturbed
+from gradlint.inputs._attempt import process_state_restored, run
 from gradlint.inputs.values import Built
 from gradlint.model.op import Op
+from gradlint.model.report import Location
 from gradlint.model.sample import Sample, map_tensors, short_text
+from gradlint.targets.importing import import_file, import_module
+from gradlint.targets.load_error import LoadError, described, raised_at
 
-
-# -- Which tensors, and which elements of one tensor, share memory --------------------------------
-def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether ``b`` starts where ``a`` does; of sparse tensors, whether they may."""
-    if a.layout != torch.strided or b.layout != torch.strided:
-        return a.layout == b.layout
-    return a.data_ptr() == b.data_ptr()
-
-
-def overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements of a strided tensor share memory, as after ``expand``; True also where
-    that can't be excluded from its strides."""
-    if tensor.layout != torch.strided or tensor.is_nested or not tensor.numel():
-        return False
-    reach = 0
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += stride * (size - 1)
-    return False
-
-
-# -------------------------------------------------------------------------------------------------
-
+#: What a function that gives inputs may return.
 FORMS = (
     "Expected one tuple of arguments, one tensor, a list of tuples, or a dict name → tuple; "
     "for example `return torch.randn(3, 4), torch.randn(5, 4), -1`."
@@ -75,11 +51,7 @@ def from_option(op: Op, text: str, seed: int) -> list[Sample]:
     match = _FILE.match(stripped) or _MODULE.match(stripped)
     if match is None:
         return _from_expression(op, stripped, seed, place)
-    if stripped.endswith(".py") or _FILE.match(stripped):
-        module = _load_file(match["path"], place)
-    else:
-        module = _load_module(match["path"], place)
-    function = _attribute(module, match["name"], place)
+    function = _attribute(_module(match["path"], place), match["name"], place)
     if not callable(function):
         return samples_from(op, function, "--inputs", place)
     return from_function(op, function, seed, "--inputs", place)
@@ -88,13 +60,13 @@ def from_option(op: Op, text: str, seed: int) -> list[Sample]:
 def from_function(
     op: Op, function: Callable[[], Any], seed: int, origin: str, place: str
 ) -> list[Sample]:
-    """Samples from a zero-argument function."""
+    """Samples from a function without arguments."""
     torch.manual_seed(seed)
     try:
         value = function()
     except (Exception, SystemExit) as error:
         raise InputsError(
-            f"the function raised {_said(error)}{_where(error)}",
+            f"the function raised {described(error)}{_line_of(raised_at(error))}",
             place=place,
             hint=f"It is called without arguments. {FORMS}",
         ) from error
@@ -113,7 +85,7 @@ def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
         raise InputsError(error.message, place=place, hint=hint) from error
     except Exception as error:
         raise InputsError(
-            f"the expression raised {_said(error)}",
+            f"the expression raised {described(error)}",
             place=place,
             hint="Check the shapes and values in it.",
         ) from error
@@ -221,16 +193,16 @@ def _sample(
         copy = tensor.detach().to("cpu")
         if inexact:
             copy = copy.to(torch.complex128 if tensor.is_complex() else torch.float64)
-        if copy is tensor or same_memory(copy, tensor):
+        if copy is tensor or _same_memory(copy, tensor):
             copy = copy.clone()
         return copy.requires_grad_(wanted)
 
     given = Sample(label, origin, args, kwargs)
     made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
     made.notes += [
-        f"{name}: elements that share memory were given places of their own"
+        f"{name}: elements that shared memory were copied apart"
         for name, tensor in given.named_tensors(op.signature)
-        if overlaps(tensor)
+        if _overlaps(tensor)
     ]
     return _in_given_dtype(op, given, made, found, chosen)
 
@@ -241,7 +213,7 @@ def _in_given_dtype(
     """``made``, or the sample in the dtypes given where the op runs in these alone."""
     if not any(tensor.dtype in (torch.float32, torch.complex64) for tensor in found):
         return made
-    with undisturbed():
+    with process_state_restored():
         if run(op, Built(made.args, made.kwargs), "float64", 0, backward=False).score > 0:
             return made
 
@@ -256,57 +228,45 @@ def _in_given_dtype(
     return replace(made, args=args, kwargs=kwargs, notes=["in float32: the op refused float64"])
 
 
-# -- finding the function --------------------------------------------------------------------
+def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether ``b`` starts where ``a`` does; of sparse tensors, whether they may."""
+    if a.layout != torch.strided or b.layout != torch.strided:
+        return a.layout == b.layout
+    return a.data_ptr() == b.data_ptr()
 
 
-def _load_file(path: str, place: str) -> ModuleType:
-    full = os.path.abspath(os.path.expanduser(path))
-    if not os.path.isfile(full):
-        folder = os.path.dirname(full)
-        near = get_close_matches(
-            os.path.basename(full), os.listdir(folder) if os.path.isdir(folder) else [], n=3
-        )
-        hint = f"Did you mean {', '.join(near)}?" if near else "Check the path."
-        raise InputsError(f"no such file: {path}", place=place, hint=hint)
-    for module in list(sys.modules.values()):
-        # The target's own file is loaded already: its classes must stay the same objects.
-        if getattr(module, "__file__", None) == full and getattr(module, "__spec__", None):
-            return module
-    name = "gradlint_inputs_" + re.sub(r"\W", "_", os.path.splitext(full)[0])
-    spec = importlib.util.spec_from_file_location(name, full)
-    if spec is None or spec.loader is None:
-        raise InputsError(f"{path} is no Python file", place=place)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    folder = os.path.dirname(full)
-    sys.path.append(folder)
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements of a strided tensor share memory, as after ``expand``; True also where
+    that can't be excluded from its strides."""
+    if tensor.layout != torch.strided or tensor.is_nested or not tensor.numel():
+        return False
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
+
+
+def _module(path: str, place: str) -> ModuleType:
+    """The module in the file ``path``, or of that dotted name."""
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        sys.modules.pop(name, None)
+        if not path.endswith(".py"):
+            return import_module(path)
+        full = os.path.abspath(os.path.expanduser(path))
+        for module in list(sys.modules.values()):
+            # The target's own file is loaded already: its classes must stay the same objects.
+            if getattr(module, "__file__", None) == full and getattr(module, "__spec__", None):
+                return module
+        return import_file(full if path.startswith("~") else path)
+    except TargetError as error:
+        by_name = "The current directory is importable; for a file write path/file.py:function."
+        hint = error.hint if path.endswith(".py") else by_name
+        raise InputsError(error.message, place=place, hint=hint) from error
+    except LoadError as error:
         raise InputsError(
-            f"{path} raised {_said(error)} when loaded{_where(error)}",
-            place=place,
-            hint="It must load without errors before its function can be called.",
-        ) from error
-    finally:
-        if folder in sys.path:
-            sys.path.remove(folder)
-    return module
-
-
-def _load_module(path: str, place: str) -> ModuleType:
-    try:
-        return importlib.import_module(path)
-    except ModuleNotFoundError as error:
-        raise InputsError(
-            f"no module named {error.name!r}",
-            place=place,
-            hint="The current directory is importable; for a file write path/file.py:function.",
-        ) from error
-    except (Exception, SystemExit) as error:
-        raise InputsError(
-            f"importing {path} raised {_said(error)}{_where(error)}", place=place
+            error.message + _line_of(error.location), place=place, hint=error.hint
         ) from error
 
 
@@ -317,30 +277,14 @@ def _attribute(module: ModuleType, name: str, place: str) -> Any:
             public = [key for key in dir(value) if callable(getattr(value, key, None))]
             near = get_close_matches(part, public, n=3)
             hint = f"Did you mean {', '.join(near)}?" if near else FORMS
-            raise InputsError(f"there is no {part!r} in it", place=place, hint=hint)
+            raise InputsError(f"{part!r} is not defined in it", place=place, hint=hint)
         value = getattr(value, part)
     return value
 
 
-def _said(error: BaseException) -> str:
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _where(error: BaseException) -> str:
+def _line_of(location: Location | None) -> str:
     """The user's line that raised, e.g. `` (inputs.py:12)``."""
-    trace = error.__traceback__
-    place = ""
-    while trace is not None:
-        filename = trace.tb_frame.f_code.co_filename
-        module = (trace.tb_frame.f_globals.get("__name__") or "").split(".")[0]
-        if module not in ("gradlint", "torch", "importlib") and not filename.startswith("<"):
-            place = f" ({os.path.relpath(filename)}:{trace.tb_lineno})"
-        trace = trace.tb_next
-    return place
+    return f" ({location.file}:{location.line})" if location is not None else ""
 
 
 def _article(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Moves to the shape that a gradient has which does not fit its input."""
+"""Moves that give an input the shape of the gradient that was returned for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._moves import with_rank
 from gradlint.inputs._plan import Plan, TensorGuess
 
@@ -19,26 +19,28 @@ def tensor_at(plan: Plan, index: int) -> str:
     return names[index] if index < len(names) and names[index] in plan.names else ""
 
 
-def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
+def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]:
     """An input of more axes than the gradient returned for it takes the gradient's shape.
 
-    Only downwards, and not to a scalar: a gradient that was not reduced fits an input of more
-    axes, one that was reduced too far fits a scalar, and both would look right. Sizes may grow
-    where they are a multiple: forward splits its input, and each part was broadcast. Upwards where
-    the gradient was reduced with its axes kept, and to another number of elements.
+    An input never gets more axes, nor becomes a scalar: a gradient that should have been reduced
+    fits an input of more axes, one that was reduced too far fits a scalar, and both would look
+    right. Sizes may grow to a multiple: forward splits its input, and each part was broadcast.
+    Axes are added only where the gradient was reduced with ``keepdim`` to another number of
+    elements.
     """
-    plan, name = scene.plan, tensor_at(scene.plan, int(match.group(1)))
+    plan, name = failed.plan, tensor_at(failed.plan, int(match.group(1)))
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
     guess = plan.guess(name) if name else None
     if not isinstance(guess, TensorGuess) or not got:
         return
     if keeps_axes(match):
-        yield from _kept_axes(scene, name, guess, got)
+        yield from _kept_axes(failed, name, guess, got)
     if 1 in got:
         return
-    # A square gradient of a matrix that is not: recurrent weights. No transposition looks so.
+    # A square gradient of a matrix that is not square, as of recurrent weights, can't come from a
+    # transposition.
     square = len(set(got)) < len(got)
-    sizes = [scene.sizes[axis] for axis in guess.axes]
+    sizes = [failed.sizes[axis] for axis in guess.axes]
     if len(got) == len(sizes) and all(
         n > 1 and g % n == 0 for g, n in zip(got, sizes, strict=True)
     ):
@@ -49,43 +51,45 @@ def like_gradient(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
         return
     axes = []
     for position, size in enumerate(got):
-        symbols = scene.labels.get(size, [])
+        symbols = failed.labels.get(size, [])
         own = [symbol for symbol in symbols if symbol in guess.axes]
         axes.append((own or symbols or [f"{name}.{position}'"])[0])
     yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
-    # Or it was made with as many axes as the input should have, of whatever sizes those are.
+    # Or only the number of axes of the gradient is right, and the sizes are not.
     yield plan.changed(name, replace(guess, axes=guess.axes[-len(got) :]), 0.25)
 
 
 def keeps_axes(match: re.Match[str]) -> bool:
-    """Whether a gradient of wrong shape has axes of size 1, as many axes as its input or more, and
-    more or fewer elements: an input of such a shape was meant. (One of as many elements lacks a
-    reshape.)"""
+    """Whether a gradient of wrong shape has axes of size 1, at least as many axes as its input, and
+    more or fewer elements: then an input of that shape was meant. (With as many elements, backward
+    lacks a reshape.)"""
     got, expected = ([int(number) for number in re.findall(r"\d+", match.group(k))] for k in (2, 3))
     return 1 in got and len(got) >= len(expected) and prod(got) != prod(expected)
 
 
-def _kept_axes(scene: Scene, name: str, guess: TensorGuess, got: list[int]) -> Iterator[Plan]:
+def _kept_axes(
+    failed: FailedAttempt, name: str, guess: TensorGuess, got: list[int]
+) -> Iterator[Plan]:
     """The shape of a gradient with axes of size 1 broadcasts to a tensor of as many axes."""
-    for other, main in scene.plan.tensors():
-        sizes = [scene.sizes[axis] for axis in main.axes]
+    for other, main in failed.plan.tensors():
+        sizes = [failed.sizes[axis] for axis in main.axes]
         fits = len(sizes) == len(got) and all(g in (1, n) for g, n in zip(got, sizes, strict=True))
         if other != name and fits:
             axes = tuple("=1" if g == 1 else axis for g, axis in zip(got, main.axes, strict=True))
-            yield scene.plan.changed(name, replace(guess, axes=axes), 0.2)
+            yield failed.plan.changed(name, replace(guess, axes=axes), 0.2)
 
 
-def like_view(scene: Scene, match: re.Match[str]) -> Iterator[Plan]:
+def like_view(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]:
     """ "shape '[]' is invalid for input of size 5" asks a scalar for an axis of that size, "shape
     '[5, 7]' is invalid for input of size 1" a tensor of that shape to be a scalar."""
     wanted = [int(number) for number in re.findall(r"\d+", match.group(1))]
     size = int(match.group(2))
-    for name, guess in scene.plan.tensors():
-        own = isinstance(scene.plan.guess(name), TensorGuess) and guess.dtype == "float"
-        if not own or [scene.sizes[axis] for axis in guess.axes] != wanted:
+    for name, guess in failed.plan.tensors():
+        own = isinstance(failed.plan.guess(name), TensorGuess) and guess.dtype == "float"
+        if not own or [failed.sizes[axis] for axis in guess.axes] != wanted:
             continue
         if not wanted:
-            for symbol in scene.labels.get(size, ()):
-                yield scene.plan.changed(name, replace(guess, axes=(symbol,)), 0.2)
-        elif size == 1 and scene.failure.phase == "backward":
-            yield with_rank(scene.plan, name, 0, 0.3)
+            for symbol in failed.labels.get(size, ()):
+                yield failed.plan.changed(name, replace(guess, axes=(symbol,)), 0.2)
+        elif size == 1 and failed.failure.phase == "backward":
+            yield with_rank(failed.plan, name, 0, 0.3)

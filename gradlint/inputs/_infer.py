@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from gradlint.inputs._attempt import Trial
+from collections.abc import Iterator
+
+from gradlint.inputs._attempt import Trial, process_state_restored
 from gradlint.inputs._evidence import MISSING
-from gradlint.inputs._finish import refine, variants
 from gradlint.inputs._gather import gather
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import propose
-from gradlint.inputs._quiet import undisturbed
+from gradlint.inputs._refine import refine, variants
 from gradlint.inputs._search import Search
-from gradlint.inputs.not_found import SHOWN, NoInputsFound, line_to_add
-from gradlint.inputs.stand_ins import Closure, handing_over
+from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
+from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import build
-from gradlint.model.domains import DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
 
-#: Noted where better inputs, or more of them, may have gone unfound.
-CUT_SHORT = "the search for inputs was cut short after {:.0f} s: give them where these are not apt"
+#: A note where better inputs, or more of them, may exist.
+CUT_SHORT = (
+    "the search for inputs was cut short after {:.0f} s: use --inputs if these are unsuitable"
+)
 
 
 def infer(op: Op, seed: int = 0) -> list[Sample]:
@@ -33,15 +36,15 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         inferred, ``domains`` where the values were drawn from.
 
     Raises:
-        NoInputsFound: forward ran under nothing that was tried.
+        NoInputsFound: forward raised on everything that was tried.
     """
-    with undisturbed():
+    with process_state_restored():
         evidence = gather(op)
         search = Search(op, evidence, propose(op, evidence), seed)
         found = search.run()
         if found is None:
             raise NoInputsFound(
-                _told(search.failures),
+                _telling_failures(search.failures),
                 line_to_add(evidence, op.kind == "function"),
                 search.attempts,
             )
@@ -50,7 +53,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         for label, other, outcome in variants(search, plan, trial):
             samples.append(_sample(label, search, other, outcome))
     if any(isinstance(value, Closure) for sample in samples for value in sample.args):
-        op.call = handing_over(op.call)
+        op.call = with_bound_closures(op.call)
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
@@ -83,9 +86,26 @@ def _domain(guess: TensorGuess) -> str:
 
 def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     """What was inferred, in words."""
+    notes = list(_tensor_notes(plan))
+    for name, value in zip(plan.names, plan.guesses, strict=True):
+        chosen = isinstance(value, ValueGuess) and value.kind != "default"
+        if chosen and search.evidence[name].default is MISSING:
+            notes.append(f"{name} = {_value(value)}, chosen: it has no default")
+    if plan.working != "float64":
+        notes.append(f"in {plan.working}: the op refused float64")
+    if trial.score == 3 and trial.failure is not None:
+        notes.append(f"backward raises: {_one_line(str(trial.failure))}")
+    elif trial.score == 2:
+        notes.append("outputs are not finite in any domain that was tried")
+    elif trial.score == 1:
+        notes.append("no floating output depends on the inputs")
+    return notes
+
+
+def _tensor_notes(plan: Plan) -> Iterator[str]:
+    """Shapes, and what is special about them: types, domains, axes that must agree."""
     sizes = plan.sizes()
     first: dict[str, tuple[str, int]] = {}
-    notes: list[str] = []
     for name, guess in plan.tensors():
         ties = []
         for index, axis in enumerate(guess.axes):
@@ -104,20 +124,7 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
         if guess.dtype == "int" or guess.domain != "real":
             parts.append(_domain(guess))
         if len(parts) > 1 or ties:
-            notes.append(", ".join([*parts, *ties]))
-    for name, value in zip(plan.names, plan.guesses, strict=True):
-        chosen = isinstance(value, ValueGuess) and value.kind != "default"
-        if chosen and search.evidence[name].default is MISSING:
-            notes.append(f"{name} = {_value(value)}, chosen: it has no default")
-    if plan.working != "float64":
-        notes.append(f"in {plan.working}: the op refused float64")
-    if trial.score == 3 and trial.failure is not None:
-        notes.append(f"backward raises: {_line(str(trial.failure))}")
-    elif trial.score == 2:
-        notes.append("outputs are not finite in any domain that was tried")
-    elif trial.score == 1:
-        notes.append("no floating output depends on the inputs")
-    return notes
+            yield ", ".join([*parts, *ties])
 
 
 def _value(guess: Guess) -> str:
@@ -129,18 +136,18 @@ def _value(guess: Guess) -> str:
     return f"{name} (a stand-in)" if callable(guess.value) and name else short_text(guess.value)
 
 
-def _told(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
-    """Arguments and errors, one of each kind of error, those that got furthest first."""
+def _telling_failures(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str]]:
+    """Arguments and errors, one per kind of error; those under which most code ran first."""
     best: dict[str, tuple[tuple[int, ...], int, Plan, str]] = {}
     for order, (plan, trial) in enumerate(failures):
         if trial.failure is None:
             continue
-        text = _line(str(trial.failure))
+        text = _one_line(str(trial.failure))
         key = "".join(character for character in text if not character.isdigit())
         if key not in best or trial.progress > best[key][0]:
             best[key] = trial.progress, -order, plan, text
     ordered = sorted(best.values(), key=lambda item: item[:2], reverse=True)
-    return [(describe(plan), text) for _, _, plan, text in ordered[:SHOWN]]
+    return [(describe(plan), text) for _, _, plan, text in ordered[:MOST_SHOWN]]
 
 
 def describe(plan: Plan) -> str:
@@ -162,6 +169,6 @@ def describe(plan: Plan) -> str:
     return ", ".join(parts)
 
 
-def _line(text: str, limit: int = 200) -> str:
+def _one_line(text: str, limit: int = 200) -> str:
     shown = " ".join(text.split())
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"

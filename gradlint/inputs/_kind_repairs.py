@@ -1,4 +1,4 @@
-"""Moves that change what kind of thing a parameter gets."""
+"""Moves that pass another kind of argument for a parameter."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import torch
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import integer_tensors, of_kind
 from gradlint.inputs.stand_ins import Closure, first_stand_in
 
 #: Error text → kinds wanted instead, and what the parameter must be now ("" for anything).
-_WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+_KINDS_BY_ERROR: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         r"tensors used as indices|dtype int64|int32/int64|scalar type Long|must be long|LongTensor"
         r"|types: Long|to be Long|must be integral|expected .{0,20}integer tensor"
@@ -74,31 +74,31 @@ _WANTED: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-def from_kinds(scene: Scene) -> Iterator[Plan]:
+def from_kinds(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans in which a parameter on the failing line is of another kind."""
-    text = f"{scene.failure.kind}: {scene.failure.text}"
+    text = f"{failed.failure.kind}: {failed.failure.text}"
     if match := re.search(r"'(\w+)' object has no attribute '(\w+)'", text):
-        yield from _attribute(scene, match.group(1), match.group(2))
-    for pattern, kinds, now in _WANTED:
+        yield from _attribute(failed, match.group(1), match.group(2))
+    for pattern, kinds, now in _KINDS_BY_ERROR:
         if re.search(pattern, text):
-            yield from _changed(scene, kinds, now)
+            yield from _changed(failed, kinds, now)
     if match := re.search(r"can only save variables, but argument (\d+) is", text):
-        yield from _saved(scene, int(match.group(1)))
+        yield from _saved(failed, int(match.group(1)))
     if re.search(r"not have been used in the graph|does not require grad and does not", text):
-        yield from _closing(scene.plan)
+        yield from _closing(failed.plan)
     if re.search(r"unary [-+~]: '(?:tuple|list)'|unsupported operand .*'(?:tuple|list)'", text):
-        yield from _numbers(scene.plan)
+        yield from _numbers(failed.plan)
 
 
-def _saved(scene: Scene, index: int) -> Iterator[Plan]:
+def _saved(failed: FailedAttempt, index: int) -> Iterator[Plan]:
     """Argument ``index`` of ``save_for_backward`` becomes a tensor."""
-    for name, evidence in scene.evidence.items():
-        if evidence.saved == index and name in scene.plan.names:
-            yield from _to(scene, name, ("tensor", "index"), 0.1)
+    for name, evidence in failed.evidence.items():
+        if evidence.saved == index and name in failed.plan.names:
+            yield from _to(failed, name, ("tensor", "index"), 0.1)
 
 
 def _closing(plan: Plan) -> Iterator[Plan]:
-    """A function argument becomes one that closes over the tensors passed last."""
+    """A function argument becomes one that depends on the tensors in ``*args``."""
     if not (isinstance(last := plan.guesses[-1], GroupGuess) and last.splice):
         return
     for name, guess in zip(plan.names, plan.guesses, strict=True):
@@ -109,7 +109,7 @@ def _closing(plan: Plan) -> Iterator[Plan]:
 
 
 def _numbers(plan: Plan) -> Iterator[Plan]:
-    """All tuples of numbers become their first number: together, since they belong together."""
+    """Every tuple of numbers becomes its first number; all at once, since they belong together."""
     single = plan
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         value = guess.value if isinstance(guess, ValueGuess) else None
@@ -120,7 +120,7 @@ def _numbers(plan: Plan) -> Iterator[Plan]:
         yield single
 
 
-def _attribute(scene: Scene, kind: str, attribute: str) -> Iterator[Plan]:
+def _attribute(failed: FailedAttempt, kind: str, attribute: str) -> Iterator[Plan]:
     wanted: tuple[str, ...]
     if kind == "Tensor":
         wanted = ("value", "module", "dict", "str", "tensors", "callable")
@@ -134,15 +134,15 @@ def _attribute(scene: Scene, kind: str, attribute: str) -> Iterator[Plan]:
         wanted = ("tensor", "index", "mask")
     else:
         wanted = ("value", "module")
-    for name in scene.blamed():
-        guess = scene.plan.guess(name)
+    for name in failed.blamed():
+        guess = failed.plan.guess(name)
         if _type_name(guess) == kind:
-            yield from _to(scene, name, wanted, 0.15)
+            yield from _to(failed, name, wanted, 0.15)
 
 
-def _changed(scene: Scene, kinds: tuple[str, ...], now: str) -> Iterator[Plan]:
-    plan = scene.plan
-    blamed = scene.blamed()
+def _changed(failed: FailedAttempt, kinds: tuple[str, ...], now: str) -> Iterator[Plan]:
+    plan = failed.plan
+    blamed = failed.blamed()
     order = blamed + [name for name in plan.names if name not in blamed]
     for position, name in enumerate(order):
         guess = plan.guess(name)
@@ -156,13 +156,13 @@ def _changed(scene: Scene, kinds: tuple[str, ...], now: str) -> Iterator[Plan]:
         if isinstance(guess, Omitted):
             continue
         cost = 0.25 + (0.08 * position if name in blamed else 0.6 + 0.1 * position)
-        yield from _to(scene, name, kinds, cost)
+        yield from _to(failed, name, kinds, cost)
 
 
-def _to(scene: Scene, name: str, kinds: tuple[str, ...], cost: float) -> Iterator[Plan]:
-    plan = scene.plan
+def _to(failed: FailedAttempt, name: str, kinds: tuple[str, ...], cost: float) -> Iterator[Plan]:
+    plan = failed.plan
     guess = plan.guess(name)
-    evidence = scene.evidence.get(name) or Evidence(name)
+    evidence = failed.evidence.get(name) or Evidence(name)
     if evidence.differentiable and not set(kinds) & {"tensor", "complex"}:
         # Backward returns a gradient for it.
         cost += 1.0
@@ -171,7 +171,7 @@ def _to(scene: Scene, name: str, kinds: tuple[str, ...], cost: float) -> Iterato
             dtype = {"index": "int", "mask": "bool", "complex": "complex"}.get(kind, "float")
             if dtype != guess.dtype:
                 # The shape may be right already: only the type changes.
-                made = of_kind(evidence, kind, integer_tensors(scene.evidence.values()))[0][0]
+                made = of_kind(evidence, kind, integer_tensors(failed.evidence.values()))[0][0]
                 domain = made.domain if isinstance(made, TensorGuess) else "real"
                 grad = dtype in ("float", "complex")
                 other = replace(guess, dtype=dtype, domain=domain, grad=grad)

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
 from gradlint.inputs._proposals import tensor_axes
 
 #: Largest size an axis is fixed at because an error text asked for it.
-LARGEST = 512
+LARGEST_SIZE = 512
 #: What it costs to make a matrix square, which hides a transposition (heuristic: as much as a
 #: guess that is not on the failing line).
-SQUARE = 0.9
+SQUARE_COST = 0.9
 
 
-def pairs_to_plans(scene: Scene, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
+def pairs_to_plans(failed: FailedAttempt, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
     """Plans in which the axes of two sizes are made equal, for each pair of sizes."""
-    plan = scene.plan
+    plan = failed.plan
     for position, (first, second) in enumerate(pairs):
         cost = 0.2 + 0.12 * position
-        ones, others = scene.labels.get(first, []), scene.labels.get(second, [])
+        ones, others = failed.labels.get(first, []), failed.labels.get(second, [])
         for one in ones:
             for other in others:
                 yield _tie(plan, one, other, cost)
         constants = {symbol for symbol, _ in plan.fixed}
-        if ones and constants.issuperset(others) and 0 < second <= LARGEST:
+        if ones and constants.issuperset(others) and 0 < second <= LARGEST_SIZE:
             for one in ones:
                 yield from _size(plan, one, second, cost)
-        if others and constants.issuperset(ones) and 0 < first <= LARGEST:
+        if others and constants.issuperset(ones) and 0 < first <= LARGEST_SIZE:
             for other in others:
                 yield from _size(plan, other, first, cost)
 
@@ -38,8 +38,8 @@ def _tie(plan: Plan, one: str, other: str, cost: float) -> Plan:
     if other.startswith("="):
         one, other = other, one
     tied = plan.tied(one, other, cost)
-    # A square matrix hides a transposition: only where nothing else will do.
-    return replace(tied, cost=tied.cost + SQUARE) if tied.squares() > plan.squares() else tied
+    # A square matrix hides a transposition: it costs more, so that other plans come first.
+    return replace(tied, cost=tied.cost + SQUARE_COST) if tied.squares() > plan.squares() else tied
 
 
 def _size(plan: Plan, symbol: str, size: int, cost: float) -> Iterator[Plan]:
@@ -79,7 +79,7 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
 
 
 def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
-    """The plan with fresh axes in front of those that ``name`` has, up to ``rank`` of them."""
+    """The plan with new axes in front of those of ``name``, so that it has ``rank`` axes."""
     guess = plan.guess(name)
     if not isinstance(guess, TensorGuess):
         return plan
@@ -88,7 +88,7 @@ def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
 
 
 def rank_of(plan: Plan, name: str) -> int | None:
-    """Number of axes of ``name``, None when it is no tensor."""
+    """Number of axes of ``name``, None when it is not a tensor."""
     for other, guess in plan.tensors():
         if other == name:
             return len(guess.axes)

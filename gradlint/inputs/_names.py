@@ -1,4 +1,4 @@
-"""What a parameter's name says about it: kinds with weights, ranks, domains, values to try.
+"""What a parameter's name suggests: kinds with weights, ranks, domains, values to try.
 
 The tables hold words that authors of operators use, not the names of operators. Words are matched
 against the whole lower-case name without outer underscores; ``*`` stands for anything, ``?`` for

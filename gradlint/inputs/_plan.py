@@ -1,8 +1,8 @@
 """A plan: what to pass for every parameter, with axis sizes still symbolic.
 
 Axes are symbols (``x.0``, ``x.1`` …; ``=3`` has that size by definition). Every symbol gets a size
-of its own, so a number in an error message points at the axis it came from, and two axes that
-must agree become one symbol.
+of its own, so that a number in an error message identifies an axis. Two axes that must agree become
+one symbol.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from gradlint.model.sample import short_text
 
-#: Sizes handed to the axes of a plan during the search, in order: unequal, and none that code
-#: likes as a constant (2, 3, 4, 8, 16), so that a number in an error names an axis (heuristic).
+#: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
+#: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).
 SEARCH_SIZES = (5, 7, 6, 11, 9, 13, 10, 17, 14, 19, 15, 23, 18, 21, 22, 25)
-#: Other pools, for ops that want even, square or power-of-two sizes, or equal ones.
+#: Other sizes, for ops that need even sizes, powers of two, or equal ones.
 OTHER_SIZES = (
     (4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34),
     (4, 8, 16, 32, 64, 4, 8, 16, 32, 64),
@@ -32,7 +32,7 @@ class TensorGuess:
     Args:
         axes: one symbol an axis.
         dtype: "float", "complex", "int" or "bool".
-        domain: name of a generator in ``_values``.
+        domain: one of :data:`gradlint.inputs.domains.DOMAINS`, or of a generator of integers.
         grad: whether it requires grad.
         high: exclusive upper bound of integer values; 0 means the smallest size of the plan.
     """
@@ -46,7 +46,7 @@ class TensorGuess:
 
 @dataclass(frozen=True, eq=False)
 class ValueGuess:
-    """Anything that is no tensor. ``kind`` "shape-of": the shape of the plan's first tensor.
+    """Anything but a tensor. ``kind`` "shape-of": the shape of the plan's first tensor.
 
     Equality goes by type and text: values may be unhashable or compare in odd ways.
     """
@@ -90,10 +90,10 @@ class Plan:
         names: parameter names.
         guesses: one a parameter.
         fixed: symbol → size, for axes that must have that size.
-        pool: sizes handed to the free symbols; empty for the smallest that are unequal within
+        pool: sizes for the free symbols; empty for the smallest that are unequal within
             each tensor.
         working: dtype of the floating tensors.
-        cost: how far from the most likely plan (used by the search only).
+        cost: how far it is from the likeliest plan (used by the search only).
         shares: each parameter's share of that cost.
     """
 
@@ -124,9 +124,9 @@ class Plan:
         return list(dict.fromkeys(axis for _, guess in self.tensors() for axis in guess.axes))
 
     def sizes(self) -> dict[str, int]:
-        """Symbol → size: the fixed ones, and for the others the pool's, no fixed size again."""
+        """Symbol → size: fixed, or else from the pool without the sizes that are fixed."""
         if not self.pool:
-            return self._coloured()
+            return self._smallest_sizes()
         fixed = dict(self.fixed)
         taken = set(fixed.values())
         taken |= {int(symbol[1:]) for symbol in self.symbols() if symbol.startswith("=")}
@@ -151,7 +151,7 @@ class Plan:
         # Matrices and vectors keep their order: nothing there gets large.
         return sorted(ranks, key=lambda axis: -max(ranks[axis], 2))
 
-    def _coloured(self) -> dict[str, int]:
+    def _smallest_sizes(self) -> dict[str, int]:
         """The smallest sizes from 2 on that are unequal within each tensor, and unequal to those
         of other axes at the same place in other tensors."""
         sizes = dict(self.fixed)
@@ -159,12 +159,10 @@ class Plan:
         for symbol in self.symbols():
             if symbol not in sizes:
                 shapes = [guess.axes for _, guess in self.tensors()]
-                beside = {sizes.get(axis) for shape in shapes if symbol in shape for axis in shape}
+                taken = {sizes.get(axis) for shape in shapes if symbol in shape for axis in shape}
                 places = {shape.index(symbol) for shape in shapes if symbol in shape}
-                beside |= {
-                    sizes.get(shape[p]) for shape in shapes for p in places if p < len(shape)
-                }
-                sizes[symbol] = next(size for size in range(2, 99) if size not in beside)
+                taken |= {sizes.get(shape[p]) for shape in shapes for p in places if p < len(shape)}
+                sizes[symbol] = next(size for size in range(2, 99) if size not in taken)
         return sizes
 
     def changed(self, name: str, guess: Guess, cost: float = 0.0, share: float = 0.0) -> Plan:
@@ -213,8 +211,8 @@ class Plan:
         fixed[symbol] = size
         return replace(self, fixed=tuple(fixed.items()), cost=self.cost + cost)
 
-    def looks(self) -> object:
-        """What the op would see: equal for plans that differ in the names of axes only."""
+    def arguments_key(self) -> object:
+        """What the op is given: equal for plans that differ only in the names of axes."""
         sizes = self.sizes()
 
         def seen(guess: Guess) -> object:

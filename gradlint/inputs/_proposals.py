@@ -1,4 +1,4 @@
-"""From evidence to guesses: for every parameter what to pass, likeliest first."""
+"""From evidence to guesses: what to pass for every parameter, the likeliest first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess,
 from gradlint.inputs.stand_ins import callables
 from gradlint.model.op import Op
 
-#: A guess and what it costs against the likeliest one.
+#: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
 #: Ranks tried where nothing is known, per kind.
 _RANKS = {"tensor": (2, 3, 4, 1, 0, 5), "index": (1, 2, 3, 0, 4), "mask": (2, 3, 1, 4)}
 #: Domains of square matrices.
-_OF_SQUARES = ("spd", "nsd", "tril")
+_OF_SQUARES = frozenset({"spd", "nsd", "tril"})
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
 
@@ -58,7 +58,7 @@ def _with_default(op: Op, item: Evidence, proposals: list[Proposal]) -> list[Pro
     wanted = item.default is None and item.differentiable and op.kind == "function"
     likely_tensor = item.tensorness >= 5.0
     if wanted and likely_tensor:
-        # An optional tensor with a gradient: given, it shows more than left out.
+        # An optional tensor with a gradient reveals more when it is given.
         return [*proposals, (kept, 1.2)]
     return [(kept, 0.0), *((guess, cost + 1.2) for guess, cost in proposals)]
 
@@ -109,29 +109,18 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
 def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     dtype = {"index": "int", "mask": "bool", "complex": "complex"}.get(kind, "float")
     grad = dtype in ("float", "complex") and item.differentiable is not False
-    domain = "real"
+    domain, square = "real", ""
     if dtype == "int":
-        inverse = _names.inverse_of(item.name, integers)
-        if inverse:
-            domain = f"inverse of {inverse}"
-        elif any(_names.inverse_of(other, [item.name]) for other in integers):
-            domain = "permutation"
-        elif "offs" in item.name.lower() or "ptr" in item.name.lower():
-            domain = "offsets"
-        elif item.name.lower().endswith(("shapes", "sizes", "lengths", "cnt", "counts")):
-            domain = "sizes"
+        domain = _integer_domain(item.name, integers)
     elif dtype == "float":
-        domain = item.domain if item.domain not in _OF_SQUARES else ""
-        domain = domain or _names.domain(item.name)
+        of_squares = item.domain in _OF_SQUARES
+        domain = ("" if of_squares else item.domain) or _names.domain(item.name)
+        square = (item.domain if of_squares else "") or _names.square_domain(item.name)
     found: list[Proposal] = []
-    square = ""
-    if dtype == "float":
-        square = item.domain if item.domain in _OF_SQUARES else ""
-        square = square or _names.square_domain(item.name)
     if item.shape:
         equal = len(item.shape) > 1 and item.shape[-1] == item.shape[-2]
-        told = square if square and equal else domain
-        found.append((TensorGuess(item.shape, dtype, told, grad), 0.0))
+        documented = square if square and equal else domain
+        found.append((TensorGuess(item.shape, dtype, documented, grad), 0.0))
     if square and item.least_rank <= 2 and not item.shape:
         axis = f"{item.name}.0"
         found.append((TensorGuess((axis, axis), dtype, square, grad), -0.3))
@@ -147,6 +136,18 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     return found
 
 
+def _integer_domain(name: str, integers: list[str]) -> str:
+    inverse = _names.inverse_of(name, integers)
+    if inverse:
+        return f"inverse of {inverse}"
+    if any(_names.inverse_of(other, [name]) for other in integers):
+        return "permutation"
+    if "offs" in name.lower() or "ptr" in name.lower():
+        return "offsets"
+    counts = ("shapes", "sizes", "lengths", "cnt", "counts")
+    return "sizes" if name.lower().endswith(counts) else "real"
+
+
 def ranks(item: Evidence, kind: str) -> list[int]:
     """Ranks to try for a tensor, likeliest first."""
     usual = _RANKS.get(kind, _RANKS["tensor"])
@@ -156,7 +157,7 @@ def ranks(item: Evidence, kind: str) -> list[int]:
 
 
 def tensor_axes(name: str, rank: int) -> tuple[str, ...]:
-    """Fresh axes; trailing ones of convolution windows are small."""
+    """New axes for ``name``; the last ones of convolution weights have small fixed sizes."""
     found = axes(name, rank)
     lower = name.lower()
     if rank >= 3 and any(word in lower for word in ("weight", "kernel", "filter")):

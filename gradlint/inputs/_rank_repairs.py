@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradlint.inputs._attempt import Frame
-from gradlint.inputs._equations import operand
-from gradlint.inputs._frames import Scene, evaluate
+from gradlint.inputs._frames import FailedAttempt, evaluate
 from gradlint.inputs._gradient_repairs import like_view
+from gradlint.inputs._known_functions import operand
 from gradlint.inputs._moves import batched, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 
@@ -21,79 +21,79 @@ _COUNTED = re.compile(
 )
 _EXPAND = re.compile(r"expand\(.*?\{\[([\d, ]+)\]\}, size=\[([\d, ]+)\]\)")
 #: Axes that a proposal may have at most.
-_MOST = 6
+_MOST_AXES = 6
 
 
-def from_ranks(scene: Scene) -> Iterator[Plan]:
+def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans in which a tensor has the number of axes that the error asks for."""
-    text = scene.failure.text
+    text = failed.failure.text
     if "to unpack" in text:
-        yield from _unpacking(scene)
+        yield from _unpacking(failed)
     if match := re.search(r"(?:subscript|number of dimensions).* operand (\d+)", text):
-        yield from _summed(scene, int(match.group(1)))
+        yield from _summed(failed, int(match.group(1)))
     if match := re.search(r"range of \[(-?\d+), (-?\d+)\], but got (-?\d+)", text):
-        yield from _axis_range(scene, int(match.group(2)) + 1, int(match.group(3)))
+        yield from _axis_range(failed, int(match.group(2)) + 1, int(match.group(3)))
     if match := re.search(r"too many indices for (?:tensor|array).*?(\d+)", text):
-        yield from _with_current(scene, int(match.group(1)), (1, 2))
+        yield from _with_current(failed, int(match.group(1)), (1, 2))
     elif "too many indices" in text or "index out of range" in text:
-        yield from _deeper(scene)
+        yield from _deeper(failed)
     if re.search(r"(?i)same (?:number of dim|rank|dim)|number of dimensions", text):
-        yield from _levelled(scene)
+        yield from _levelled(failed)
     if match := re.search(r"dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)", text):
         have, want = int(match.group(1)), int(match.group(2))
-        yield from _with_current(scene, have, (want - have,))
+        yield from _with_current(failed, have, (want - have,))
     if re.search(
         r"(?i)\bonly one element|converted to Scalar|ambiguous|single element|0-?dim", text
     ):
-        for name in _suspects(scene):
-            if rank_of(scene.plan, name):
-                yield with_rank(scene.plan, name, 0, 0.4)
+        for name in _suspects(failed):
+            if rank_of(failed.plan, name):
+                yield with_rank(failed.plan, name, 0, 0.4)
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
-        yield from like_view(scene, match)
-    yield from _expanded(scene)
-    yield from _stated(scene)
+        yield from like_view(failed, match)
+    yield from _expanded(failed)
+    yield from _stated(failed)
 
 
-def _unpacking(scene: Scene) -> Iterator[Plan]:
+def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
     """``a, b, c = x.shape`` wants three axes."""
-    place = scene.innermost()
+    place = failed.innermost()
     if place is None:
         return
     statement, frame = place
-    counts = re.search(r"expected (\d), got (\d)", scene.failure.text)
+    counts = re.search(r"expected (\d), got (\d)", failed.failure.text)
     for node in ast.walk(statement):
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
             if isinstance(target, (ast.Tuple, ast.List)):
                 wanted = len(target.elts)
-                yield from _unbound(scene, node.value, frame, wanted)
-                named = scene.named(node.value, frame)
+                yield from _unbound(failed, node.value, frame, wanted)
+                named = failed.named(node.value, frame)
                 for name in named:
-                    if rank_of(scene.plan, name) is not None:
-                        yield with_rank(scene.plan, name, wanted, 0.1)
+                    if rank_of(failed.plan, name) is not None:
+                        yield with_rank(failed.plan, name, wanted, 0.1)
                 if counts and not named:
-                    # Something computed, such as grad_output: an input has its rank, it may be.
-                    for name, guess in scene.plan.tensors():
+                    # Something computed, such as grad_output: maybe its rank is that of an input.
+                    for name, guess in failed.plan.tensors():
                         if len(guess.axes) == int(counts.group(2)) < wanted:
-                            yield with_rank(scene.plan, name, wanted, 0.2)
+                            yield with_rank(failed.plan, name, wanted, 0.2)
 
 
-def _summed(scene: Scene, position: int) -> Iterator[Plan]:
+def _summed(failed: FailedAttempt, position: int) -> Iterator[Plan]:
     """``einsum("bij,bjk->bik", x, y)``: operand ``position`` wants an axis a letter."""
-    place = scene.innermost()
+    place = failed.innermost()
     if place is None:
         return
     for node in ast.walk(place[0]):
         found = operand(node, position) if isinstance(node, ast.Call) else None
         if found is None:
             continue
-        for name in scene.named(found[0], place[1]):
-            if rank_of(scene.plan, name) not in (None, found[1]):
-                yield with_rank(scene.plan, name, found[1], 0.15)
+        for name in failed.named(found[0], place[1]):
+            if rank_of(failed.plan, name) not in (None, found[1]):
+                yield with_rank(failed.plan, name, found[1], 0.15)
 
 
-def _unbound(scene: Scene, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:
+def _unbound(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:
     """``x, y, z = t.unbind(-1)`` wants an axis of size three."""
     for node in ast.walk(value):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("unbind")):
@@ -101,88 +101,88 @@ def _unbound(scene: Scene, value: ast.expr, frame: Frame, count: int) -> Iterato
         method = not ast.unparse(node.func).startswith("torch.")
         given = node.args[0 if method else 1 :] + [k.value for k in node.keywords]
         known, axis = evaluate(given[0], frame) if given else (True, 0)
-        for name in scene.named(node, frame):
-            guess = scene.plan.guess(name)
+        for name in failed.named(node, frame):
+            guess = failed.plan.guess(name)
             if not known or not isinstance(guess, TensorGuess) or type(axis) is not int:
                 continue
             if -len(guess.axes) <= axis < len(guess.axes):
                 symbol = guess.axes[axis]
                 if not symbol.startswith("="):
-                    yield scene.plan.sized(symbol, count, 0.1)
+                    yield failed.plan.sized(symbol, count, 0.1)
 
 
-def _expanded(scene: Scene) -> Iterator[Plan]:
+def _expanded(failed: FailedAttempt) -> Iterator[Plan]:
     """ "expand(torch.DoubleTensor{[6, 4]}, size=[4])": the tensor of the first shape wants the
     second one."""
-    match = _EXPAND.search(scene.failure.text)
+    match = _EXPAND.search(failed.failure.text)
     if match is None:
         return
     given, wanted = (
         [int(number) for number in re.findall(r"\d+", part)] for part in match.groups()
     )
-    for name, guess in scene.plan.tensors():
-        if [scene.sizes[axis] for axis in guess.axes] != given or len(wanted) >= len(given):
+    for name, guess in failed.plan.tensors():
+        if [failed.sizes[axis] for axis in guess.axes] != given or len(wanted) >= len(given):
             continue
         axes = []
         for size, position in zip(wanted, range(-len(wanted), 0), strict=True):
             own = guess.axes[position]
-            axes.append(own if scene.sizes[own] == size else scene.labels.get(size, [own])[0])
-        current = scene.plan.guess(name)
+            axes.append(own if failed.sizes[own] == size else failed.labels.get(size, [own])[0])
+        current = failed.plan.guess(name)
         if isinstance(current, TensorGuess):
-            yield scene.plan.changed(name, replace(current, axes=tuple(axes)), 0.15)
+            yield failed.plan.changed(name, replace(current, axes=tuple(axes)), 0.15)
 
 
-def _axis_range(scene: Scene, rank: int, axis: int) -> Iterator[Plan]:
-    plan = scene.plan
+def _axis_range(failed: FailedAttempt, rank: int, axis: int) -> Iterator[Plan]:
+    plan = failed.plan
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, ValueGuess) and guess.value == axis and guess.kind == "int":
             for value in (-1, 0):
                 yield plan.changed(name, ValueGuess(value, "int"), 0.3)
     wanted = axis + 1 if axis >= 0 else -axis
-    yield from _with_current(scene, rank, (wanted - rank,))
+    yield from _with_current(failed, rank, (wanted - rank,))
 
 
-def _with_current(scene: Scene, current: int, steps: tuple[int, ...]) -> Iterator[Plan]:
+def _with_current(failed: FailedAttempt, current: int, steps: tuple[int, ...]) -> Iterator[Plan]:
     """Suspects of rank ``current`` with ``steps`` more axes; any suspect when none has it."""
-    suspects = _suspects(scene)
-    exact = [name for name in suspects if rank_of(scene.plan, name) == current]
+    suspects = _suspects(failed)
+    exact = [name for name in suspects if rank_of(failed.plan, name) == current]
     for position, name in enumerate(exact or suspects):
-        rank = rank_of(scene.plan, name) or 0
+        rank = rank_of(failed.plan, name) or 0
         for step in steps:
-            if 0 <= rank + step <= _MOST:
-                yield with_rank(scene.plan, name, rank + step, 0.2 + 0.1 * position)
+            if 0 <= rank + step <= _MOST_AXES:
+                yield with_rank(failed.plan, name, rank + step, 0.2 + 0.1 * position)
 
 
-def _levelled(scene: Scene) -> Iterator[Plan]:
+def _levelled(failed: FailedAttempt) -> Iterator[Plan]:
     """Tensors of fewer axes get as many as the others have, and the other way round."""
-    ranks = {name: rank_of(scene.plan, name) or 0 for name in _suspects(scene)}
+    ranks = {name: rank_of(failed.plan, name) or 0 for name in _suspects(failed)}
     for wanted in sorted(set(ranks.values()), reverse=True):
         for name, rank in ranks.items():
             if rank != wanted:
-                yield with_rank(scene.plan, name, wanted, 0.2 if rank < wanted else 0.8)
+                yield with_rank(failed.plan, name, wanted, 0.2 if rank < wanted else 0.8)
 
 
-def _deeper(scene: Scene) -> Iterator[Plan]:
-    place = scene.innermost()
+def _deeper(failed: FailedAttempt) -> Iterator[Plan]:
+    place = failed.innermost()
     if place is None:
         return
     wanted: dict[str, int] = {}
     for node in ast.walk(place[0]):
         if isinstance(node, ast.Subscript):
             known, index = evaluate(node.slice, place[1])
-            for name in scene.named(node.value, place[1]):
-                if known and type(index) is int and -_MOST <= index < _MOST:
+            for name in failed.named(node.value, place[1]):
+                if known and type(index) is int and -_MOST_AXES <= index < _MOST_AXES:
                     wanted[name] = max(wanted.get(name, 0), index + 1 if index >= 0 else -index)
     for name, rank in wanted.items():
-        current = rank_of(scene.plan, name)
+        current = rank_of(failed.plan, name)
         if current is not None and rank > current:
-            yield with_rank(scene.plan, name, rank, 0.15)
+            yield with_rank(failed.plan, name, rank, 0.15)
 
 
-def _stated(scene: Scene) -> Iterator[Plan]:
+def _stated(failed: FailedAttempt) -> Iterator[Plan]:
     """ "Expected 3D or 4D input", "must be a matrix", "1-dimensional"."""
-    text = scene.failure.text
-    # What was given is named after "got": it is not what is wanted.
+    text = failed.failure.text
+    # What follows "got" is what was given, not what is wanted.
     wanted_part = re.split(r"(?i)\bbut\b|\bgot\b|\bfound\b|\binstead\b|\breceived\b", text)[0]
     ranks = [
         int(number)
@@ -200,20 +200,20 @@ def _stated(scene: Scene) -> Iterator[Plan]:
         [int(number) for number in re.findall(r"\d+", match)]
         for match in re.findall(r"\[([\d, ]+)\]", text)
     ]
-    suspects = _suspects(scene)
+    suspects = _suspects(failed)
     exact = [
         name
-        for name, guess in scene.plan.tensors()
-        if [scene.sizes[axis] for axis in guess.axes] in shown
+        for name, guess in failed.plan.tensors()
+        if [failed.sizes[axis] for axis in guess.axes] in shown
     ]
     for position, name in enumerate(exact or suspects[:3]):
         for step, rank in enumerate(dict.fromkeys(reversed(ranks))):
-            known = rank_of(scene.plan, name)
+            known = rank_of(failed.plan, name)
             cost = 0.25 + 0.1 * step + 0.15 * position
             if rank != known:
-                yield with_rank(scene.plan, name, rank, cost)
-            if known and rank > known and _shares_axes(scene.plan, name):
-                yield batched(scene.plan, name, rank, cost + 0.05)
+                yield with_rank(failed.plan, name, rank, cost)
+            if known and rank > known and _shares_axes(failed.plan, name):
+                yield batched(failed.plan, name, rank, cost + 0.05)
 
 
 def _shares_axes(plan: Plan, name: str) -> bool:
@@ -222,7 +222,7 @@ def _shares_axes(plan: Plan, name: str) -> bool:
     return any(own & set(guess.axes) for other, guess in plan.tensors() if other != name)
 
 
-def _suspects(scene: Scene) -> list[str]:
-    tensors = list(dict.fromkeys(name for name, _ in scene.plan.tensors()))
-    blamed = [name for name in scene.blamed() if name in tensors]
+def _suspects(failed: FailedAttempt) -> list[str]:
+    tensors = list(dict.fromkeys(name for name, _ in failed.plan.tensors()))
+    blamed = [name for name in failed.blamed() if name in tensors]
     return blamed + [name for name in tensors if name not in blamed]

@@ -1,4 +1,4 @@
-"""Moves from a failed plan to plans that mend what its error complained about."""
+"""Moves from a failed plan to plans that repair what its error complained about."""
 
 from __future__ import annotations
 
@@ -8,23 +8,34 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from gradlint.inputs._attempt import GRADIENT
+from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR
 from gradlint.inputs._conditions import from_conditions
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes, like_gradient, tensor_at
 from gradlint.inputs._kind_repairs import from_kinds
-from gradlint.inputs._moves import LARGEST, pairs_to_plans, rank_of, with_rank
+from gradlint.inputs._moves import LARGEST_SIZE, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks
 
 #: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
-_LOWER = {
+_LOWER_PRECISION = {
     "float32": r"(?i)double|float64|dtype|scalar type|float32",
     "bfloat16": r"(?i)bf16|bfloat16",
     "float16": r"(?i)\bhalf\b|\bfloat16|fp16",
 }
 
-_LIST = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
+_SHOWN_SHAPE = re.compile(r"[\[(]\s*(\d+(?:\s*,\s*\d+)*)\s*,?\s*[\])]|\b(\d+(?:x\d+)+)\b")
+#: Phrases that name two sizes which should be equal.
+_PAIR_PATTERNS = (
+    r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
+    r"\(\d+x(\d+) and (\d+)x\d+\)",
+    r"to have (\d+) channels,? but got (\d+)",
+    r"[Ee]xpected size (\d+) but got size (\d+)",
+    r"\b(\d+)(?: elements| channels| features| entries)?,? but (?:got|found)[^\d\[]*\[?(\d+)",
+    r"[Ee]xpected .{0,60}?\b(\d+),? (?:but )?got (?:\w+ )?(\d+)",
+    r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
+    r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+)
 #: Numbers that are positions, not sizes.
 _POSITIONS = re.compile(
     r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|operand|element|number|groups=|"
@@ -32,17 +43,17 @@ _POSITIONS = re.compile(
 )
 
 
-def repairs(scene: Scene) -> Iterator[Plan]:
-    """Plans that answer the failure of ``scene``, the most plausible first."""
-    if match := GRADIENT.search(scene.failure.text):
-        yield from like_gradient(scene, match)
-        # Values tell a wrong gradient whose shape fits; but a missing reduction fits an input of
-        # higher rank and is right for it, so that no rank may rise for backward's sake.
-        name = tensor_at(scene.plan, int(match.group(1)))
+def repairs(failed: FailedAttempt) -> Iterator[Plan]:
+    """Plans that answer the failure of ``failed``, the most plausible first."""
+    if match := GRADIENT_SHAPE_ERROR.search(failed.failure.text):
+        yield from like_gradient(failed, match)
+        # A wrong gradient whose shape fits is found by its values. But a missing reduction would be
+        # right for an input of higher rank: an error of backward must not raise a rank.
+        name = tensor_at(failed.plan, int(match.group(1)))
         kept = keeps_axes(match)
-        yield from (p for p in _general(scene) if kept or not _rises(scene.plan, p, name))
+        yield from (p for p in _general(failed) if kept or not _rises(failed.plan, p, name))
         return
-    yield from _general(scene)
+    yield from _general(failed)
 
 
 def _rises(before: Plan, after: Plan, name: str) -> bool:
@@ -57,25 +68,28 @@ def _rises(before: Plan, after: Plan, name: str) -> bool:
     )
 
 
-def _general(scene: Scene) -> Iterator[Plan]:
-    yield from from_conditions(scene)
-    yield from from_kinds(scene)
-    yield from from_ranks(scene)
-    yield from _sizes(scene)
-    yield from _indices(scene)
-    yield from _special(scene)
+def _general(failed: FailedAttempt) -> Iterator[Plan]:
+    yield from from_conditions(failed)
+    yield from from_kinds(failed)
+    yield from from_ranks(failed)
+    yield from _sizes(failed)
+    yield from _indices(failed)
+    yield from _other_pools(failed)
+    yield from _convolutions(failed)
+    yield from _special_matrices(failed)
+    yield from _domains_and_dtypes(failed)
 
 
-def _sizes(scene: Scene) -> Iterator[Plan]:
-    yield from _views(scene)
-    yield from pairs_to_plans(scene, size_pairs(scene.failure.text))
+def _sizes(failed: FailedAttempt) -> Iterator[Plan]:
+    yield from _views(failed)
+    yield from pairs_to_plans(failed, size_pairs(failed.failure.text))
 
 
-def _views(scene: Scene) -> Iterator[Plan]:
+def _views(failed: FailedAttempt) -> Iterator[Plan]:
     """ "shape '[5, 1, 117]' is invalid for input of size 1287": the two counts differ by a ratio
     of two sizes, which should be one."""
     view = r"shape '\[([\d, ]+)\]' is invalid for input of size (\d+)"
-    match = re.search(view, scene.failure.text)
+    match = re.search(view, failed.failure.text)
     if match is None:
         return
     shape = [int(number) for number in match.group(1).split(",")]
@@ -83,101 +97,92 @@ def _views(scene: Scene) -> Iterator[Plan]:
     given = int(match.group(2))
     pairs = [
         (one, other)
-        for one in scene.labels
-        for other in scene.labels
+        for one in failed.labels
+        for other in failed.labels
         if one != other and one * wanted == other * given
     ]
-    yield from pairs_to_plans(scene, pairs)
+    yield from pairs_to_plans(failed, pairs)
     # Or an axis of what is viewed is a product of axes of others, whose sizes must then stay.
-    kept = scene.plan
-    for axis, size in scene.sizes.items():
+    kept = failed.plan
+    for axis, size in failed.sizes.items():
         if size in shape and axis[0] != "=":
             kept = kept.sized(axis, size)
-    for _, guess in scene.plan.tensors():
-        if prod(scene.sizes[axis] for axis in guess.axes) != given:
+    for _, guess in failed.plan.tensors():
+        if prod(failed.sizes[axis] for axis in guess.axes) != given:
             continue
         for step, axis in enumerate(reversed(guess.axes)):
-            size, left = divmod(scene.sizes[axis] * wanted, given)
-            shared = any(axis in other.axes for _, other in scene.plan.tensors() if other != guess)
-            if not left and 1 < size <= LARGEST and not shared and axis[0] != "=":
+            size, left = divmod(failed.sizes[axis] * wanted, given)
+            shared = any(axis in other.axes for _, other in failed.plan.tensors() if other != guess)
+            if not left and 1 < size <= LARGEST_SIZE and not shared and axis[0] != "=":
                 yield kept.sized(axis, size, 0.3 + 0.1 * step)
 
 
 def size_pairs(text: str) -> list[tuple[int, int]]:
     """Pairs of sizes that an error text says should be equal, the most plausible first."""
-    found: list[tuple[int, int]] = []
+    lists = [
+        [int(number) for number in re.split(r"[,x]", (match.group(1) or match.group(2)))]
+        for match in _SHOWN_SHAPE.finditer(text)
+    ]
+    candidates = itertools.chain(
+        _pairs_in_words(text), _pairs_of_shapes(text, lists), _pairs_of_numbers(text, lists)
+    )
+    unequal = (pair for pair in candidates if pair[0] != pair[1])
+    return list(itertools.islice(dict.fromkeys(unequal), 12))
 
-    def add(first: int, second: int) -> None:
-        if first != second and (first, second) not in found:
-            found.append((first, second))
 
-    for pattern in (
-        r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
-        r"\(\d+x(\d+) and (\d+)x\d+\)",
-        r"to have (\d+) channels,? but got (\d+)",
-        r"[Ee]xpected size (\d+) but got size (\d+)",
-        r"\b(\d+)(?: elements| channels| features| entries)?,? but (?:got|found)[^\d\[]*\[?(\d+)",
-        r"[Ee]xpected .{0,60}?\b(\d+),? (?:but )?got (?:\w+ )?(\d+)",
-        r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
-        r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
-    ):
+def _pairs_in_words(text: str) -> Iterator[tuple[int, int]]:
+    """Pairs in phrases that PyTorch and authors use for sizes that differ."""
+    for pattern in _PAIR_PATTERNS:
         for match in re.finditer(pattern, text):
-            add(int(match.group(1)), int(match.group(2)))
+            yield int(match.group(1)), int(match.group(2))
     view = r"shape '\[([\d, -]+)\]' is invalid for input of size (\d+)"
     for shown, size in re.findall(view, text):
         for number in re.findall(r"\d+", shown):
             if int(number) != 1:
-                add(int(number), int(size))
-    lists = [
-        [int(number) for number in re.split(r"[,x]", (match.group(1) or match.group(2)))]
-        for match in _LIST.finditer(text)
-    ]
+                yield int(number), int(size)
+
+
+def _pairs_of_shapes(text: str, lists: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Pairs of axes of shapes that follow each other."""
     if last := re.search(r"size (\d+) in (?:the )?last dim", text):
-        add(lists[-1][-1] if lists else 0, int(last.group(1)))
+        yield lists[-1][-1] if lists else 0, int(last.group(1))
     for shape, next_shape in itertools.pairwise(lists):
         if len(shape) >= 2 and len(next_shape) >= 2 and "matmul" in text:
-            add(shape[-1], next_shape[-2])
+            yield shape[-1], next_shape[-2]
         if "batch" in text:
-            add(shape[0], next_shape[0])
+            yield shape[0], next_shape[0]
         # Shapes are compared from the last axis on, as in broadcasting.
         for first, second in zip(shape[::-1], next_shape[::-1], strict=False):
             if 1 not in (first, second):
-                add(first, second)
+                yield first, second
+
+
+def _pairs_of_numbers(text: str, lists: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Any two numbers, neighbours first."""
     plain = [int(number) for number in re.findall(r"(?<![\w.])\d+\b", _POSITIONS.sub("", text))]
     plain += [number for numbers in lists for number in numbers]
     if len(plain) > 2:
         plain = [number for number in plain if number != 1]
-    for one, other in itertools.pairwise(plain):
-        add(one, other)
+    yield from itertools.pairwise(plain)
     if len(plain) <= 6:
         for index, one in enumerate(plain):
             for other in plain[index + 2 :]:
-                add(one, other)
-    return found[:12]
+                yield one, other
 
 
-def _indices(scene: Scene) -> Iterator[Plan]:
-    """Integers that are out of range."""
-    text, plan = scene.failure.text, scene.plan
+def _indices(failed: FailedAttempt) -> Iterator[Plan]:
+    """Lower values for integers that are out of range."""
+    text, plan = failed.failure.text, failed.plan
     if not re.search(r"(?i)out of (range|bounds)|invalid index|exceed|too large|outside", text):
         return
     match = re.search(r"(?i)with size (\d+)", text)
     size = int(match.group(1)) if match else 0
     if outside := re.search(r"index (\d+) is out of bounds", text):
-        # A loop over a longer axis than the one it indexes: backwards it begins at its end.
+        # A loop over a longer axis than the one that it indexes; a reversed loop starts at its end.
         last = int(outside.group(1)) + 1
-        longer = [other for other in scene.labels if other > size and other != last]
-        yield from pairs_to_plans(scene, [(last, size), *((other, size) for other in longer)])
-    for name, guess in plan.tensors():
-        if guess.dtype != "int" or not isinstance(plan.guess(name), TensorGuess):
-            continue
-        if guess.domain == "permutation" or guess.domain.startswith("inverse"):
-            for symbol in scene.labels.get(size, ()):
-                if guess.axes and symbol != guess.axes[-1]:
-                    yield plan.tied(symbol, guess.axes[-1], 0.3)
-        for high in (size, 2, 1):
-            if high > 0 and (guess.high == 0 or high < guess.high):
-                yield plan.changed(name, replace(guess, high=high), 0.3)
+        longer = [other for other in failed.labels if other > size and other != last]
+        yield from pairs_to_plans(failed, [(last, size), *((other, size) for other in longer)])
+    yield from _lower_indices(plan, failed, size)
     for name, other in zip(plan.names, plan.guesses, strict=True):
         if isinstance(other, ValueGuess) and type(other.value) is int:
             for value in (-1, 0, 1, 2):
@@ -185,16 +190,36 @@ def _indices(scene: Scene) -> Iterator[Plan]:
                     yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
 
 
-def _special(scene: Scene) -> Iterator[Plan]:
-    """Divisibility, square and definite matrices, precision."""
-    text, plan = scene.failure.text, scene.plan
-    if re.search(r"(?i)divisible|multiple of|is invalid for input of size|power of|even\b", text):
+def _lower_indices(plan: Plan, failed: FailedAttempt, size: int) -> Iterator[Plan]:
+    """Integer tensors with values below ``size``; a permutation of an axis of that size."""
+    for name, guess in plan.tensors():
+        if guess.dtype != "int" or not isinstance(plan.guess(name), TensorGuess):
+            continue
+        if guess.domain == "permutation" or guess.domain.startswith("inverse"):
+            for symbol in failed.labels.get(size, ()):
+                if guess.axes and symbol != guess.axes[-1]:
+                    yield plan.tied(symbol, guess.axes[-1], 0.3)
+        for high in (size, 2, 1):
+            if high > 0 and (guess.high == 0 or high < guess.high):
+                yield plan.changed(name, replace(guess, high=high), 0.3)
+
+
+def _other_pools(failed: FailedAttempt) -> Iterator[Plan]:
+    """Sizes that are even, or powers of two."""
+    plan = failed.plan
+    asked = r"(?i)divisible|multiple of|is invalid for input of size|power of|even\b"
+    if re.search(asked, failed.failure.text):
         for index, pool in enumerate(OTHER_SIZES[:2]):
             if plan.pool != pool:
                 yield replace(plan, pool=pool, cost=plan.cost + 0.5 + 0.3 * index)
+
+
+def _convolutions(failed: FailedAttempt) -> Iterator[Plan]:
+    """Input and weight of a convolution with as many axes, and windows that fit."""
+    text, plan = failed.failure.text, failed.plan
     if match := re.search(r"list of (\d) values to match the convolution.*=\[([\d, ]+)\]", text):
         weight, given = int(match.group(1)) + 2, match.group(2).count(",") + 3
-        for name in _suspects(scene):
+        for name in _suspects(failed):
             rank = rank_of(plan, name)
             if rank in (weight, given) and weight != given:
                 yield with_rank(plan, name, given if rank == weight else weight, 0.25)
@@ -202,11 +227,16 @@ def _special(scene: Scene) -> Iterator[Plan]:
         # A window larger than what it slides over.
         window = plan
         for size, small in zip(match.group(1).split(" x "), (3, 2, 3), strict=False):
-            for symbol in scene.labels.get(int(size), ())[:1]:
+            for symbol in failed.labels.get(int(size), ())[:1]:
                 window = window.sized(symbol, small)
         yield replace(window, cost=plan.cost + 0.2)
+
+
+def _special_matrices(failed: FailedAttempt) -> Iterator[Plan]:
+    """Square matrices, definite ones."""
+    text, plan = failed.failure.text, failed.plan
     if re.search(r"(?i)square|same size on the last two", text):
-        for name in _suspects(scene):
+        for name in _suspects(failed):
             guess = plan.guess(name)
             if isinstance(guess, TensorGuess):
                 wide = guess if len(guess.axes) > 1 else None
@@ -215,25 +245,30 @@ def _special(scene: Scene) -> Iterator[Plan]:
                 if isinstance(last, TensorGuess) and last.axes[-1] != last.axes[-2]:
                     yield changed.tied(last.axes[-2], last.axes[-1], 0.3)
     if re.search(r"(?i)definite|cholesky|singular|not invertible", text):
-        for name in _suspects(scene):
+        for name in _suspects(failed):
             guess = plan.guess(name)
             if isinstance(guess, TensorGuess) and len(guess.axes) > 1:
                 domain = "nsd" if guess.domain == "spd" else "spd"
                 changed = plan.changed(name, replace(guess, domain=domain), 0.3)
                 yield changed.tied(guess.axes[-2], guess.axes[-1])
+
+
+def _domains_and_dtypes(failed: FailedAttempt) -> Iterator[Plan]:
+    """Domains of values that an error text asks for, and lower precision."""
+    text, plan = failed.failure.text, failed.plan
     if re.search(r"(?i)>=? ?0|<=? ?1|0 and 1|\[0, ?1\]|probab|non-?negative|positive", text):
-        for position, name in enumerate(_suspects(scene)):
+        for position, name in enumerate(_suspects(failed)):
             guess = plan.guess(name)
             for step, domain in enumerate(("unit", "positive", "rows")):
                 if isinstance(guess, TensorGuess) and guess.domain != domain:
                     cost = 0.25 + 0.1 * step + 0.1 * position
                     yield plan.changed(name, replace(guess, domain=domain), cost)
-    for working, words in _LOWER.items():
+    for working, words in _LOWER_PRECISION.items():
         if plan.working == "float64" and re.search(words, text):
             yield replace(plan, working=working, cost=plan.cost + 0.9)
 
 
-def _suspects(scene: Scene) -> list[str]:
-    floating = [name for name, guess in scene.plan.tensors() if guess.dtype == "float"]
-    blamed = [name for name in scene.blamed() if name in floating]
+def _suspects(failed: FailedAttempt) -> list[str]:
+    floating = [name for name, guess in failed.plan.tensors() if guess.dtype == "float"]
+    blamed = [name for name in failed.blamed() if name in floating]
     return blamed + [name for name in floating if name not in blamed]

@@ -1,8 +1,8 @@
 """Best-first search for a plan under which the op runs.
 
 The queue is ordered by cost: how unlikely the guesses are, plus the price of every move away from
-the likeliest plan, less a bonus where a move let more of forward run. Error texts and failed
-conditions propose moves; the guesses not yet tried are there when these lead nowhere.
+the likeliest plan, minus a bonus where a move let more of forward run. Moves come from error texts
+and failed conditions; where these lead nowhere, the remaining guesses are tried.
 """
 
 from __future__ import annotations
@@ -12,42 +12,44 @@ import itertools
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import GRADIENT, Trial, attempt
+from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
-from gradlint.inputs._moves import SQUARE
+from gradlint.inputs._moves import SQUARE_COST
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
-from gradlint.model.domains import DOMAINS
+from gradlint.inputs.domains import DOMAINS
 from gradlint.model.op import Op
 
 #: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds
-#: are those of the CPU or of the clock on the wall, whichever are fewer: what is found must depend
-#: neither on what else the machine does nor on how many threads an op has.
+#: are CPU seconds or elapsed ones, whichever are fewer: the result must depend neither on what else
+#: the machine does nor on how many threads an op has.
 ATTEMPTS = 500
 SECONDS = 2.5
-#: Seconds on the wall after which even a handful of slow attempts is enough.
+#: Elapsed seconds after which even a handful of slow attempts is enough.
 PATIENT_SECONDS = 15.0
-#: After so many attempts that all raised the same, the inputs are not what is wrong.
+#: After so many attempts that all raised the same error, the inputs are not at fault.
 HOPELESS = 100
-#: Attempts still made, by the best score so far, in the hope of a better one.
+#: Attempts still made in the hope of a better score, by the best score so far.
 _PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
-#: How much less likely a plan may be that is taken only because backward likes it better.
-_STRETCH = 1.3
-#: What two plans that are about as likely may differ in cost: less than a move costs, so that a
-#: plan which answers an error of forward is never given up for one of equal shapes.
+#: How much more a plan may cost that is preferred only because backward goes better with it.
+_MOST_EXTRA_COST = 1.3
+#: Plans whose costs differ by at most this are about as likely. Less than a move costs, so that a
+#: plan that answers an error of forward is never dropped in favour of one with equal shapes.
 _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
 
-#: What backward says of an input that has too few axes, and of one that should be a number.
-_DEEPER = re.compile(r"too many indices|to unpack|Dimension out of range|number of dimensions")
-_SCALAR = re.compile(
+#: Errors of backward for an input that has too few axes, and for one that should be a number.
+_TOO_FEW_AXES = re.compile(
+    r"too many indices|to unpack|Dimension out of range|number of dimensions"
+)
+_SHOULD_BE_SCALAR = re.compile(
     r"cannot be converted to Scalar|only one element|single element"
     r"|shape '\[[\d, ]+\]' is invalid for input of size 1$"
 )
@@ -55,25 +57,23 @@ _SCALAR = re.compile(
 
 @dataclass
 class Found:
-    """A plan that works, its trial, and what was tried on the way."""
+    """A plan that works, and its trial."""
 
     plan: Plan
     trial: Trial
-    attempts: int
-    failures: list[tuple[Plan, Trial]] = field(default_factory=list)
 
 
 @dataclass
-class _Node:
+class _Candidate:
     """An entry of the queue.
 
     Args:
         plan: the plan to try.
         bonus: what the moves that led to it were worth.
-        reach: how far forward got under the plan it comes from.
+        reach: how far forward got under the plan that it was derived from.
         text: that plan's error.
-        kin: whether forward ran under a plan it comes from.
-        forced: equal sizes within a tensor that forward asked for on the way.
+        kin: whether forward ran under a plan that it was derived from.
+        forced: number of tensors that got equal sizes because forward asked for them.
     """
 
     plan: Plan
@@ -87,8 +87,8 @@ class _Node:
 class Search:
     """One search; :meth:`run` gives the best plan, or None with ``failures`` filled.
 
-    ``cut_short`` says whether anything was left untried for want of time, ``held`` which axes have
-    the size that they have because the op reads their elements one by one.
+    ``cut_short`` says whether anything was left untried because time ran out, ``held`` which axes
+    must keep their size because the op reads their elements one by one.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Search:
         self.cut_short = False
         self.held: set[str] = set()
         self._started = time.monotonic(), time.process_time()
-        self._queue: list[tuple[float, int, _Node]] = []
+        self._queue: list[tuple[float, int, _Candidate]] = []
         self._patterns: set[str] = set()
         self._order = itertools.count()
         self._seen: set[object] = set()
@@ -112,9 +112,9 @@ class Search:
     def run(self) -> Found | None:
         """The best plan within the budget."""
         first = first_plan(self.op, self.proposals)
-        self._push(_Node(first))
+        self._push(_Candidate(first))
         for other in _alternatives(first):
-            self._push(_Node(other))
+            self._push(_Candidate(other))
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
@@ -125,9 +125,9 @@ class Search:
                 break
             _, _, node = heapq.heappop(self._queue)
             plan = node.plan
-            if plan.looks() in self._seen:
+            if plan.arguments_key() in self._seen:
                 continue
-            self._seen.add(plan.looks())
+            self._seen.add(plan.arguments_key())
             trial = attempt(self.op, plan, self.seed, self.keywords)
             self.attempts += 1
             patience -= 1
@@ -140,17 +140,17 @@ class Search:
                     break
             bonus = node.bonus + self._gain(node, trial)
             if best is not None and best[0] is plan:
-                # What backward says of inputs that forward takes is worth more than other inputs.
+                # Forward takes these inputs: repairs of them come before any other inputs.
                 bonus = max(bonus, plan.cost)
             reach = max(trial.progress, node.reach)
             kin = node.kin or trial.score >= 3
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
-                self._push(_Node(child, bonus, reach, text, kin, node.forced + more))
+                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more))
         if best is None:
             return None
-        return Found(*best, self.attempts, self.failures)
+        return Found(*best)
 
     def _hopeless(self) -> bool:
         """Whether every attempt raised the same error, numbers aside."""
@@ -168,36 +168,38 @@ class Search:
 
     @property
     def spent_s(self) -> float:
-        """Seconds that the search itself took of them."""
+        """Seconds that the search itself took: of the CPU, at most those elapsed."""
         return min(self.wall_s, time.process_time() - self._started[1])
 
     @property
-    def late(self) -> bool:
-        """Whether the op is so slow that nothing more should be tried than must be."""
+    def out_of_time(self) -> bool:
+        """Whether the op is so slow that only what is necessary should still be tried."""
         late = self.spent_s > 2 * SECONDS or self.wall_s > PATIENT_SECONDS
         self.cut_short = self.cut_short or late
         return late
 
-    def mend(self, plan: Plan, attempts: int = 30) -> Found | None:
-        """A plan near ``plan`` under which everything is well, by repairs alone."""
+    def repair(self, plan: Plan, attempts: int = 30) -> Found | None:
+        """A plan near ``plan`` under which everything goes well, found by repairs alone."""
         queue = [(plan.cost, next(self._order), plan)]
         seen: set[object] = set()
         while queue and attempts > 0:
             _, _, current = heapq.heappop(queue)
-            if current.looks() in seen:
+            if current.arguments_key() in seen:
                 continue
-            seen.add(current.looks())
+            seen.add(current.arguments_key())
             attempts -= 1
             trial = attempt(self.op, current, self.seed, self.keywords)
             if trial.score == 6:
-                return Found(current, trial, len(seen))
+                return Found(current, trial)
             if trial.failure is not None and not trial.contract:
-                for child in repairs(Scene(current, trial.failure, self.evidence)):
+                for child in repairs(FailedAttempt(current, trial.failure, self.evidence)):
                     if child.squares() <= plan.squares():
-                        heapq.heappush(queue, (child.cost, next(self._order), linked(child)))
+                        heapq.heappush(
+                            queue, (child.cost, next(self._order), with_linked_permutations(child))
+                        )
         return None
 
-    def _gain(self, node: _Node, trial: Trial) -> float:
+    def _gain(self, node: _Candidate, trial: Trial) -> float:
         """What the move that led to ``node`` was worth, judged by how the error changed."""
         if trial.score or trial.failure is None:
             return 0.0
@@ -208,16 +210,16 @@ class Search:
         pattern = re.sub(r"\d+", "", text)
         new = pattern not in self._patterns
         self._patterns.add(pattern)
-        # Another complaint at the same place: the first one has been met. Wrong kinds of
-        # arguments make new complaints too, but of other types.
+        # Another error at the same place: the first one is solved. Wrong kinds of arguments raise
+        # new errors too, but of other types.
         kind = trial.failure.kind not in ("TypeError", "AttributeError", "NotImplementedError")
         if new and kind and node.text and trial.progress >= node.reach:
             gain += _BONUS
         return gain
 
-    def _push(self, node: _Node) -> None:
-        node.plan = linked(node.plan)
-        if node.plan.looks() not in self._seen:
+    def _push(self, node: _Candidate) -> None:
+        node.plan = with_linked_permutations(node.plan)
+        if node.plan.arguments_key() not in self._seen:
             entry = (node.plan.cost - node.bonus, next(self._order), node)
             heapq.heappush(self._queue, entry)
 
@@ -227,10 +229,10 @@ class Search:
         if trial.score == 0:
             if trial.failure is None:
                 return
-            scene = Scene(plan, trial.failure, self.evidence)
-            yield from repairs(scene)
+            failed = FailedAttempt(plan, trial.failure, self.evidence)
+            yield from repairs(failed)
             if best is None or best[1].score < 3:
-                yield from self._neighbours(plan, scene.blamed())
+                yield from self._neighbours(plan, failed.blamed())
         elif trial.score == 1:
             yield from _differentiable(plan)
             yield from self._neighbours(plan, [])
@@ -238,10 +240,10 @@ class Search:
             yield from _domains(plan)
             yield from self._other_numbers(plan)
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
-            scene = Scene(plan, trial.failure, self.evidence)
+            failed = FailedAttempt(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
             most = 99 if _wants_square(trial.failure.text) else plan.squares()
-            yield from (child for child in repairs(scene) if child.squares() <= most)
+            yield from (child for child in repairs(failed) if child.squares() <= most)
         elif trial.score == 4:
             yield from _domains(plan)
             yield from self._other_numbers(plan)
@@ -267,12 +269,12 @@ class Search:
 
 def _wants_square(text: str) -> bool:
     """Whether an error asks for equal sizes: in words, or by a gradient that has them."""
-    found = GRADIENT.search(text)
+    found = GRADIENT_SHAPE_ERROR.search(text)
     sizes = re.findall(r"\d+", found.group(2)) if found else []
     return "square" in text or len(set(sizes)) < len(sizes)
 
 
-def linked(plan: Plan) -> Plan:
+def with_linked_permutations(plan: Plan) -> Plan:
     """The plan with every inverse permutation shaped like the permutation it inverts."""
     for name, guess in plan.tensors():
         partner = guess.domain.removeprefix("inverse of ")
@@ -283,7 +285,7 @@ def linked(plan: Plan) -> Plan:
     return plan
 
 
-def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
+def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
     plan = node.plan
     if trial.score == before.score:
         return trial.zero < before.zero and plan.cost <= known.cost + 0.5
@@ -291,22 +293,23 @@ def _better(node: _Node, trial: Trial, known: Plan, before: Trial) -> bool:
         return False
     if before.score < 3:
         return True
-    # Backward alone is no reason to go far from what is likely, nor to inputs on which a wrong
-    # backward can't be told from a right one.
-    # Axes are tied for its sake only when it said so, or where that is about as likely.
+    # Backward alone does not justify unlikely inputs, nor inputs on which a wrong backward looks
+    # like a right one. Axes are tied because of it only when it asked for that, or where a plan
+    # with tied axes is about as likely.
     fewer = len(plan.symbols()) < len(known.symbols())
     if fewer and not node.kin and plan.cost > known.cost + _AS_LIKELY:
         return False
-    # Of more axes forward may well ask for equal ones.
-    deeper = before.failure is not None and _DEEPER.search(before.failure.text)
+    # With more axes, forward may well ask for equal ones.
+    deeper = before.failure is not None and _TOO_FEW_AXES.search(before.failure.text)
     forced = node.forced if deeper else 0
-    near = plan.cost <= known.cost + _STRETCH + SQUARE * forced
-    return near and not _blunter(plan, known, before, forced)
+    near = plan.cost <= known.cost + _MOST_EXTRA_COST + SQUARE_COST * forced
+    return near and not _hides_mistakes(plan, known, before, forced)
 
 
-def _blunter(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
-    """Whether the plan has more equal sizes than the ``forced`` ones, scalars where ``known`` has
-    none, or more axes where a gradient had a wrong shape, and backward did not ask for them."""
+def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
+    """Whether wrong gradients may look right under the plan: it has more equal sizes than the
+    ``forced`` ones, scalars where ``known`` has none, or more axes where a gradient had a wrong
+    shape, and backward did not ask for them."""
     text = before.failure.text if before.failure is not None else ""
     asked = bool(text) and _wants_square(text)
     if plan.squares() - forced > known.squares() and not asked:
@@ -315,11 +318,11 @@ def _blunter(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
     # A gradient reduced along a wrong axis fits where broadcasting gives others more axes.
-    misfit = GRADIENT.search(text)
+    misfit = GRADIENT_SHAPE_ERROR.search(text)
     lost = misfit is not None and not keeps_axes(misfit)
     if lost and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
         return True
-    return not _SCALAR.search(text) and any(
+    return not _SHOULD_BE_SCALAR.search(text) and any(
         not guess.axes and ranks.get(name) for name, guess in plan.tensors()
     )
 

@@ -30,11 +30,11 @@ def plain_function(thing: Any) -> Callable[..., Any] | None:
 
 @lru_cache(maxsize=512)
 def syntax(function: Callable[..., Any]) -> ast.FunctionDef | None:
-    """The definition of ``function``; None when its source is not to be had."""
+    """The definition of ``function``; None when its source is not available."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except Exception:
-        # Truncated, generated or encoded source: no evidence, no failure.
+        # Truncated, generated or encoded source gives no evidence, but must not fail either.
         return None
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -95,14 +95,6 @@ def resolve(node: ast.expr, names: dict[str, Any]) -> Any:
             except Exception:
                 return None
     return None
-
-
-def literal(node: ast.expr) -> tuple[bool, Any]:
-    """Whether ``node`` is a constant (or a tuple, list, set of them), and its value."""
-    try:
-        return True, ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False, None
 
 
 def ordered(values: Iterable[Any]) -> list[Any]:

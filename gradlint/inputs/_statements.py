@@ -1,4 +1,5 @@
-"""Evidence from statements: what is unpacked, asserted and branched on."""
+"""Evidence from statements: which parameter an expression stands for, and what is unpacked,
+asserted and branched on."""
 
 from __future__ import annotations
 
@@ -7,14 +8,28 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal, ordered, syntax
+from gradlint.inputs._source import ordered, syntax
+from gradlint.targets.source_file import literal
 
-# -- Which parameter an expression in the body of an op stands for --------------------------------
 #: Methods whose result has the rank and the kind of the tensor they are called on.
 _PRESERVING = frozenset(
     {"contiguous", "detach", "clone", "float", "double", "half", "cpu", "cuda", "to", "type_as"}
     | {"type", "data", "requires_grad_", "detach_", "abs", "neg", "exp", "square", "sigmoid"}
     | {"tanh", "relu", "clamp"}
+)
+#: Class names in ``isinstance`` → the kind of argument that they mean.
+_CLASS_KINDS = (
+    ("Tensor", "any"),
+    ("Parameter", "any"),
+    ("int", "int"),
+    ("float", "float"),
+    ("bool", "bool"),
+    ("str", "str"),
+    ("tuple", "shape"),
+    ("list", "shape"),
+    ("dict", "dict"),
+    ("Module", "module"),
+    ("Callable", "callable"),
 )
 
 
@@ -68,15 +83,19 @@ class References(ast.NodeVisitor):
                 return self.attributes.get(node.attr)
             return self.parameter(node.value) if node.attr == "data" else None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _PRESERVING:
-                return self.parameter(node.func.value)
+            preserved = node.func.attr in _PRESERVING
+            return self.parameter(node.func.value) if preserved else None
+        return self._of_inputs(node) if isinstance(node, ast.Subscript) else None
+
+    def _of_inputs(self, node: ast.Subscript) -> Evidence | None:
+        """The parameter that ``inputs[2]`` is in ``setup_context(ctx, inputs, output)``."""
+        if not self.inputs or not isinstance(node.value, ast.Name):
             return None
-        if isinstance(node, ast.Subscript) and self.inputs and isinstance(node.value, ast.Name):
-            known, position = literal(node.slice)
-            if node.value.id == self.inputs[0] and known and isinstance(position, int):
-                found = self.inputs[1]
-                return found[position] if -len(found) <= position < len(found) else None
-        return None
+        known, position = literal(node.slice)
+        if node.value.id != self.inputs[0] or not known or not isinstance(position, int):
+            return None
+        found = self.inputs[1]
+        return found[position] if -len(found) <= position < len(found) else None
 
     def _shape_of(self, node: ast.AST) -> Evidence | None:
         """The parameter whose shape ``node`` is."""
@@ -100,23 +119,6 @@ class References(ast.NodeVisitor):
             if isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
                 return self._shape_of(node.args[0])
         return None
-
-
-# -------------------------------------------------------------------------------------------------
-
-_CLASS_KINDS = (
-    ("Tensor", "any"),
-    ("Parameter", "any"),
-    ("int", "int"),
-    ("float", "float"),
-    ("bool", "bool"),
-    ("str", "str"),
-    ("tuple", "shape"),
-    ("list", "shape"),
-    ("dict", "dict"),
-    ("Module", "module"),
-    ("Callable", "callable"),
-)
 
 
 class Statements(References):
@@ -156,22 +158,15 @@ class Statements(References):
                 # Under a condition the rank holds in one branch only.
                 shaped.rank(len(targets), 2.0 if self.nested else 6.0)
             return
-        sources: list[Evidence | None] | None = None
         if isinstance(value, ast.Name) and self.inputs and value.id == self.inputs[0]:
-            sources = list(self.inputs[1])
-        elif isinstance(value, ast.Attribute) and value.attr == "saved_tensors":
-            sources = self.saved
-        elif isinstance(value, (ast.Tuple, ast.List)):
+            self._name(targets, list(self.inputs[1]))
+            return
+        if isinstance(value, ast.Attribute) and value.attr == "saved_tensors":
+            self._name(targets, self.saved)
+            return
+        if isinstance(value, (ast.Tuple, ast.List)):
             for target, item in zip(targets, value.elts, strict=False):
                 self._assign(target, item)
-            return
-        if sources is not None:
-            for target, source in zip(targets, sources, strict=False):
-                if isinstance(target, ast.Name):
-                    if source is not None:
-                        self.names[target.id] = source
-                    else:
-                        self.names.pop(target.id, None)
             return
         found = self.parameter(value)
         if found is not None and not starred:
@@ -181,6 +176,15 @@ class Statements(References):
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)
+
+    def _name(self, targets: list[ast.expr], sources: list[Evidence | None]) -> None:
+        """From here on, names in ``targets`` stand for ``sources``."""
+        for target, source in zip(targets, sources, strict=False):
+            if isinstance(target, ast.Name):
+                if source is not None:
+                    self.names[target.id] = source
+                else:
+                    self.names.pop(target.id, None)
 
     def visit_If(self, node: ast.If) -> None:
         strict = len(node.body) == 1 and isinstance(node.body[0], ast.Raise)

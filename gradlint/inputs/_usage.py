@@ -8,7 +8,8 @@ import torch
 
 from gradlint.inputs._call_usage import Calls
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._source import literal, ordered, resolve
+from gradlint.inputs._source import ordered, resolve
+from gradlint.targets.source_file import literal
 
 _SEQUENCE_METHODS = frozenset({"append", "extend", "insert"})
 _DICT_METHODS = frozenset({"items", "keys", "get", "update", "setdefault", "values"})
@@ -51,22 +52,7 @@ class Reader(Calls):
             shaped.say("any", 2.0)
             shaped.at_least(constant + 1 if constant >= 0 else -constant)
         if owner is not None:
-            if known and isinstance(constant, str):
-                owner.say("dict", 3.0)
-                if constant not in owner.keys:
-                    owner.keys.append(constant)
-            if len(index) > 1 and isinstance(index[0], ast.Constant) and index[0].value is ...:
-                part, position = literal(index[-1])
-                if part and type(position) is int and position >= 0:
-                    owner.parts.add(position)
-            counted = [item for item in index if not self._adds_no_axis(item)]
-            if len(index) > 1:
-                owner.say("any", 2.0)
-                owner.at_least(len(counted))
-            else:
-                owner.say("any", 0.7)
-                owner.say("tensors", 0.5)
-                owner.say("shape", 0.5)
+            self._indexed(owner, index, constant if known else None)
         for item in index:
             if isinstance(item, ast.Slice):
                 for bound in (item.lower, item.upper, item.step):
@@ -81,6 +67,24 @@ class Reader(Calls):
                         # An integer: with a tensor the result depends on repeated elements.
                         found.say("int", 2.5)
         self.generic_visit(node)
+
+    def _indexed(self, owner: Evidence, index: list[ast.expr], constant: object) -> None:
+        """``owner[index]``; ``constant`` where the whole index is one."""
+        if isinstance(constant, str):
+            owner.say("dict", 3.0)
+            if constant not in owner.keys:
+                owner.keys.append(constant)
+        if len(index) > 1 and isinstance(index[0], ast.Constant) and index[0].value is ...:
+            part, position = literal(index[-1])
+            if part and type(position) is int and position >= 0:
+                owner.parts.add(position)
+        if len(index) > 1:
+            owner.say("any", 2.0)
+            owner.at_least(sum(not self._adds_no_axis(item) for item in index))
+        else:
+            owner.say("any", 0.7)
+            owner.say("tensors", 0.5)
+            owner.say("shape", 0.5)
 
     def _index(self, found: Evidence, owner: ast.expr) -> None:
         table = resolve(owner, self.globals)

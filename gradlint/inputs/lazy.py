@@ -15,7 +15,7 @@ from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.numerics.seeds import PARAMETERS, mixed
 
-#: What a user adds where forward does not run on the inputs that were given.
+#: What a user may add where forward does not run on the given inputs.
 _LINE = '--inputs "randn(3, 4)"'
 
 
@@ -25,11 +25,8 @@ def is_lazy(module: torch.nn.Module) -> bool:
 
 
 def fresh(module: torch.nn.Module) -> torch.nn.Module:
-    """A copy, also of what has no shape yet; the module itself where it can't be copied.
-
-    Args:
-        module: what is to be left alone.
-    """
+    """A copy of ``module``, also where parameters have no shape yet; the module itself where it
+    can't be copied."""
     # torch copies parameters without shapes, but not buffers.
     known: dict[int, Any] = {}
     for buffer in module.buffers():

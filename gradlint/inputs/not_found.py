@@ -1,4 +1,4 @@
-"""What is raised when inference finds no inputs: what was tried, and the line to add."""
+"""The error for an op without usable inputs: what was tried, and the line to add."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from gradlint.base.errors import GradlintError
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 
 #: Attempts shown at most.
-SHOWN = 8
+MOST_SHOWN = 8
 
 
 class NoInputsFound(GradlintError):
     """No arguments were found under which forward runs.
 
     Args:
-        attempts: pairs of the arguments tried and the error they raised, most telling first; of
-            those that raised the same, one.
+        attempts: pairs of arguments and the error that they raised, one per kind of error; those
+            under which most code ran come first.
         line_to_add: code that gives the op its inputs, ready to paste and fill in.
-        count: how often the op was called, where that is more.
+        count: how often the op was called, where that is more than ``len(attempts)``.
     """
 
     def __init__(self, attempts: list[tuple[str, str]], line_to_add: str, count: int = 0) -> None:
@@ -31,9 +31,12 @@ class NoInputsFound(GradlintError):
         return NoInputsFound, (self.attempts, self.line_to_add, self.count)
 
     def payload(self) -> dict[str, Any]:
-        """What a report is made of."""
-        told = ("attempts", "line_to_add", "count")
-        return {name: getattr(self, name) for name in told}
+        """The facts for a report, as JSON-able values."""
+        return {
+            "attempts": self.attempts,
+            "line_to_add": self.line_to_add,
+            "count": self.count,
+        }
 
 
 def line_to_add(evidence: list[Evidence], function: bool) -> str:

@@ -59,13 +59,13 @@ def resized(
     seed: int,
     integers: Mapping[int, int] | None = None,
 ) -> Sample | None:
-    """``sample`` with other sizes along some axes; None where an index has nowhere to point.
+    """``sample`` with other sizes along some axes; None where an index would point to nothing.
 
     Args:
         change: axis → its new size.
         seed: of the values of new slices.
         integers: old → new for integer arguments, also those in tuples and lists (sizes that are
-            handed over beside the tensors).
+            passed along with the tensors).
     """
     generator = torch.Generator().manual_seed(seed)
     sizes = _sizes(sample, change)
@@ -89,8 +89,8 @@ def resized(
 
 
 def repeats_indices(before: Sample, after: Sample) -> bool:
-    """Whether integers that differ ``before``, all of them or along an axis, repeat ``after``: what
-    an op makes of indices that repeat may be undefined."""
+    """Whether integers that are distinct ``before``, all of them or along an axis, are repeated
+    ``after``: the result of an op may be undefined for repeated indices."""
     for old, new in zip(tensors_of(before), tensors_of(after), strict=True):
         if old.is_floating_point() or old.is_complex() or old.dtype == torch.bool:
             continue

@@ -10,7 +10,7 @@ import torch
 
 
 def callables(name: str) -> list[Callable[..., Any]]:
-    """Stand-ins for a function argument, by what its name says it computes."""
+    """Stand-ins for a function argument, chosen by its name."""
     if re.search(r"dist|metric|cdist|covar|gram|kernel", name.lower()):
         distance = squared_distance if re.search(r"sq", name.lower()) else pairwise_distance
         return [distance, stand_in]
@@ -18,24 +18,24 @@ def callables(name: str) -> list[Callable[..., Any]]:
 
 
 def stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
-    """``t/2 + sin(t)/4`` of the sum t of the tensors, of the shape of the largest one: those that
-    do not broadcast to it go in by their mean, so that nothing is left without a gradient."""
+    """``t/2 + sin(t)/4`` of the sum t of the tensors, in the shape of the largest one. Tensors that
+    do not broadcast to it are replaced by their mean, so that each one gets a gradient."""
     found = _floating((*args, *kwargs.values()))
     return _joined(max(found, key=lambda item: (item.numel(), item.dim())), found)
 
 
 def first_stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
-    """As :func:`stand_in`, of the shape of the first tensor that has axes: what a solver is given
-    returns a state like the one it gets."""
+    """As :func:`stand_in`, in the shape of the first tensor that has axes: the function that a
+    solver takes returns a state like the one it gets."""
     found = _floating((*args, *kwargs.values()))
     return _joined(next((item for item in found if item.dim()), found[0]), found)
 
 
 class Closure:
-    """A stand-in that also depends on tensors which the op gets behind its other arguments.
+    """A stand-in that also depends on tensors which the op gets after its other arguments.
 
     Implicit layers and solvers take a function and, as ``*params``, the tensors that it closes
-    over: backward differentiates the function's values with respect to these.
+    over; their backward differentiates the function with respect to these.
 
     Args:
         first: position of the first of these tensors among the op's arguments.
@@ -56,6 +56,7 @@ class Closure:
         return closing
 
     def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """As :func:`first_stand_in`, without the other tensors."""
         return first_stand_in(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -68,9 +69,9 @@ class Closure:
         return "<function stand_in>"
 
 
-def handing_over(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call`` with every :class:`Closure` among its arguments closing over the tensors of the
-    very same call."""
+def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, in which every :class:`Closure` among the arguments depends on the tensors of that
+    call."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
         given = [
@@ -94,8 +95,8 @@ def _joined(main: torch.Tensor, found: list[torch.Tensor]) -> torch.Tensor:
     for item in found:
         if item is not main:
             total = total + (item if _broadcasts(item.shape, main.shape) else item.mean())
-    # A contraction, so that iterations settle; and its slope is never zero nor its values bounded,
-    # so that equations with it have solutions that can be differentiated.
+    # A contraction, so that iterations converge. Its slope is never zero and its values are
+    # unbounded, so that equations with it have solutions that can be differentiated.
     return 0.5 * total + 0.25 * torch.sin(total)
 
 

@@ -6,6 +6,7 @@ closer than a share of their spacing: random kinks (ties, zeros) do not occur.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,22 +15,31 @@ from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
 
 #: Share of the spacing between neighbouring values by which each is moved (heuristic).
 _JITTER = 0.3
+#: Domain → start and width of an interval.
+_INTERVALS = {
+    "unit": (0.1, 0.8),
+    "above": (1.2, 2.0),
+    "negative": (-0.3, -1.7),
+    # About a half: neither at nor beyond the limits that thresholds and scales have.
+    "offset": (0.35, 0.5),
+    "positive": (0.3, 1.7),
+}
 #: Distance kept from zero, in units of the standard deviation (heuristic).
 _GAP = 0.12
 
 
+@dataclass(frozen=True, eq=False)
 class Built:
-    """Arguments made from a plan, and which parameter each tensor came from."""
+    """Arguments made from a plan: positional ones and those passed by name."""
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args = args
-        self.kwargs = kwargs
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 def build(plan: Plan, seed: int, keywords: frozenset[str] = frozenset()) -> Built:
     """Arguments for ``plan``; ``keywords`` are the parameters passed by name.
 
-    Positional parameters behind an omitted one are passed by name too.
+    Positional parameters after an omitted one are passed by name too.
     """
     generator = torch.Generator().manual_seed(seed)
     sizes = plan.sizes()
@@ -127,43 +137,53 @@ def _integers(
 
 
 def spread(domain: str, shape: list[int], count: int, generator: torch.Generator) -> torch.Tensor:
-    """``count`` float64 values of ``domain`` in the given shape, none near another."""
-    if domain == "spd" and len(shape) >= 2 and shape[-1] == shape[-2]:
-        factor = spread("real", shape, count, generator)
-        eye = torch.eye(shape[-1], dtype=torch.float64)
-        return 0.3 * factor @ factor.mT + (1 + 0.3 * torch.arange(shape[-1])) * eye
-    if domain == "tril" and len(shape) >= 2 and shape[-1] == shape[-2]:
-        factor = spread("real", shape, count, generator)
-        return 0.5 * factor.tril(-1) + torch.diag_embed(
-            spread("positive", shape[:-1], count // max(shape[-1], 1), generator) + 0.4
-        )
+    """``count`` float64 values of ``domain`` in the given shape, no two of them close together."""
+    square = len(shape) >= 2 and shape[-1] == shape[-2]
     if domain == "nsd":
         return -spread("spd", shape, count, generator)
+    if domain in ("spd", "tril") and square:
+        return _matrices(domain, shape, count, generator)
+    level = _levels(shape, count, generator)
+    if domain in ("real", "rows", "lengths", "ordered"):
+        return _reals(domain, shape, level)
+    if domain == "small":
+        values = 1.6 * level - 0.8
+        return values + torch.where(values < 0, -0.05, 0.05)
+    start, width = _INTERVALS.get(domain, _INTERVALS["positive"])
+    return start + width * level
+
+
+def _levels(shape: list[int], count: int, generator: torch.Generator) -> torch.Tensor:
+    """Levels of quantiles in (0, 1), evenly spaced but for a little jitter, in shuffled order."""
     positions = torch.arange(count, dtype=torch.float64) + 0.5
     jitter = torch.rand(count, generator=generator, dtype=torch.float64) - 0.5
     level = (positions + _JITTER * jitter) / max(count, 1)
     if count == 1:
-        # A lone value at the median would be zero.
+        # A single value at the median would be zero.
         level = 0.72 + 0.1 * jitter
-    level = level[torch.randperm(count, generator=generator)].reshape(shape)
-    if domain in ("real", "rows", "lengths", "ordered"):
-        values = torch.special.ndtri(level)
-        values = values + _GAP * torch.where(values < 0, -1.0, 1.0)
-        if domain == "rows" and shape:
-            return values.softmax(-1)
-        if domain == "lengths" and shape:
-            return values / values.norm(dim=-1, keepdim=True)
-        return values.sort(-1).values if domain == "ordered" and shape else values
-    if domain == "unit":
-        return 0.1 + 0.8 * level
-    if domain == "small":
-        values = 1.6 * level - 0.8
-        return values + torch.where(values < 0, -0.05, 0.05)
-    if domain == "above":
-        return 1.2 + 2 * level
-    if domain == "negative":
-        return -0.3 - 1.7 * level
-    if domain == "offset":
-        # About a half: neither at nor beyond the limits that thresholds and scales have.
-        return 0.35 + 0.5 * level
-    return 0.3 + 1.7 * level
+    return level[torch.randperm(count, generator=generator)].reshape(shape)
+
+
+def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
+    """Normal values, kept away from zero; as rows that sum to 1, unit vectors or increasing."""
+    values = torch.special.ndtri(level)
+    values = values + _GAP * torch.where(values < 0, -1.0, 1.0)
+    if domain == "real" or not shape:
+        return values
+    if domain == "rows":
+        return values.softmax(-1)
+    if domain == "lengths":
+        return values / values.norm(dim=-1, keepdim=True)
+    return values.sort(-1).values
+
+
+def _matrices(
+    domain: str, shape: list[int], count: int, generator: torch.Generator
+) -> torch.Tensor:
+    """Symmetric positive definite matrices, or lower triangular ones with positive diagonal."""
+    factor = spread("real", shape, count, generator)
+    if domain == "spd":
+        eye = torch.eye(shape[-1], dtype=torch.float64)
+        return 0.3 * factor @ factor.mT + (1 + 0.3 * torch.arange(shape[-1])) * eye
+    diagonal = spread("positive", shape[:-1], count // max(shape[-1], 1), generator)
+    return 0.5 * factor.tril(-1) + torch.diag_embed(diagonal + 0.4)

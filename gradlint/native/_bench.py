@@ -1,4 +1,4 @@
-"""Times the reference operators: runs in a worker, which loads them."""
+"""Times the reference operators, in a worker that loads them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gradlint.base.nearest import nearest
 from gradlint.model.settings import DTYPES
 from gradlint.native import _tools
 from gradlint.native._workloads import Maker, Sizes, Work, workloads
+from gradlint.native.progress import Progress, progress_sink
 from gradlint.native.reference import load_reference
-from gradlint.native.runner import Progress, told
 
 #: Sizes by device: large enough that no cache holds the inputs, small enough for seconds.
 DEFAULTS = {"cuda": Sizes(2**26, 4096), "cpu": Sizes(2**20, 512)}
 
-#: Calls before the first that counts: the allocator, the caches and the clocks settle.
+#: Calls that are not counted: allocator, caches and clock rates need some to settle.
 _WARM_UP = 3
 
-#: Calls that are timed: as many as fit into so many seconds, within these bounds.
+#: Seconds for the calls that are timed, and their least and greatest number.
 _SECONDS = 0.3
 _FEWEST, _MOST = 5, 100
 
@@ -64,7 +64,7 @@ def bench(
     torch.manual_seed(0)
     rows: list[dict[str, Any]] = []
     started = time.monotonic()
-    with told(None) as sink:
+    with progress_sink(None) as sink:
         copy, product = _copy_rate(sizes, like), _product_rate(sizes, like)
         for done, (name, make) in enumerate(chosen.items()):
             sink(Progress("timing", done, len(chosen), name, time.monotonic() - started))
@@ -182,7 +182,7 @@ def _device(wanted: str | None) -> str:
 def _dtype(name: str) -> Any:
     if name not in DTYPES:
         raise GradlintError(
-            f"{name!r} is no dtype", place="--dtype", hint=f"choose from {', '.join(DTYPES)}"
+            f"{name!r} is not a dtype", place="--dtype", hint=f"choose from {', '.join(DTYPES)}"
         )
     return getattr(torch, name)
 
@@ -204,5 +204,5 @@ def _processor() -> str:
                 if line.startswith("model name"):
                     return line.partition(":")[2].strip()
     except OSError:
-        pass  # no Linux
+        pass  # not Linux
     return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""From a recipe to a shared library: out of the cache, or built now."""
+"""From a recipe to a shared library, taken from the cache or built."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import shutil
 import time
 from pathlib import Path
 
-from gradlint.native import runner as _runner
+from gradlint.native import _builder
 from gradlint.native._files import digest_of, digest_of_file, locked, read_json, write_whole
 from gradlint.native.errors import BuildError
+from gradlint.native.progress import Progress, Sink, progress_sink
 from gradlint.native.recipe import Recipe, cache_root
-from gradlint.native.runner import Progress, Sink, told
 
-#: Libraries of earlier states of the sources that are kept (heuristic: to and fro between a few
-#: branches builds nothing again).
+#: Libraries kept for different states of the sources (heuristic: switching between a few branches
+#: does not build again).
 _KEPT = 4
 
 _SUFFIX = ".pyd" if os.name == "nt" else ".so"
@@ -26,14 +26,14 @@ def build(
     *,
     force: bool = False,
     progress: Sink | None = None,
-    patience: float = _runner.PATIENCE,
+    patience: float = _builder.PATIENCE,
 ) -> Path:
     """The shared library of ``recipe``, built unless the cache holds it.
 
     Args:
         recipe: what to build.
         force: build all of it again.
-        progress: told of every step; default see ``gradlint.native.runner.told``.
+        progress: called at every step; default: see :func:`progress_sink`.
         patience: seconds that one step may take.
 
     Raises:
@@ -45,11 +45,11 @@ def build(
     if found is not None:
         return found
     started = time.monotonic()
-    with told(progress) as sink:
+    with progress_sink(progress) as sink:
 
         def waiting() -> None:
             doing = f"building {recipe.name}"
-            sink(Progress(doing, 0, 0, "another process does", time.monotonic() - started))
+            sink(Progress(doing, 0, 0, "waiting for another process", time.monotonic() - started))
 
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def build(
 
 
 def cached(recipe: Recipe, folder: Path) -> Path | None:
-    """The library built from the files as they are now, whole as it was written; else None."""
+    """The undamaged library that was built from the files as they are now; else None."""
     digest = _state(recipe, folder)
     library = folder / digest / f"{recipe.name}{_SUFFIX}"
     stamp = read_json(folder / digest / "stamp.json")
@@ -77,10 +77,10 @@ def _made(recipe: Recipe, folder: Path, force: bool, sink: Sink, patience: float
     workplace.mkdir(exist_ok=True)
     sources = _placed(recipe, workplace)
     _forget_outdated(recipe, workplace)
-    # A build that was killed leaves torch's own lock, for which the next would wait for ever.
+    # A build that was killed leaves the lock of torch's builder; the next would wait forever.
     (workplace / "lock").unlink(missing_ok=True)
-    _runner.run(recipe, sources, workplace, sink, patience)
-    inputs = [*recipe.files(), *_runner.headers(recipe, workplace)]
+    _builder.run(recipe, sources, workplace, sink, patience)
+    inputs = [*recipe.files(), *_builder.headers(recipe, workplace)]
     write_whole(
         workplace / "inputs.json",
         _json({str(path): digest_of_file(path) for path in dict.fromkeys(inputs)}),
@@ -89,8 +89,8 @@ def _made(recipe: Recipe, folder: Path, force: bool, sink: Sink, patience: float
 
 
 def _placed(recipe: Recipe, workplace: Path) -> list[Path]:
-    """What is to be compiled: the sources, copied where they are a tree, and a C++ file for each
-    .cu that the host's compiler is to compile."""
+    """The files to compile: the sources, copied if they are a tree, and a C++ file for each .cu
+    that the C++ compiler compiles."""
     base = recipe.tree
     if base is not None:
         base = workplace / "tree"
@@ -119,13 +119,13 @@ def _mirror(recipe: Recipe, copy: Path) -> None:
 
 
 def _write_changed(path: Path, content: bytes) -> None:
-    """Write, but leave a file alone that holds ``content``: ninja goes by the time of writing."""
+    """Write ``content`` unless the file holds it: ninja compares times of modification."""
     if not path.is_file() or path.read_bytes() != content:
         path.write_bytes(content)
 
 
 def _forget_outdated(recipe: Recipe, workplace: Path) -> None:
-    """Remove objects that ninja would take for new: of a file replaced by an older one."""
+    """Remove objects that ninja would wrongly keep: those of a file replaced by an older one."""
     record = workplace / "inputs.json"
     if recipe.tree is not None or not record.is_file():
         return
@@ -139,7 +139,7 @@ def _forget_outdated(recipe: Recipe, workplace: Path) -> None:
 
 
 def _state(recipe: Recipe, folder: Path) -> str:
-    """A digest of all that the library is made of, as it is now."""
+    """A digest of all files that the library is made of, as they are now."""
     if recipe.tree is not None:
         files = {str(path.relative_to(recipe.tree)): path for path in recipe.files()}
     else:

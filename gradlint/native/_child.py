@@ -1,8 +1,8 @@
 """The process that builds: ``python -m gradlint.native._child request.json answer.json``.
 
-Torch's extension builder runs here, away from the process that asked: what a source does when it
-is loaded, and what the builder leaves in its process, stay here. What compilers write goes to the
-standard output as it comes.
+Torch's extension builder runs here and not in the process that asked for the build, which is thus
+safe from what loading the library does and from state that the builder leaves behind. The output
+of compilers goes to the standard output as it comes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import sys
 import time
 from typing import Any
 
+from gradlint.native.errors import loader_text
+
 if sys.platform != "win32":
     import resource
-
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -31,29 +32,22 @@ def main(request: str, answer: str) -> None:
     _unlimited()
     with open(request, encoding="utf-8") as file:
         wanted: dict[str, Any] = json.load(file)
-    told: dict[str, str] = {}
+    failure: dict[str, str] = {}
     try:
+        # Here, where an error of the import is written to the answer like any other.
         from torch.utils import cpp_extension
 
         cpp_extension.load(is_python_module=False, verbose=True, **wanted)
     except BaseException as error:
-        told = {"type": type(error).__name__, "text": told_by(error)}
+        failure = {"type": type(error).__name__, "text": loader_text(error)}
     with open(answer, "w", encoding="utf-8") as file:
-        json.dump(told, file)
+        json.dump(failure, file)
     sys.stdout.flush()
-    os._exit(0)  # what was loaded may not like to be unloaded
-
-
-def told_by(error: BaseException) -> str:
-    """The text of ``error``; of what it was raised from where that says more."""
-    cause = error.__cause__ or error.__context__
-    if isinstance(error, OSError) and isinstance(cause, OSError):
-        return str(cause)  # "Could not load this library" hides the loader's own words
-    return str(error)
+    os._exit(0)  # unloading the library could crash
 
 
 def _end_together() -> None:
-    """A group of its own, ended as a whole when the process that asked ends or says so."""
+    """Make this a process group, which ends as a whole when the process that asked for it ends."""
     if not hasattr(os, "setpgid"):
         return
     os.setpgid(0, 0)
@@ -63,7 +57,7 @@ def _end_together() -> None:
 
 
 def _end(*_: object) -> None:
-    # Compilers are in groups of their own, which ninja ends when it is told to end.
+    # Compilers are in process groups of their own, which ninja terminates when it is terminated.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
     time.sleep(_GRACE)
@@ -71,7 +65,7 @@ def _end(*_: object) -> None:
 
 
 def _unlimited() -> None:
-    """Without the limit on memory of a worker that checks an op: it is not meant for compilers."""
+    """Lift the memory limit that a worker has: it is meant for operators, not for compilers."""
     if sys.platform == "win32":
         return
 

@@ -1,4 +1,4 @@
-"""Digests of files and values, and files that are written whole or not at all."""
+"""Files shared between processes: digests, files written whole or not at all, and locks."""
 
 from __future__ import annotations
 
@@ -17,55 +17,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-
-# -- A lock between processes that ends with its holder, however that ends ------------------------
-#: Seconds between two attempts; short beside any build.
+#: Seconds between two attempts to lock; short in comparison with any build.
 _PAUSE = 0.2
-
-
-@contextmanager
-def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of the file ``path`` in the body.
-
-    Args:
-        path: made where it is missing.
-        waiting: called every moment while another process holds the lock.
-
-    Raises:
-        OSError: the file can't be made.
-    """
-    with open(path, "a+b") as file:
-        while not _taken(file):
-            waiting()
-            time.sleep(_PAUSE)
-        try:
-            yield
-        finally:
-            _release(file)
-
-
-def _taken(file: IO[bytes]) -> bool:
-    try:
-        if sys.platform == "win32":
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-def _release(file: IO[bytes]) -> None:
-    with suppress(OSError):
-        if sys.platform == "win32":
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_UN)
-
-
-# -------------------------------------------------------------------------------------------------
 
 #: Hexadecimal digits of a digest that names a folder; 64 bits, as few builds share one cache.
 _DIGITS = 16
@@ -100,3 +53,45 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of the file ``path`` in the body; it ends with the process at the latest.
+
+    Args:
+        path: made where it is missing.
+        waiting: called five times a second while another process holds the lock.
+
+    Raises:
+        OSError: the file can't be made.
+    """
+    with open(path, "a+b") as file:
+        while not _taken(file):
+            waiting()
+            time.sleep(_PAUSE)
+        try:
+            yield
+        finally:
+            _release(file)
+
+
+def _taken(file: IO[bytes]) -> bool:
+    try:
+        if sys.platform == "win32":
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _release(file: IO[bytes]) -> None:
+    with suppress(OSError):
+        if sys.platform == "win32":
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""The compilers and ninja: where they are, which versions, and what to do where they are not."""
+"""The compilers and ninja: where they are, their versions, and what to do if they are missing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compiler() -> Tool:
         BuildError: there is none, or it does not run.
     """
     words = shlex.split(os.environ.get("CXX", "")) or [next(filter(shutil.which, COMPILERS), "")]
-    # With ccache and its like in front, the compiler is the word behind.
+    # After ccache and the like, the compiler is the second word.
     path = shutil.which(words[0]) if words[0] else None
     if path is None:
         what = f"none of {', '.join(COMPILERS)} is on PATH"
@@ -51,31 +51,31 @@ def compiler() -> Tool:
             hint="install one (Debian: apt install g++; conda: conda install cxx-compiler) or set "
             "CXX to the one you have",
         )
-    said = _said(path, *words[1:], "--version")
-    if said is None:
+    output = _output_of(path, *words[1:], "--version")
+    if output is None:
         raise BuildError(
             f"the C++ compiler {path} does not run",
             hint="reinstall it, or set CXX to one that `$CXX --version` shows working",
         )
-    first = said.strip().splitlines()[0] if said.strip() else ""
+    first = output.strip().splitlines()[0] if output.strip() else ""
     return Tool(path, first)
 
 
 def ninja() -> Tool:
-    """Ninja, on PATH or as the package ``ninja`` installed it beside this Python.
+    """Ninja, on PATH or as the package ``ninja`` installed it next to this Python.
 
     Raises:
         BuildError: there is none, or it does not run.
     """
     path = shutil.which("ninja") or shutil.which("ninja", path=_beside_python())
-    said = _said(path, "--version") if path else None
-    if path is None or said is None:
+    output = _output_of(path, "--version") if path else None
+    if path is None or output is None:
         what = "is not installed" if path is None else f"does not run ({path})"
         raise BuildError(
             f"ninja, which builds extensions, {what}",
             hint=f"{shlex.quote(sys.executable or 'python')} -m pip install ninja",
         )
-    return Tool(path, said.strip())
+    return Tool(path, output.strip())
 
 
 def nvcc() -> Tool | None:
@@ -86,10 +86,10 @@ def nvcc() -> Tool | None:
         shutil.which("nvcc", path=os.pathsep.join(folders)) if folders else None
     ) or shutil.which("nvcc")
     path = path or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    said = _said(path, "--version") if path else None
-    if path is None or said is None:
+    output = _output_of(path, "--version") if path else None
+    if path is None or output is None:
         return None
-    found = re.search(r"V(\d+(?:\.\d+)+)", said) or re.search(r"release (\d+\.\d+)", said)
+    found = re.search(r"V(\d+(?:\.\d+)+)", output) or re.search(r"release (\d+\.\d+)", output)
     return Tool(path, found[1] if found else "unknown")
 
 
@@ -111,8 +111,8 @@ def need_nvcc() -> Tool:
 
 def cuda_home(tool: Tool) -> str:
     """The toolkit that ``tool`` (nvcc, or a script that calls it) belongs to, as it says itself."""
-    said = _said(tool.path, "--dryrun", "-E", "-x", "cu", os.devnull) or ""
-    found = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    output = _output_of(tool.path, "--dryrun", "-E", "-x", "cu", os.devnull) or ""
+    found = re.search(r"^#\$ TOP=(.+)$", output, re.MULTILINE)
     if found:
         return os.path.normpath(found[1].strip())
     return os.path.dirname(os.path.dirname(os.path.realpath(tool.path)))
@@ -121,7 +121,7 @@ def cuda_home(tool: Tool) -> str:
 def has_option(tool: Tool, option: str) -> bool:
     """Whether the help of ``tool`` names ``option``."""
     return (
-        re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _said(tool.path, "--help") or "")
+        re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _output_of(tool.path, "--help") or "")
         is not None
     )
 
@@ -143,16 +143,17 @@ def cores() -> int:
 def _beside_python() -> str:
     folders = [os.path.dirname(sys.executable or "")]
     try:
+        # Optional: ninja may also be installed in other ways.
         from ninja import BIN_DIR
 
         folders.append(BIN_DIR)
     except ImportError:
-        pass  # the package is not there; ninja may still be beside Python
+        pass
     return os.pathsep.join(folders)
 
 
 @lru_cache(maxsize=16)
-def _said(*command: str) -> str | None:
+def _output_of(*command: str) -> str | None:
     try:
         done = subprocess.run(
             command,

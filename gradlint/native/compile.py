@@ -14,8 +14,7 @@ from pathlib import Path
 
 from gradlint.base.errors import GradlintError
 from gradlint.native import _tools
-from gradlint.native.reference import CUDA_CFLAGS
-from gradlint.native.roots import kernels_root
+from gradlint.native.roots import CUDA_CFLAGS, kernels_root
 
 #: Architectures that are compiled for where none are named: A100 and H100/H200.
 DEFAULT_ARCHITECTURES = ("sm_80", "sm_90")
@@ -33,8 +32,8 @@ _BUILDER_FLAGS = (
 #: Seconds that one file may take for one architecture.
 _PATIENCE = 600.0
 
-#: Leaves out most optimisations of device code: half the time on the reference kernels. Whether a
-#: kernel compiles does not depend on them. Older versions of nvcc lack it.
+#: Skips most optimisations of device code, which halves the time for the reference kernels. Whether
+#: a kernel compiles does not depend on them. Older versions of nvcc lack this option.
 _QUICK = "--Ofast-compile"
 
 _ARCHITECTURE = re.compile(r"sm_\d+[af]?")
@@ -67,9 +66,8 @@ def compile_kernels(
 ) -> list[Compiled]:
     """Compile ``sources`` for each of ``architectures``, as many at once as there are cores.
 
-    What runs on the device is compiled for each, with as few optimisations as nvcc can be told to
-    make. The host's half, which is the same for all, is checked with the first, and no code is
-    made of it.
+    Device code is compiled for each, with as few optimisations as nvcc allows. Host code, which is
+    the same for all, is checked with the first only, without generating code.
 
     Args:
         architectures: such as "sm_80".
@@ -81,7 +79,7 @@ def compile_kernels(
 
     Raises:
         BuildError: nvcc is missing.
-        GradlintError: an architecture is none that this nvcc knows.
+        GradlintError: this nvcc does not know one of the architectures.
     """
     tool = _tools.need_nvcc()
     _check(architectures, tool)
@@ -119,7 +117,7 @@ def parse_architectures(texts: Sequence[str]) -> tuple[str, ...]:
         if not _ARCHITECTURE.fullmatch(name):
             digits = re.sub(r"\D", "", name)
             raise GradlintError(
-                f"{name!r} is no architecture",
+                f"{name!r} is not an architecture",
                 place="--arch",
                 hint=f"did you mean sm_{digits}?" if digits else "write sm_80,sm_90",
             )
@@ -180,5 +178,5 @@ def _run(command: list[str], file: Path, architecture: str) -> Compiled:
         )
         ok, output = done.returncode == 0, done.stdout.strip()
     except subprocess.TimeoutExpired:
-        ok, output = False, f"nvcc did not end within {_PATIENCE:.0f} s"
+        ok, output = False, f"nvcc did not finish within {_PATIENCE:.0f} s"
     return Compiled(file.name, architecture, time.monotonic() - started, ok, output)

@@ -34,3 +34,11 @@ class BuildError(GradlintError):
     ) -> None:
         super().__init__(message, place=place, hint=hint)
         self.failures = failures
+
+
+def loader_text(error: BaseException) -> str:
+    """The text of ``error``, or of the error it was raised from where that says more."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(error, OSError) and isinstance(cause, OSError):
+        return str(cause)  # "Could not load this library" hides the loader's own words
+    return str(error)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+import torch
+
 from gradlint.native._build import build
-from gradlint.native._child import told_by
-from gradlint.native.errors import BuildError
+from gradlint.native.errors import BuildError, loader_text
 from gradlint.native.failures import advice
+from gradlint.native.progress import Sink
 from gradlint.native.recipe import Recipe
-from gradlint.native.runner import Sink
 
 #: Endings of files for the C++ compiler and for nvcc.
 CPP_ENDINGS = (".cpp", ".cc", ".cxx", ".c")
@@ -66,8 +67,6 @@ def load_extension(
     Raises:
         BuildError: see :func:`gradlint.native.reference.build_reference`.
     """
-    import torch
-
     extra = (CUDA_MACRO,) if with_cuda else ()
     recipe = Recipe(
         name,
@@ -82,7 +81,7 @@ def load_extension(
     try:
         torch.ops.load_library(str(library))
     except OSError as error:
-        text = told_by(error)
+        text = loader_text(error)
         raise BuildError(
             f"{name} was built but can't be loaded: {text}", hint=advice(text)
         ) from None

@@ -1,4 +1,4 @@
-"""What the builder wrote, as the error that a user can act on."""
+"""From the output of the builder to an error that a user can act on."""
 
 from __future__ import annotations
 
@@ -14,6 +14,43 @@ _LINES = 40
 
 _FAILED = re.compile(r"^FAILED: (?:\[code=-?\d+\] )?(\S+)")
 _OTHER = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: )")
+
+
+#: What is looked for in the text, in this order → the next step.
+_ADVICE = (
+    (
+        r"Killed signal terminated|virtual memory exhausted|cannot allocate memory|out of memory",
+        "memory ran out: set MAX_JOBS=1, so that one file is compiled at a time",
+    ),
+    (r"No space left on device", "free some space, or set TORCH_EXTENSIONS_DIR to another disk"),
+    (
+        r"Python\.h: No such file",
+        "install Python's headers (Debian: apt install python3-dev)",
+    ),
+    (
+        r"unsupported GNU version|-allow-unsupported-compiler",
+        "this nvcc does not support the C++ compiler: set CXX and CC to an older one, or install a "
+        "newer CUDA toolkit",
+    ),
+    (
+        r"undefined (?:symbol|reference)",
+        "a function is declared but not defined in the sources: name the source that defines it; "
+        "a symbol of torch's own means a build for another version of torch",
+    ),
+    (
+        r"multiple definition of",
+        "a function is defined in two sources: leave one out, or make it inline",
+    ),
+    (
+        r"fatal error: (?:cu(?:blas|fft|rand|solver|sparse)|nvtx|nvToolsExt|nvrtc)\w*\.h: No such",
+        "the CUDA toolkit lacks the headers of one of its libraries: install them, or include "
+        "<c10/cuda/CUDAStream.h> in place of <ATen/cuda/CUDAContext.h>, which asks for them",
+    ),
+    (
+        r"fatal error: .*: No such file",
+        "the header is not in any folder that is searched: add its folder to `include_dirs`",
+    ),
+)
 
 
 def failures_in(
@@ -47,11 +84,11 @@ def build_failed(name: str, failures: tuple[Failure, ...]) -> BuildError:
     )
 
 
-def load_failed(name: str, told: dict[str, str], output: str) -> BuildError:
+def load_failed(name: str, answer: dict[str, str], output: str) -> BuildError:
     """The error for a library that was built and can't be loaded, or a builder that gave up."""
-    text = told["text"].strip() or told["type"]
-    if "loading" not in output.lower() and told["type"] != "OSError":
-        return BuildError(f"{name} can't be built: {told['type']}: {text}", hint=advice(text))
+    text = answer["text"].strip() or answer["type"]
+    if "loading" not in output.lower() and answer["type"] != "OSError":
+        return BuildError(f"{name} can't be built: {answer['type']}: {text}", hint=advice(text))
     return BuildError(
         f"{name} was built but can't be loaded: {text}",
         hint=advice(text),
@@ -64,44 +101,7 @@ def advice(text: str) -> str:
     for pattern, step in _ADVICE:
         if re.search(pattern, text):
             return step
-    return "mend the first error that the compiler names"
-
-
-#: What is looked for in the text, in this order → the next step.
-_ADVICE = (
-    (
-        r"Killed signal terminated|virtual memory exhausted|cannot allocate memory|out of memory",
-        "memory ran out: set MAX_JOBS=1, so that one file is compiled at a time",
-    ),
-    (r"No space left on device", "make room, or set TORCH_EXTENSIONS_DIR to a roomier disk"),
-    (
-        r"Python\.h: No such file",
-        "install Python's headers (Debian: apt install python3-dev)",
-    ),
-    (
-        r"unsupported GNU version|-allow-unsupported-compiler",
-        "this nvcc does not support the C++ compiler: set CXX and CC to an older one, or install a "
-        "newer CUDA toolkit",
-    ),
-    (
-        r"undefined (?:symbol|reference)",
-        "a function is declared but not defined in the sources: name the source that defines it; "
-        "a symbol of torch's own means a build for another version of torch",
-    ),
-    (
-        r"multiple definition of",
-        "a function is defined in two sources: leave one out, or make it inline",
-    ),
-    (
-        r"fatal error: (?:cu(?:blas|fft|rand|solver|sparse)|nvtx|nvToolsExt|nvrtc)\w*\.h: No such",
-        "the CUDA toolkit lacks the headers of one of its libraries: install them, or include "
-        "<c10/cuda/CUDAStream.h> in place of <ATen/cuda/CUDAContext.h>, which asks for them",
-    ),
-    (
-        r"fatal error: .*: No such file",
-        "the header is in no folder that is searched: name its folder under `include_dirs`",
-    ),
-)
+    return "fix the first error that the compiler reports"
 
 
 def _object(source: str, recipe: Recipe) -> str:

@@ -1,4 +1,4 @@
-"""What is to be built, and the folder of the cache that it belongs into."""
+"""What is to be built, and its folder in the cache."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from gradlint.native import _tools
 from gradlint.native._files import digest_of
+from gradlint.native.roots import tree_files
 
-#: Endings of what a tree of sources is made of.
-SOURCE_ENDINGS = (".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu")
-
-#: The variable that names what torch's extension builder compiles CUDA for; else this machine's
-#: GPUs.
+#: The variable that names the architectures torch's extension builder compiles CUDA for; by default
+#: those of this machine's GPUs.
 ARCHITECTURES = "TORCH_CUDA_ARCH_LIST"
 
 
@@ -48,7 +48,7 @@ class Recipe:
     with_cuda: bool = False
 
     def files(self) -> list[Path]:
-        """Every file it is known to be made of, without what others include."""
+        """The known files that it is made of, without headers outside of ``tree``."""
         if self.tree is not None:
             return tree_files(self.tree)
         return [Path(path) for path in (*self.sources, *self.host_sources)]
@@ -58,8 +58,6 @@ class Recipe:
         return cache_root() / f"{self.name}-{digest_of(self._key())}"
 
     def _key(self) -> dict[str, Any]:
-        import torch
-
         key = {
             "sources": (self.sources, self.host_sources),
             "tree": self.tree is not None,
@@ -73,13 +71,6 @@ class Recipe:
         if self.with_cuda:
             key["cuda"] = (_tools.need_nvcc(), _architectures(), os.environ.get("CC"))
         return key
-
-
-def tree_files(tree: Path) -> list[Path]:
-    """The sources and headers in a folder, sorted."""
-    return sorted(
-        path for path in tree.rglob("*") if path.suffix in SOURCE_ENDINGS and path.is_file()
-    )
 
 
 def cache_root() -> Path:
@@ -98,8 +89,6 @@ def cache_root() -> Path:
 
 def _architectures() -> Any:
     """What torch's extension builder compiles CUDA for."""
-    import torch
-
     chosen = os.environ.get(ARCHITECTURES)
     if chosen or not torch.cuda.is_available():
         return chosen

@@ -7,24 +7,19 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
 from gradlint.native import _tools
 from gradlint.native._build import build
-from gradlint.native._child import told_by
-from gradlint.native.errors import BuildError
+from gradlint.native.errors import BuildError, loader_text
 from gradlint.native.failures import advice
+from gradlint.native.progress import Sink
 from gradlint.native.recipe import ARCHITECTURES, Recipe
-from gradlint.native.roots import kernels_root
-from gradlint.native.runner import Sink
+from gradlint.native.roots import CFLAGS, CUDA_CFLAGS, kernels_root
 
 #: Name of the library and namespace of its operators.
 NAME = "gradlint_reference"
 NAMESPACE = "gradlint"
-
-#: Flags of the C++ compiler. at::parallel_for, a template, runs threads only under OpenMP.
-CFLAGS = ("-O3", "-fopenmp", "-g0")
-
-#: Flags of nvcc.
-CUDA_CFLAGS = ("-O3", "--expt-relaxed-constexpr", "--expt-extended-lambda")
 
 _lock = threading.Lock()
 _loaded: dict[int, Path] = {}
@@ -71,8 +66,6 @@ def load_reference(devices: Sequence[str] | None = None, progress: Sink | None =
     Raises:
         BuildError: see :func:`build_reference`.
     """
-    import torch
-
     with _lock:
         found = _loaded.get(0)
         if found is not None:
@@ -81,7 +74,7 @@ def load_reference(devices: Sequence[str] | None = None, progress: Sink | None =
         try:
             torch.ops.load_library(str(library))
         except OSError:
-            # Whole, but for other libraries than are installed now.
+            # It is undamaged, but was built against other libraries than those installed now.
             library = build_reference(devices, progress, force=True)
             _load(library)
         _loaded[0] = library
@@ -89,12 +82,10 @@ def load_reference(devices: Sequence[str] | None = None, progress: Sink | None =
 
 
 def _load(library: Path) -> None:
-    import torch
-
     try:
         torch.ops.load_library(str(library))
     except OSError as error:
-        text = told_by(error)
+        text = loader_text(error)
         raise BuildError(
             f"{NAME} was built but can't be loaded: {text}", hint=advice(text)
         ) from None
@@ -132,8 +123,6 @@ def recipe(devices: Sequence[str] | None = None) -> Recipe:
 
 def usable_devices() -> tuple[str, ...]:
     """Devices whose kernels can be built and run here."""
-    import torch
-
     if torch.version.cuda is None or not torch.cuda.is_available() or why_no_cuda():
         return ("cpu",)
     return ("cpu", "cuda")
@@ -141,8 +130,6 @@ def usable_devices() -> tuple[str, ...]:
 
 def check_cuda() -> None:
     """Raise where kernels for CUDA can't be built here, with the fix."""
-    import torch
-
     reason = why_no_cuda()
     if reason is None and not (torch.cuda.is_available() or os.environ.get(ARCHITECTURES)):
         reason = (
@@ -156,8 +143,6 @@ def check_cuda() -> None:
 
 def why_no_cuda() -> tuple[str, str] | None:
     """Why nothing for CUDA can be built here, and what to do; None where it can."""
-    import torch
-
     if torch.version.cuda is None:
         return (
             f"this torch ({torch.__version__}) is built without CUDA",
@@ -174,7 +159,7 @@ def why_no_cuda() -> tuple[str, str] | None:
     # Minor versions are compatible with one another, major ones are not.
     if tool.version.split(".")[0] != torch.version.cuda.split(".")[0]:
         return (
-            f"nvcc is of CUDA {tool.version} ({tool.path}), torch is built for CUDA "
+            f"nvcc belongs to CUDA {tool.version} ({tool.path}), torch is built for CUDA "
             f"{torch.version.cuda}",
             f"install the toolkit of CUDA {torch.version.cuda} and set CUDA_HOME to its folder, or "
             f"a torch for CUDA {tool.version.split('.')[0]}",

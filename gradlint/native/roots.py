@@ -1,4 +1,7 @@
-"""Where the sources of the reference operators and their specs are."""
+"""The sources of the reference operators and their specs: where they are, how they are compiled.
+
+Does not import torch.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,15 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 #: Names under which a wheel carries the folders of the checkout (see pyproject.toml).
 _CARRIED = {"kernels": "_kernels", "specs": "_specs"}
+
+#: Endings of the files that are compiled, and of headers.
+SOURCE_ENDINGS = (".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu")
+
+#: Flags of the C++ compiler. at::parallel_for, a template, runs threads only under OpenMP.
+CFLAGS = ("-O3", "-fopenmp", "-g0")
+
+#: Flags of nvcc.
+CUDA_CFLAGS = ("-O3", "--expt-relaxed-constexpr", "--expt-extended-lambda")
 
 
 def kernels_root() -> Path:
@@ -30,6 +42,13 @@ def specs_root() -> Path:
         BuildError: there is neither.
     """
     return _root("specs")
+
+
+def tree_files(tree: Path) -> list[Path]:
+    """The sources and headers in a folder, sorted."""
+    return sorted(
+        path for path in tree.rglob("*") if path.suffix in SOURCE_ENDINGS and path.is_file()
+    )
 
 
 def _root(name: str) -> Path:

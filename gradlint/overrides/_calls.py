@@ -1,4 +1,4 @@
-"""Calls of torch's functions on instances of a class, against the same on plain tensors."""
+"""Compares the results of torch's functions on instances of a class and on plain tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 
 from gradlint.overrides._signatures import required
 
-#: Methods by which a tensor-like gives the tensor that it stands for.
+#: Methods by which a tensor-like object returns the tensor that it represents.
 DENSE = ("to_dense", "dense", "to_tensor", "tensor", "full")
 
 #: Second arguments that may be an instance too.
@@ -31,7 +31,7 @@ CLOSE = 1e-4
 
 @dataclass(frozen=True)
 class Trial:
-    """One function called on an instance; ``kind`` is "" where nothing is wrong."""
+    """One function called on an instance; ``kind`` is "" where nothing was wrong."""
 
     func: Callable[..., Any]
     kind: str = ""
@@ -63,7 +63,7 @@ def instance_factory(cls: Any) -> tuple[Callable[[], Any] | None, str]:
 
 
 def dense(value: Any) -> torch.Tensor | None:
-    """The plain tensor that ``value`` stands for; None where nothing says."""
+    """The plain tensor that ``value`` represents; None where it offers none."""
     if type(value) is torch.Tensor:
         return value
     for name in DENSE:
@@ -78,8 +78,8 @@ def dense(value: Any) -> torch.Tensor | None:
 
 
 def tried(cls: type, make: Callable[[], Any], func: Callable[..., Any]) -> Trial | None:
-    """``func`` on instances; None where it can't be called with instances alone, refuses, or
-    returns no tensor on plain ones either."""
+    """Call ``func`` on instances; None where it can't be called with instances alone, raises, or
+    does not return a tensor for plain ones either."""
     needed = required(_testing().get(func))
     if needed is None or not needed or len(needed) > 2 or (needed[1:] and needed[1] not in _OTHERS):
         return None
@@ -93,7 +93,7 @@ def tried(cls: type, make: Callable[[], Any], func: Callable[..., Any]) -> Trial
     try:
         got = _seeded(func, [make() for _ in needed], 0)
     except Exception:
-        return None  # loud
+        return None  # an exception is not a silent mistake
     return _judged(cls, func, got, expected, again)
 
 
@@ -109,16 +109,18 @@ def _judged(
         text = f"returns {type(got).__name__} where torch returns a Tensor"
         return Trial(func, "wrong-type", "warning", text)
     if issubclass(cls, torch.Tensor) and not isinstance(got, cls):
-        return Trial(func, "type-lost", "warning", f"returns a plain Tensor, no {cls.__name__}")
+        return Trial(
+            func, "type-lost", "warning", f"returns a plain Tensor instead of {cls.__name__}"
+        )
     value = dense(got)
-    # Uninitialised memory and random numbers may agree by chance, and mean nothing.
+    # Uninitialised memory and random numbers can't be compared.
     if value is None or "empty" in getattr(func, "__name__", "") or not _same(expected, again):
         return Trial(func)
     if value.shape != expected.shape:
-        shapes = f"{list(value.shape)} in place of {list(expected.shape)}"
-        return Trial(func, "other-shape", "error", f"returns another shape: {shapes}")
+        shapes = f"{list(value.shape)} instead of {list(expected.shape)}"
+        return Trial(func, "other-shape", "error", f"returns the wrong shape: {shapes}")
     if not _same(value, expected):
-        text = "returns other values than torch on the tensor that it stands for"
+        text = "returns different values than torch does for the tensor that it represents"
         return Trial(func, "other-values", "error", text)
     return Trial(func)
 

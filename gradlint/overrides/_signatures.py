@@ -1,4 +1,4 @@
-"""A handler's parameters against those of the function that it stands for."""
+"""Compares the parameters of a handler with those of the torch function that it replaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from inspect import Parameter
 from typing import Any
 
-#: Arguments that few callers give: leaving them out is a remark.
+#: Arguments that few callers give: a handler without them gets a remark only.
 _RARE = ("out", "dtype", "layout", "device", "requires_grad", "memory_format", "generator")
 
 _VARIADIC = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
@@ -47,16 +47,16 @@ def signature_findings(
         if a != b and (a in wanted or b in names)
     ]
     if moved:
-        text = f"positional arguments stand in another order, from `{moved[0]}` on"
+        text = f"positional arguments are in a different order, from `{moved[0]}` on"
         found.append(_finding("reordered-parameters", "error", text))
     if Parameter.VAR_KEYWORD not in {p.kind for p in mine}:
         known = names | {b for _, b in renamed}
         missing = [name for name in wanted if name not in known]
         common = [name for name in missing if name not in _RARE]
         if missing:
-            told = ", ".join(f"`{name}`" for name in missing)
+            names_shown = ", ".join(f"`{name}`" for name in missing)
             severity = "warning" if common else "info"
-            found.append(_finding("missing-parameter", severity, f"does not take {told}"))
+            found.append(_finding("missing-parameter", severity, f"does not take {names_shown}"))
     if Parameter.VAR_POSITIONAL not in kinds:
         extra = [
             p.name
@@ -67,10 +67,12 @@ def signature_findings(
             and p.name not in [a for a, _ in renamed]
         ]
         if extra:
-            told = ", ".join(f"`{name}`" for name in extra)
+            names_shown = ", ".join(f"`{name}`" for name in extra)
             found.append(
                 _finding(
-                    "extra-parameter", "error", f"requires {told}, which torch's does not have"
+                    "extra-parameter",
+                    "error",
+                    f"requires {names_shown}, which torch's function does not have",
                 )
             )
     return found

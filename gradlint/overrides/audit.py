@@ -1,4 +1,4 @@
-"""One class: which of torch's functions it handles, with which signatures, to which results."""
+"""Audits a class with ``__torch_function__``: the functions it handles, signatures and results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
 from gradlint.overrides._calls import Trial, instance_factory, tried
 from gradlint.overrides._signatures import signature_findings
-from gradlint.targets.importing import held, import_target
+from gradlint.targets.importing import import_target, module_attribute
 from gradlint.targets.load import look_up
 from gradlint.targets.load_error import attempt
 from gradlint.trace.global_state import preserved_state
@@ -101,7 +101,7 @@ def refuses(cls: Any, func: Callable[..., Any]) -> bool:
     except NotImplementedError:
         return True
     except Exception:
-        return False  # it was tried, without its arguments
+        return False  # it was handled; only the arguments are missing
     return answer is NotImplemented
 
 
@@ -145,15 +145,15 @@ def audit(ref: OpRef, settings: Settings) -> dict[str, Any]:
     Runs the user's code: only in a worker.
 
     Raises:
-        TargetError: it is no class, or defines no ``__torch_function__``.
+        TargetError: it is not a class, or does not define ``__torch_function__``.
         LoadError: the user's code raised.
     """
     module = import_target(ref, settings)
-    file = held(module, "__file__") or ""
+    file = module_attribute(module, "__file__") or ""
     found = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     # An alias like dict[str, int] passes for a class in Python 3.10.
     if not isinstance(found, type) or get_origin(found) is not None:
-        raise TargetError(f"`{ref.target}` is no class", hint="Name a class.")
+        raise TargetError(f"`{ref.target}` is not a class", hint="Name a class.")
     own = getattr(found, "__torch_function__", None)
     if own is None or getattr(own, "__func__", own) is getattr(
         torch.Tensor.__torch_function__, "__func__", None

@@ -12,7 +12,7 @@ from gradlint.base.errors import GradlintError
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.model.settings import Settings
-from gradlint.native.runner import pass_on
+from gradlint.native.progress import pass_on
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import findings as _findings
 from gradlint.running._collect import Collector

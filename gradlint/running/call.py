@@ -8,7 +8,7 @@ from gradlint.base.errors import GradlintError
 from gradlint.model.op import OpRef
 from gradlint.model.report import Finding
 from gradlint.model.settings import Settings
-from gradlint.native.runner import pass_on
+from gradlint.native.progress import pass_on
 from gradlint.running import _memory
 from gradlint.running import findings as _findings
 from gradlint.running._job import Job

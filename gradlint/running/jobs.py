@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from gradlint.base.errors import GradlintError, NotHere
 from gradlint.model.op import Op, OpRef
 from gradlint.model.settings import Settings
-from gradlint.native.runner import reporting
+from gradlint.native.progress import reporting
 from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.trace.originals import of_torch

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gradlint.model.domains import DOMAINS
-
 if TYPE_CHECKING:
     import torch
 
@@ -135,6 +133,8 @@ def parse_domain(value: Any) -> Domain:
 
 def _inferred() -> dict[str, str]:
     """Words of inference → its generator: what it can find, a spec can say."""
+    from gradlint.inputs.domains import DOMAINS
+
     return {words.lower(): name for name, words in DOMAINS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Constructing an ``nn.Module`` class whose arguments nobody gave."""
+"""Constructs an ``nn.Module`` class without given arguments."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, described, load_error, short_repr
 from gradlint.targets.signature import signature_of
 
-#: Sizes handed to size-like arguments, in order of trial: distinct ones first, so that a
+#: Values of size-like arguments, in order of trial: distinct ones first, so that a
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
 _SIZES: tuple[tuple[int, ...], ...] = ((4, 3, 6, 5, 7), (4,), (8,), (6, 2, 3), (16,), (2,), (1,))
 
-#: Of the initial values of every module that is constructed here.
+#: Seed of the initial values of every module that is constructed here.
 _SEED = mixed(0, PARAMETERS)
 
 #: Sizes above this, from calls elsewhere, are tried last: gradients are judged on small tensors.
@@ -56,12 +56,11 @@ _BY_NAME: tuple[tuple[str, Any], ...] = (
 def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, Any]]:
     """An instance of a module class, and the constructor arguments that were chosen for it.
 
-    Without required arguments none are given. Else values are taken from calls of the class in
-    its own package, then guessed from annotations and names. Random initial values are the same
-    at every call.
+    Only required arguments are given: values are taken from calls of the class in its own package,
+    then guessed from annotations and names. Random initial values are the same at every call.
 
     Raises:
-        LoadError: the constructor raised whatever was tried.
+        LoadError: the constructor raised for everything that was tried.
     """
     required = _required(cls)
     state = torch.get_rng_state()
@@ -71,7 +70,7 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
             try:
                 return cls(), {}
             except TypeError as error:
-                # `__init__(self, *args)` that hands on to one with names: its error says them.
+                # `__init__(self, *args)` that calls one with named arguments: its error names them.
                 required = _missing_names(error)
                 if not required:
                     raise load_error(f"constructing `{cls.__name__}()`", error) from error
@@ -183,18 +182,17 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
     if origin is not None and type(None) in inner:
         others = [item for item in inner if item is not type(None)]
         return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=others[0]), size)
-    if isinstance(annotation, type):
-        if issubclass(annotation, enum.Enum):
-            return next(iter(annotation), NotImplemented)
-        if issubclass(annotation, torch.Tensor):
-            return torch.randn(size, dtype=torch.float64)
-        if issubclass(annotation, torch.nn.Module):
-            return _instance(annotation, size)
-        if annotation is torch.dtype:
-            return torch.float32
-        if annotation is torch.device:
-            return torch.device("cpu")
-    return NotImplemented
+    return _of_class(annotation, size) if isinstance(annotation, type) else NotImplemented
+
+
+def _of_class(cls: type, size: int) -> Any:
+    if issubclass(cls, enum.Enum):
+        return next(iter(cls), NotImplemented)
+    if issubclass(cls, torch.Tensor):
+        return torch.randn(size, dtype=torch.float64)
+    if issubclass(cls, torch.nn.Module):
+        return _instance(cls, size)
+    return {torch.dtype: torch.float32, torch.device: torch.device("cpu")}.get(cls, NotImplemented)
 
 
 def _instance(cls: type[torch.nn.Module], size: int) -> Any:

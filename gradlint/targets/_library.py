@@ -17,7 +17,7 @@ from gradlint.targets._missing import suggest
 from gradlint.targets.load_error import attempt
 from gradlint.targets.locate import nearest
 
-#: Namespace of the reference operators, which are built when they are asked for.
+#: Namespace of the reference operators, which are built on demand.
 _OWN = "gradlint"
 
 _IMPORT = "If a module registers it, name that module with --import."
@@ -30,7 +30,7 @@ def load_library(path: str, settings: Settings) -> Op:
 
     Raises:
         TargetError: nothing of that name is registered.
-        BuildError: it is one of gradlint's own, and they can't be built here.
+        BuildError: it is one of gradlint's own operators, which can't be built here.
     """
     _, _, namespace, name, *overload = path.split(".")
     _provide(namespace, settings)
@@ -79,8 +79,8 @@ def library_op(thing: Any, name: str | None = None) -> Op:
 
 
 def _main_overload(packet: Any) -> Any:
-    """The overload whose parameters stand for the op: among those that take tensors (the default
-    one of ``aten.add`` takes plain numbers) the default one, else that of most tensors."""
+    """The overload whose parameters represent the op: the default one if it takes tensors (that of
+    ``aten.add`` takes plain numbers), else the one with the most tensors."""
     overloads = [getattr(packet, name) for name in packet.overloads()]
 
     def rank(overload: Any) -> tuple[bool, bool, int, int]:
@@ -93,7 +93,7 @@ def _main_overload(packet: Any) -> Any:
 
 
 def signature_of_schema(schema: Any) -> Signature:
-    """Parameters of a function schema, types as Python annotations where there are such."""
+    """Parameters of a function schema, with Python annotations for the types that have one."""
     parameters = []
     optional = False
     for argument in schema.arguments:
@@ -101,7 +101,7 @@ def signature_of_schema(schema: Any) -> Signature:
         default = argument.default_value if argument.has_default_value() else Parameter.empty
         if kind is Parameter.POSITIONAL_OR_KEYWORD:
             if default is Parameter.empty and optional:
-                # Schemas allow a required argument behind an optional one, Python does not.
+                # Schemas allow a required argument after an optional one, Python does not.
                 kind = Parameter.KEYWORD_ONLY
             optional = optional or default is not Parameter.empty
         parameters.append(
@@ -125,7 +125,7 @@ def _parameter_name(name: str) -> str:
 
 
 def _provide(namespace: str, settings: Settings) -> None:
-    """Build and load gradlint's own operators where one of them is asked for."""
+    """Build and load gradlint's own operators when one of them is named."""
     if namespace == _OWN:
         load_reference(settings.devices if "cuda" in settings.devices else None)
 
@@ -165,7 +165,7 @@ def _like(namespace: str, name: str) -> list[str]:
     same = {op.partition(".")[2]: op for op in registered if op.startswith(f"{namespace}.")}
     found = [same[other] for other in nearest(name, same)]
     elsewhere = [op for op in registered if op.partition(".")[2] == name]
-    # Where the whole namespace is missing, names that look alike elsewhere only mislead.
+    # Where the whole namespace is missing, similar names elsewhere would mislead.
     spaces = {op.partition(".")[0] for op in registered}
     alike = [] if namespace in spaces else nearest(namespace, spaces)
     elsewhere += [f"{space}.{name}" for space in alike if f"{space}.{name}" in registered]
@@ -173,7 +173,7 @@ def _like(namespace: str, name: str) -> list[str]:
 
 
 def _annotation(text: str) -> Any:
-    """The Python type of a schema type such as ``Optional[List[int]]``; the text where none is."""
+    """The Python type of a schema type such as ``Optional[List[int]]``, or its text."""
     plain: dict[str, Any] = {
         "Tensor": torch.Tensor,
         "int": int,

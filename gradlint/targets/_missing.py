@@ -1,4 +1,4 @@
-"""Errors for targets that do not exist: what was meant, by nearest name, and the next step."""
+"""Errors for targets that do not exist, with the nearest names and the next step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS = (
     "or torch.ops.ns.name."
 )
 
-#: How many files below the working directory are looked through for a like name.
+#: How many files below the working directory are searched for a similar name.
 _MOST_FILES = 3000
 
 
@@ -41,9 +41,9 @@ def unknown_file(path: str, attribute: str = "") -> TargetError:
 
 
 def unknown_module(name: str, attribute: str = "", *, registered: bool = False) -> TargetError:
-    """The error for a dotted name (or a bare word) that is no module.
+    """The error for a dotted name (or a single word) that is not a module.
 
-    ``registered``: written ``ns::name``, as ops registered with torch are called in C++.
+    ``registered``: it was written ``ns::name``, as C++ code names ops registered with torch.
     """
     tail = f":{attribute}" if attribute else ""
     found = [other + tail for other in nearest_modules(name)]
@@ -61,7 +61,7 @@ def unknown_module(name: str, attribute: str = "", *, registered: bool = False) 
 
 
 def unknown_attribute(ref: OpRef, static: StaticModule) -> TargetError:
-    """The error for a name that a module's text does not bind."""
+    """The error for a name that the source of a module does not define."""
     listed = [op.name for op in operators(static)]
     return absent(ref, listed, sorted(static.names | set(static.classes)))
 

@@ -1,4 +1,4 @@
-"""Which expression of a backward gives the gradient at one position, and what computed it."""
+"""The expression that backward returns at one position, and the statements that computed it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradlint.targets.source_file import bindings, dotted
 #: Longest repetition such as ``(None,) * 5`` that is written out.
 _LONGEST = 256
 
-#: How many names for the whole tuple are followed: ``out = (a, b); grads = out; return grads``.
+#: How many names of the returned tuple are followed: ``out = (a, b); grads = out; return grads``.
 _HOPS = 4
 
 
@@ -71,7 +71,7 @@ def _chosen(found: list[ast.Return], line: int | None) -> ast.Return | None:
 def _element(
     whole: ast.expr, position: int, body: list[ast.stmt], hops: int = _HOPS
 ) -> tuple[ast.expr, list[ast.AST]]:
-    """The element of ``whole`` at ``position``; ``whole`` itself where that can't be told."""
+    """The element of ``whole`` at ``position``; ``whole`` itself where the text hides it."""
     if position < 0:
         return whole, []
     elements, complete = _flatten(whole, body)
@@ -114,13 +114,13 @@ def _element_of_name(
                     if isinstance(inner, ast.Name):
                         related = [*related, *_writes(inner.id, before)]
                     return inner, related
-                # A single gradient under a name, or a tuple made where the text can't follow.
+                # A single gradient, or a tuple made in a way that the text does not show.
                 return whole, []
     return whole, []
 
 
 def _flatten(expression: ast.expr, body: list[ast.stmt]) -> tuple[list[ast.expr], bool]:
-    """Elements of a tuple expression as far as its text tells them, and whether these are all.
+    """Elements of a tuple expression as far as its text shows them, and whether these are all.
 
     Inside sums, names are replaced by what ``body`` last assigned to them.
     """

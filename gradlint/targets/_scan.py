@@ -1,4 +1,4 @@
-"""Which operators a file defines, told from its syntax tree without executing it."""
+"""Which operators a file defines, found in its syntax tree without executing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradlint.model.report import Location
 from gradlint.targets._static import StaticModule, find_class, lineage, members
 from gradlint.targets.source_file import bindings, dotted, header, shown_path
 
-#: Text without any of these holds no operator that a listing would name; not worth parsing.
+#: A file without any of these defines no operator that a listing would name; it is not parsed.
 _HINTS = re.compile(
     rb"Function\b|sample_inputs|custom_op|triton_op|def\s+(backward|vjp|setup_context)\b"
 )
@@ -29,9 +29,9 @@ class Listed:
 
 
 def may_hold_operators(path: str) -> bool:
-    """Whether the text of a file mentions anything that could make a name of it an operator.
+    """Whether the text of a file mentions anything that an operator is defined with.
 
-    Reading is some hundred times cheaper than parsing, and most files of a package stop here.
+    Reading is about a hundred times cheaper than parsing, and rules out most files of a package.
     """
     try:
         with open(path, "rb") as handle:
@@ -64,7 +64,7 @@ def operators(module: StaticModule) -> list[Listed]:
 
 
 def kind_of(module: StaticModule, name: str) -> str:
-    """Kind of the operator called ``name`` where the text tells it, else "unknown"."""
+    """Kind of the operator called ``name`` as far as the text shows it, else "unknown"."""
     if name in module.classes:
         node = module.classes[name]
         if _is_function(module, node):
@@ -76,7 +76,7 @@ def kind_of(module: StaticModule, name: str) -> str:
 
 
 def place_of(module: StaticModule, name: str) -> Location:
-    """Where ``name`` is bound; the top of the file where the text does not tell."""
+    """Where ``name`` is bound; the top of the file where the text does not show it."""
     node = module.classes.get(name) or module.functions.get(name)
     if node is not None:
         return header(module.source, node)
@@ -88,7 +88,7 @@ def _is_function(module: StaticModule, node: ast.ClassDef) -> bool:
     known, ends = lineage(module, node)
     if any(_names_function(end) for end in ends):
         return True
-    # A base that source doesn't lead to: judged by what the class looks like.
+    # A base class whose source is not found: what the class looks like decides.
     unknown = [end for end in ends if not end.startswith(("torch.", "abc.", "typing.", "enum."))]
     unknown = [end for end in unknown if "." in end or end not in _BUILTIN_BASES]
     return bool(unknown) and _function_style(node) and not _names_module(known, ends)
@@ -136,9 +136,9 @@ def _has_forward(module: StaticModule, node: ast.ClassDef) -> bool:
 
 
 def _is_base(module: StaticModule, node: ast.ClassDef) -> bool:
-    """Whether a Function class is only meant to be derived from: it leaves an abstract method,
-    or it is derived from (or by its name should be) and a class method of it uses ``cls.name``,
-    or a backward, that only a derived class defines."""
+    """Whether a Function class is only meant as a base class: it has an abstract method, or it has
+    subclasses (or a name that asks for them) and a class method uses ``cls.name``, or a backward,
+    that only a subclass defines."""
     known, _ = lineage(module, node)
     bound: dict[str, ast.stmt] = {}
     for _, ancestor in reversed(known):
@@ -166,7 +166,7 @@ def _marked_abstract(method: ast.stmt) -> bool:
 
 
 def _used_of_class(node: ast.ClassDef) -> Iterator[str]:
-    """Names that class methods take from ``cls``, without those that torch defines."""
+    """Attributes of ``cls`` that class methods use, without those that torch defines."""
     for method in bindings(node.body):
         if not isinstance(method, ast.FunctionDef) or not method.args.args:
             continue

@@ -1,4 +1,4 @@
-"""A module as its syntax tree tells it: imports, classes, functions, names; nothing executed."""
+"""A module as its syntax tree shows it: imports, classes, functions, names; nothing is executed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _cache: dict[str, StaticModule] = {}
 
 @dataclass(eq=False)
 class StaticModule:
-    """What the text of one module binds.
+    """What the source of one module binds.
 
     Args:
         source: the file.
@@ -90,16 +90,14 @@ def find_class(
         return name
     if head in module.imports:
         full = module.absolute(name)
-        if full.partition(".")[0] == "torch":
-            return full
-        return _follow(full, hops - 1) or full
-    if head not in module.names:
-        for star in module.stars:
-            if star.partition(".")[0] != "torch":
-                found = _follow(f"{star}.{name}", hops - 1)
-                if found is not None:
-                    return found
-    return name
+        return full if _is_torch(full) else _follow(full, hops - 1) or full
+    stars = [] if head in module.names else [s for s in module.stars if not _is_torch(s)]
+    found = (_follow(f"{star}.{name}", hops - 1) for star in stars)
+    return next((item for item in found if item is not None), name)
+
+
+def _is_torch(name: str) -> bool:
+    return name.partition(".")[0] == "torch"
 
 
 def lineage(
@@ -136,7 +134,7 @@ def members(node: ast.ClassDef) -> dict[str, ast.stmt]:
 def classes_within(
     node: ast.Module | ast.ClassDef, prefix: str = ""
 ) -> Iterator[tuple[str, ast.ClassDef]]:
-    """(qualified name, class) of the classes in a module or class, nested ones after theirs."""
+    """(qualified name, class) of the classes in a module or class, nested ones after outer ones."""
     for statement in bindings(node.body):
         if isinstance(statement, ast.ClassDef):
             name = prefix + statement.name
@@ -183,6 +181,11 @@ def _read(module: StaticModule, tree: ast.Module) -> None:
             module.assigned[dotted(statement.target)] = statement.value
         module.names.update(_bound_names(statement))
     module.classes = dict(classes_within(tree))
+    _read_dynamic(module, tree)
+
+
+def _read_dynamic(module: StaticModule, tree: ast.Module) -> None:
+    """Names declared ``global``, and whether names may be bound in ways that the text hides."""
     module.dynamic = "__getattr__" in module.names
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
@@ -227,14 +230,3 @@ def _stored(node: ast.AST) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
-
-
-__all__ = [
-    "FunctionNode",
-    "StaticModule",
-    "classes_within",
-    "find_class",
-    "lineage",
-    "members",
-    "static_module",
-]

@@ -35,7 +35,7 @@ def from_object(obj: Any, *, name: str | None = None) -> Op:
         name: what to call it; default its own name.
 
     Raises:
-        TargetError: it is no operator.
+        TargetError: it is not an operator.
         LoadError: constructing or reading it raised.
     """
     if isinstance(obj, Op):
@@ -68,12 +68,12 @@ def _build(obj: Any, name: str | None) -> Op:
 
 
 def no_operator(obj: Any, name: str | None = None) -> TargetError:
-    """The error for an object that can't be checked, with what it is and what would do."""
+    """The error for an object that can't be checked, with what it is and what to name instead."""
     what = f"an object of type {type(obj).__name__}"
     if isinstance(obj, ModuleType):
         what = "a module"
     elif isinstance(obj, type):
-        what = "an Enum class" if issubclass(obj, enum.Enum) else "a class that is no operator"
+        what = "an Enum class" if issubclass(obj, enum.Enum) else "a class that is not an operator"
     return TargetError(
         f"`{name or short_repr(obj)}` is {what}",
         hint="An operator is a torch.autograd.Function class, an nn.Module, a registered op or "
@@ -101,7 +101,7 @@ def _from_class(cls: type, name: str | None) -> Op:
 def _from_function(cls: Any, name: str | None) -> Op:
     if cls.forward is torch.autograd.Function.forward:
         raise TargetError(
-            f"`{name or cls.__name__}` is no operator: it defines no forward",
+            f"`{name or cls.__name__}` is not an operator: it does not define forward",
             hint="Name a subclass that does.",
         )
     op = Op(
@@ -183,7 +183,7 @@ def _declared(op: Op, thing: Any, defining: Any) -> Op:
 
 
 def _target_of(defining: Any, name: str) -> str:
-    """What names ``defining`` on the command line, as far as that can be told."""
+    """The target that names ``defining`` on the command line, as far as it is known."""
     module = getattr(defining, "__module__", None)
     qualified = getattr(defining, "__qualname__", None) or name
     if not isinstance(module, str) or "<" in qualified:

@@ -17,9 +17,9 @@ from typing import Any
 from gradlint.targets._static import FunctionNode
 from gradlint.targets.nodes import class_node, function_node, method_node
 from gradlint.targets.signature import has_setup_context
-from gradlint.targets.source_file import SourceFile, bindings, dotted, read_source
+from gradlint.targets.source_file import SourceFile, bindings, dotted, literal, read_source
 
-#: At most so many files beside the operator's own are looked through, of at most so many bytes.
+#: Number and bytes of files that are searched in addition to the operator's own.
 _MOST_FILES = 60
 _MOST_BYTES = 400_000
 
@@ -182,7 +182,7 @@ class _Scope:
     def hint(self, argument: ast.expr) -> Hint:
         """What ``argument`` of the call is."""
         text = ast.unparse(argument)
-        known, value = _literal(argument)
+        known, value = literal(argument)
         if known:
             return Hint(True, value, expression=text)
         name = dotted(argument)
@@ -197,7 +197,7 @@ class _Scope:
             function = functions[depth]
             local = _assigned(function, name)
             if local is not None and name not in _parameter_names(function):
-                known, value = _literal(local)
+                known, value = literal(local)
                 return Hint(known, value, name, expression=ast.unparse(local))
             if name in _parameter_names(function):
                 return _from_parameter(function, name)
@@ -207,7 +207,7 @@ class _Scope:
                     statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 )
                 if any(isinstance(item, ast.Name) and item.id == name for item in targets):
-                    known, value = _literal(statement.value)
+                    known, value = literal(statement.value)
                     return Hint(known, value, name, expression=ast.unparse(statement.value))
         return Hint(False, name=name, expression=name)
 
@@ -218,16 +218,16 @@ class _Scope:
                 value = _assigned(statement, f"self.{name}")
                 if value is None:
                     continue
-                known, literal = _literal(value)
+                known, constant = literal(value)
                 if known:
-                    return Hint(True, literal, name, expression=text)
+                    return Hint(True, constant, name, expression=text)
                 if isinstance(value, ast.Name):
                     return self._variable(value.id, [statement])
                 return Hint(False, name=name, expression=ast.unparse(value))
         for statement in bindings(self.owner.body) if self.owner else ():
             if isinstance(statement, ast.Assign) and name in map(dotted, statement.targets):
-                known, literal = _literal(statement.value)
-                return Hint(known, literal, name, expression=ast.unparse(statement.value))
+                known, constant = literal(statement.value)
+                return Hint(known, constant, name, expression=ast.unparse(statement.value))
         return Hint(False, name=name, expression=text)
 
 
@@ -256,13 +256,6 @@ def _from_parameter(function: FunctionNode, name: str) -> Hint:
     for argument, default in pairs:
         if argument.arg == name:
             annotation = ast.unparse(argument.annotation) if argument.annotation else ""
-            known, value = _literal(default) if default is not None else (False, None)
+            known, value = literal(default) if default is not None else (False, None)
             return Hint(known, value, name, annotation, name)
     return Hint(False, name=name, expression=name)
-
-
-def _literal(expression: ast.expr) -> tuple[bool, Any]:
-    try:
-        return True, ast.literal_eval(expression)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False, None

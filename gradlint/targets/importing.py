@@ -29,7 +29,7 @@ def import_target(ref: OpRef, settings: Settings) -> ModuleType:
     """The module that ``ref`` points into, after those that the settings name.
 
     Raises:
-        TargetError: there is no such module.
+        TargetError: no such module exists.
         LoadError: its code raised.
     """
     import_named(settings)
@@ -132,8 +132,8 @@ def _execute(path: str) -> ModuleType:
 
 @contextmanager
 def _importable(folder: str, *, last: bool) -> Iterator[None]:
-    """``folder`` on ``sys.path`` in the body, first unless ``last``; afterwards at the end, so
-    that imports inside functions find it and nothing of Python's own is hidden by it."""
+    """Put ``folder`` on ``sys.path``, first unless ``last``. After the body it is at the end, so
+    that imports inside functions find it but it hides no module of Python."""
     if not last:
         sys.path.insert(0, folder)
     elif folder not in sys.path:
@@ -163,17 +163,19 @@ def _shadows(name: str, path: str) -> bool:
 
 
 def _below(package: ModuleType, path: str) -> bool:
-    folders = [os.path.realpath(folder) + os.sep for folder in held(package, "__path__", [])]
+    folders = [
+        os.path.realpath(folder) + os.sep for folder in module_attribute(package, "__path__", [])
+    ]
     return any(_real(path).startswith(folder) for folder in folders)
 
 
 def _same(module: ModuleType, path: str) -> bool:
-    file = held(module, "__file__")
+    file = module_attribute(module, "__file__")
     return isinstance(file, str) and os.path.realpath(file) == _real(path)
 
 
-def held(module: ModuleType, name: str, default: Any = None) -> Any:
-    """An attribute that a module holds; its ``__getattr__``, which may raise, is not asked."""
+def module_attribute(module: ModuleType, name: str, default: Any = None) -> Any:
+    """An attribute of a module, without calling its ``__getattr__``, which may raise."""
     return vars(module).get(name, default) if isinstance(module, ModuleType) else default
 
 

@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"#\s*gradlint:\s*ignore\[(?P<codes>[^\]]*)\]\s*(?P<reason
 #: A code, or the beginning of one: ``GL6`` is a whole family.
 _CODE = re.compile(r"^GL\d{1,3}$")
 
-#: How many wrappers around a backward are looked through.
+#: How many layers of wrappers around a backward are searched.
 _DEPTH = 8
 
 
@@ -76,7 +76,7 @@ def samples_of(thing: Any) -> Callable[[], Any] | None:
 
 
 def attribute(thing: Any, name: str) -> Any:
-    """``getattr(thing, name, None)``; None too where a property of the user's raises."""
+    """``getattr(thing, name, None)``; also None where a property of the user's class raises."""
     try:
         return getattr(thing, name, None)
     except Exception:

@@ -17,7 +17,7 @@ from gradlint.targets._construct import construct
 from gradlint.targets._library import expand_namespace, is_library_op, load_library
 from gradlint.targets._missing import absent
 from gradlint.targets.build import from_object, is_method_of_function, no_operator
-from gradlint.targets.importing import held, import_named, import_target
+from gradlint.targets.importing import import_named, import_target, module_attribute
 from gradlint.targets.intent import attribute
 from gradlint.targets.load_error import LoadError, attempt
 from gradlint.targets.locate import find_module
@@ -33,7 +33,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
 
     Raises:
         LoadError: the user's code raised (``sys.exit`` and the like included).
-        TargetError: there is nothing of that name, or it is no operator.
+        TargetError: nothing of that name exists, or it is not an operator.
     """
     if ref.source == "spec":
         raise TargetError(f"`{ref.path}` is a spec; open it with gradlint.spec.open.open_spec")
@@ -43,7 +43,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
         import_named(settings)
         return load_library(ref.path, settings)
     module = import_target(ref, settings)
-    file = held(module, "__file__") or ""
+    file = module_attribute(module, "__file__") or ""
     thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     op = attempt(
         f"reading `{ref.attribute}`",
@@ -56,7 +56,7 @@ def load(ref: OpRef, settings: Settings) -> Op:
 
 
 def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
-    """The operators behind ``ref``, told by importing where its attribute is ``"*"``.
+    """The operators behind ``ref``; where its attribute is ``"*"``, its module is imported.
 
     Returns:
         ``[ref]`` for a reference to one operator; else one reference for each Function class,
@@ -64,7 +64,7 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
 
     Raises:
         LoadError: the user's code raised.
-        TargetError: there is no such module or namespace of ops.
+        TargetError: no such module or namespace of ops exists.
     """
     if ref.attribute != EVERY:
         return [ref]
@@ -72,7 +72,7 @@ def expand(ref: OpRef, settings: Settings) -> list[OpRef]:
         import_named(settings)
         return expand_namespace(ref, settings)
     module = import_target(ref, settings)
-    file = held(module, "__file__") or ""
+    file = module_attribute(module, "__file__") or ""
     found = attempt(f"listing `{ref.path}`", lambda: _defined(module), file)
     return [
         OpRef(f"{ref.target}:{name}", ref.source, ref.path, name, kind, explicit=False)
@@ -108,7 +108,7 @@ def _absent(ref: OpRef, owner: Any, index: int) -> Exception:
     parts = ref.attribute.split(".")
     if not ref.explicit:
         return LoadError(
-            f"`{ref.attribute}` stands in the source but importing `{ref.path}` does not define it",
+            f"`{ref.attribute}` is in the source, but importing `{ref.path}` does not define it",
             location=ref.location,
             kind="absent",
             hint="It is probably defined only under a condition that does not hold here.",
@@ -123,7 +123,7 @@ def _absent(ref: OpRef, owner: Any, index: int) -> Exception:
 
 
 def _submodule(owner: Any, name: str) -> ModuleType | None:
-    if not isinstance(owner, ModuleType) or held(owner, "__path__") is None:
+    if not isinstance(owner, ModuleType) or module_attribute(owner, "__path__") is None:
         return None
     full = f"{owner.__name__}.{name}"
     if full in sys.modules:
@@ -165,11 +165,7 @@ def _defined(module: ModuleType) -> list[tuple[str, str]]:
 def _listed_kind(module: ModuleType, thing: Any) -> str:
     own = attribute(thing, "__module__") == module.__name__
     if isinstance(thing, type):
-        if own and issubclass(thing, torch.autograd.Function):
-            return "" if thing.forward is torch.autograd.Function.forward else "function"
-        if own and issubclass(thing, torch.nn.Module) and attribute(thing, "sample_inputs"):
-            return "module"
-        return ""
+        return _listed_class(thing) if own else ""
     if is_library_op(thing):
         written = getattr(thing, "_init_fn", None)
         return "library" if getattr(written, "__module__", None) == module.__name__ else ""
@@ -178,3 +174,9 @@ def _listed_kind(module: ModuleType, thing: Any) -> str:
     if isinstance(thing, torch.nn.Module):
         return "module"
     return "callable" if own and callable(thing) else ""
+
+
+def _listed_class(cls: type) -> str:
+    if issubclass(cls, torch.autograd.Function):
+        return "" if cls.forward is torch.autograd.Function.forward else "function"
+    return "module" if issubclass(cls, torch.nn.Module) and attribute(cls, "sample_inputs") else ""

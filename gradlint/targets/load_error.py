@@ -1,4 +1,4 @@
-"""What went wrong while a worker loaded the user's code, in one line and with its place."""
+"""Errors of loading the user's code in a worker: one line each, with the place in the source."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class LoadError(Exception):
         location: the line of the user's code that raised it, where known.
         kind: "raised", "exit" (SystemExit), "interrupt" (KeyboardInterrupt), "syntax",
             "missing" (a module that is not installed), "constructor" (a module class whose
-            arguments could not be guessed), or "absent" (an op that a listing found in the text
-            but that importing did not define, as under a condition).
+            arguments could not be guessed), or "absent" (an op that is in the source but that
+            importing did not define, for instance under a condition).
         hint: the next step.
     """
 
@@ -63,9 +63,9 @@ def attempt(doing: str, call: Callable[[], _T], root: str = "") -> _T:
     """``call()``, with whatever the user's code raises (``SystemExit`` too) as a LoadError.
 
     Args:
-        doing: what is under way, such as "importing `mod`".
+        doing: what ``call`` does, such as "importing `mod`".
         call: the action.
-        root: file or folder of the target, to tell the user's frames from those of libraries.
+        root: file or folder of the target, whose frames are the user's.
     """
     try:
         return call()
@@ -84,7 +84,7 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
             error,
             _syntax_place(error),
             kind="syntax",
-            hint="Mend the line, then run gradlint again.",
+            hint="Fix this line, then run gradlint again.",
         )
     if isinstance(error, SystemExit):
         code = "" if error.code is None else short_repr(error.code)
@@ -93,7 +93,7 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
             error,
             location,
             kind="exit",
-            hint='Put what runs a script under `if __name__ == "__main__":`.',
+            hint='Move what only a script should run under `if __name__ == "__main__":`.',
         )
     if isinstance(error, KeyboardInterrupt):
         return LoadError(f"{doing} raised KeyboardInterrupt", error, location, kind="interrupt")

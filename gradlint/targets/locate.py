@@ -12,43 +12,17 @@ from difflib import get_close_matches
 from functools import lru_cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 
-# -- Walking a folder for files that may define operators -----------------------------------------
+#: Folders without source of the user.
+SKIPPED = ("__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "env")
+
 #: A YAML file in a folder is taken for a spec when a line starts with one of these.
 _MARKS = re.compile(
     r"^(?:['\"]?(?:op|forward|surrogate|extension)['\"]?\s*:|#.*\$?schema\b.*gradlint)",
     re.MULTILINE,
 )
 
-#: Fewer bytes than this are read to tell whether a YAML file is a spec.
+#: At most so many bytes are read to decide whether a YAML file is a spec.
 _HEAD_BYTES = 65_536
-
-
-def folder_files(folder: str) -> Iterator[str]:
-    """Every .py, .yaml and .yml file below ``folder``, sorted; hidden folders, caches, build
-    folders and virtual environments are left out, links to folders are not followed."""
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            name for name in folders if not skipped_folder(os.path.join(parent, name))
-        )
-        for name in sorted(files):
-            if name.endswith((".py", ".yaml", ".yml")) and not name.startswith("."):
-                yield os.path.normpath(os.path.join(parent, name))
-
-
-def is_spec(path: str) -> bool:
-    """Whether a YAML file found in a folder is an op spec rather than some tool's settings."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            text = handle.read(_HEAD_BYTES)
-    except OSError:
-        return False
-    return _MARKS.search(text) is not None
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Folders that hold no source of the user's.
-SKIPPED = ("__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "env")
 
 
 @dataclass(frozen=True)
@@ -58,7 +32,7 @@ class FoundModule:
     Args:
         name: dotted name.
         file: its .py file; None for extension modules, built-ins and namespace packages.
-        folders: where its submodules are searched; empty when it is no package.
+        folders: where its submodules are searched; empty when it is not a package.
     """
 
     name: str
@@ -73,12 +47,12 @@ def search_path() -> list[str]:
 
 
 def find_module(name: str) -> FoundModule | None:
-    """The module called ``name``, or None when there is none."""
+    """The module called ``name``; None when no such module exists."""
     return _find(name, tuple(search_path()))
 
 
 def forget_modules() -> None:
-    """Drop what is remembered of the file system, so that new files are seen."""
+    """Clear caches of the file system, so that new files are found."""
     importlib.invalidate_caches()
     _find.cache_clear()
 
@@ -138,6 +112,28 @@ def skipped_folder(path: str) -> bool:
         or name.endswith(".egg-info")
         or os.path.exists(os.path.join(path, "pyvenv.cfg"))
     )
+
+
+def folder_files(folder: str) -> Iterator[str]:
+    """Every .py, .yaml and .yml file below ``folder``, sorted; hidden folders, caches, build
+    folders and virtual environments are left out, links to folders are not followed."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if not skipped_folder(os.path.join(parent, name))
+        )
+        for name in sorted(files):
+            if name.endswith((".py", ".yaml", ".yml")) and not name.startswith("."):
+                yield os.path.normpath(os.path.join(parent, name))
+
+
+def is_spec(path: str) -> bool:
+    """Whether a YAML file found in a folder is an op spec rather than some tool's settings."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            text = handle.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return _MARKS.search(text) is not None
 
 
 def dotted_of_file(path: str) -> tuple[str, str]:

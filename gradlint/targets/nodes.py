@@ -119,7 +119,7 @@ def _files_of(cls: type) -> list[str]:
     module = sys.modules.get(cls.__module__)
     file = vars_of(module).get("__file__")
     codes = [code for code in map(code_of, vars(cls).values()) if code is not None]
-    # In `__main__` of a notebook each cell is a file of its own, so methods know better.
+    # In `__main__` of a notebook each cell is a file of its own, which only methods know.
     if isinstance(file, str) and file.endswith(".py"):
         files.append(file)
     files += [code.co_filename for code in codes]

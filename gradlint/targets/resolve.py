@@ -1,4 +1,4 @@
-"""From the text a user typed to references of operators, executing nothing of the user's."""
+"""From the text that a user typed to references to operators, without running the user's code."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
 
     Returns:
         One reference an operator, in the order of files and lines. A reference whose attribute
-        is ``"*"`` stands for operators that only importing can tell: see :func:`expand`. An
-        existing path goes before a module of the same name. Empty for a folder without any.
+        is ``"*"`` stands for operators that only importing can find: see :func:`expand`. An
+        existing path is preferred to a module of the same name. Empty for a folder without any.
 
     Raises:
-        TargetError: nothing of that name exists; the nearest names are offered.
+        TargetError: nothing of that name exists; the hint offers the nearest names.
     """
     forget_modules()
     target = target.strip()
     if not target:
         raise TargetError("the target is empty", hint=FORMS)
     if "\0" in target:
-        raise TargetError(f"{target!r} is no target", hint=FORMS)
+        raise TargetError(f"{target!r} is not a target", hint=FORMS)
     if target == "torch.ops" or target.startswith("torch.ops."):
         return [_library(target.replace("::", ".").replace(":", "."))]
     if os.path.exists(target):
@@ -69,7 +69,7 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
     if attribute == EVERY:
         return resolve(left, settings)
     if not all(part.isidentifier() for part in attribute.split(".")):
-        raise TargetError(f"`{right}` in `{target}` is no name", hint=FORMS)
+        raise TargetError(f"`{right}` in `{target}` is not a valid name", hint=FORMS)
     return [_named(left, attribute, "::" in target)]
 
 
@@ -84,9 +84,6 @@ def _split(target: str) -> tuple[str, str | None]:
         return left, right
     left, colon, right = target.rpartition(":")
     return (left, right) if colon else (right, None)
-
-
-# -- whole files, folders and modules ----------------------------------------------------------
 
 
 def _path(path: str) -> list[OpRef]:
@@ -154,13 +151,10 @@ def _module_operators(module: FoundModule) -> list[OpRef]:
     return refs or [OpRef(module.name, "module", module.name, EVERY, explicit=False)]
 
 
-# -- one operator ------------------------------------------------------------------------------
-
-
 def _named(left: str, attribute: str, doubled: bool) -> OpRef:
     if left.endswith(_SPEC):
         raise TargetError(
-            f"`{left}` is a spec, which holds one operator and no names",
+            f"`{left}` is a spec, which defines one operator without a name",
             hint=f"Write `{left}` alone.",
         )
     if os.path.isdir(left):
@@ -190,14 +184,14 @@ def _folder_names(folder: str, attribute: str) -> list[str]:
 
 def _in_file(path: str, attribute: str) -> OpRef:
     if not path.endswith(".py"):
-        raise TargetError(f"`{path}` is no .py file", hint=FORMS)
+        raise TargetError(f"`{path}` is not a .py file", hint=FORMS)
     static = static_module(path)
     ref = _file_ref(path, attribute, explicit=True)
     return ref if static is None else _checked(ref, static)
 
 
 def _in_module(module: FoundModule, attribute: str, text: str) -> OpRef:
-    """``attribute`` of ``module``, where submodules count as attributes."""
+    """The reference to ``attribute`` of ``module``; submodules count as attributes."""
     static = None if module.file is None else static_module(module.file)
     head, _, rest = attribute.partition(".")
     if static is None or head not in static.names:

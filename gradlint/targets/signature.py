@@ -9,14 +9,13 @@ import inspect
 import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from gradlint.targets._static import FunctionNode
 from gradlint.targets.nodes import method_node
 from gradlint.targets.source_file import dotted
-
-if TYPE_CHECKING:
-    import torch
 
 _VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
@@ -29,7 +28,7 @@ def signature_of(target: Callable[..., Any]) -> Signature | None:
         except (ValueError, TypeError):
             continue
         except Exception:
-            # An annotation that can't be evaluated; without evaluation it is a text.
+            # An annotation can't be evaluated; in the second round it stays a text.
             continue
     return _overridable(target)
 
@@ -50,8 +49,6 @@ def forward_signature(cls: type[torch.autograd.Function]) -> Signature | None:
 
 def has_setup_context(cls: type[torch.autograd.Function]) -> bool:
     """Whether forward takes no ctx because ``setup_context`` does."""
-    import torch
-
     return cls.setup_context is not torch.autograd.Function.setup_context
 
 

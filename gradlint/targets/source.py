@@ -23,13 +23,13 @@ Place = tuple[Location | None, Excerpt | None, list[Location]]
 
 _NOWHERE: Place = (None, None, [])
 
-#: From ``def`` to the underlined line, so many lines are shown whole (heuristic: fits a glance).
+#: Lines from ``def`` to the underlined line that are all shown; else a part (heuristic).
 _SHORT = 10
 
-#: Otherwise so many lines before it.
+#: Lines shown before the underlined line where it is further down.
 _CONTEXT = 2
 
-#: Of an expression over many lines, so many are shown.
+#: Lines shown at most of an expression that spans many.
 _LONGEST = 12
 
 _F = TypeVar("_F", bound=Callable[..., Place])
@@ -41,7 +41,7 @@ def _safely(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except Exception:
-            # A place is a courtesy: a message without one is better than none.
+            # A message without a place is better than none.
             return None, None, []
 
     return safe  # type: ignore[return-value]
@@ -105,7 +105,7 @@ def returned_gradient(
             does not show (too few gradients, a starred element, a negative index) gives the
             whole returned expression.
         line: line of the ``return`` that was executed, where known; default the last.
-        label: what the excerpt says behind the underlined expression.
+        label: what the excerpt says after the underlined expression.
 
     Returns:
         Location and excerpt of the expression. Where it is a bare name, ``related`` holds the
@@ -138,7 +138,7 @@ def returned_gradient(
 
 
 def _given(place: Location | None, label: str = "") -> Place:
-    """A place known beforehand: formulas of a spec say themselves where they stand."""
+    """A place that is known already: formulas of a spec know their line."""
     source = None if place is None else read_source(place.file)
     if place is None or source is None:
         return place, None, []

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import Any
 
 from gradlint.model.report import Location
 
@@ -61,9 +62,9 @@ class SourceFile:
 
 
 def read_source(path: str) -> SourceFile | None:
-    """The file at ``path``, parsed; None when there is no text to be had.
+    """The file at ``path``, parsed; None when its text is not available.
 
-    Files that no longer are on disk (notebook cells, ``exec``) come from ``linecache``.
+    What is not on disk (notebook cells, ``exec``) comes from ``linecache``.
     """
     try:
         status = os.stat(path)
@@ -119,6 +120,14 @@ def dotted(expression: ast.expr | None) -> str:
     if not isinstance(expression, ast.Name):
         return ""
     return ".".join([expression.id, *reversed(parts)])
+
+
+def literal(node: ast.expr) -> tuple[bool, Any]:
+    """Whether ``node`` is a constant (or a tuple, list, set of them), and its value."""
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None
 
 
 def shown_path(path: str) -> str:

@@ -122,8 +122,14 @@ def test_what_does_not_compile_is_shown_and_fails(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--arch", "sm90"], "error: --arch: 'sm90' is no architecture\n  did you mean sm_90?\n"),
-        (["--arch", "hopper"], "error: --arch: 'hopper' is no architecture\n  write sm_80,sm_90\n"),
+        (
+            ["--arch", "sm90"],
+            "error: --arch: 'sm90' is not an architecture\n  did you mean sm_90?\n",
+        ),
+        (
+            ["--arch", "hopper"],
+            "error: --arch: 'hopper' is not an architecture\n  write sm_80,sm_90\n",
+        ),
     ],
 )
 def test_architectures_that_are_none(run: Run, words: list[str], message: str) -> None:

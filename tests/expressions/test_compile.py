@@ -95,7 +95,8 @@ def test_nearest_ignores_case_and_bounds_its_work() -> None:
 
 def test_compiling_does_not_import_torch() -> None:
     code = (
-        "import sys; from gradlint.expressions.compile import compile_expression\n"
+        "import sys\n"
+        "from gradlint.expressions.compile import compile_expression\n"
         "from gradlint.expressions.arguments import parse_arguments\n"
         "compile_expression('softmax(x, -1) + randn(3)', ['x'])\n"
         "parse_arguments('randn(3), dim=-1')\n"

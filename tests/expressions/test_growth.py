@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlint.expressions import limits as _limits
+from gradlint.expressions import limits
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError
@@ -57,7 +57,7 @@ def _memory(value: Any) -> tuple[int, int] | None:
 
 @pytest.mark.parametrize("name", [*sorted(FUNCTIONS), *(f".{name}" for name in sorted(METHODS))])
 def test_nothing_grows_beyond_the_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_limits, "MAX_ELEMENTS", LIMIT)
+    monkeypatch.setattr(limits, "MAX_ELEMENTS", LIMIT)
     for first, *rest in [*((atom,) for atom in ATOMS), *itertools.product(ATOMS, ATOMS)]:
         others = ", ".join(rest)
         text = f"({first}){name}({others})" if name[0] == "." else f"{name}({first}, {others})"

@@ -139,23 +139,23 @@ def test_rubbish(tmp_path, body, message, hint):
 
 def test_places_that_do_not_exist(tmp_path):
     path = written(tmp_path, "def sample():\n    return torch.ones(1), torch.ones(1)\n")
-    with pytest.raises(InputsError, match="no such file") as caught:
+    with pytest.raises(InputsError, match="no file `") as caught:
         given(str(tmp_path / "my_input.py") + ":sample")
     assert "my_inputs.py" in caught.value.hint
-    with pytest.raises(InputsError, match="there is no 'sampel' in it") as caught:
+    with pytest.raises(InputsError, match="'sampel' is not defined in it") as caught:
         given(f"{path}:sampel")
     assert "sample" in caught.value.hint
-    with pytest.raises(InputsError, match="no module named 'nowhere'"):
+    with pytest.raises(InputsError, match=r"no module or file `nowhere\.at_all`"):
         given("nowhere.at_all:sample")
 
 
 def test_files_that_do_not_load(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("def f(:\n")
-    with pytest.raises(InputsError, match="SyntaxError"):
+    with pytest.raises(InputsError, match=r"syntax error: .*broken.py:1"):
         given(f"{path}:f")
     path.write_text("import sys\nsys.exit(0)\n")
-    with pytest.raises(InputsError, match="raised SystemExit"):
+    with pytest.raises(InputsError, match=r"called sys.exit\(0\)"):
         given(f"{path}:f")
 
 

@@ -9,7 +9,7 @@ from torch.autograd import Function
 
 from gradlint.api import check
 from gradlint.inputs._infer import infer
-from gradlint.inputs.stand_ins import Closure, first_stand_in, handing_over, stand_in
+from gradlint.inputs.stand_ins import Closure, first_stand_in, stand_in, with_bound_closures
 from gradlint.targets.build import from_object
 
 
@@ -314,7 +314,7 @@ def test_a_wrong_gradient_of_what_a_function_closes_over_is_found():
 
 def test_every_call_has_a_closure_of_its_own():
     kept = []
-    call = handing_over(lambda f, x, *params: kept.append(f) or f(x))
+    call = with_bound_closures(lambda f, x, *params: kept.append(f) or f(x))
     x, p, q = torch.zeros(2), torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0])
     at_2, at_4 = (stand_in(torch.full((2,), mean)) for mean in (2.0, 4.0))
     assert torch.equal(call(Closure(2), x, p), at_2)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gradlint.inputs._attempt import Failure
-from gradlint.inputs._frames import Scene
+from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._infer import infer
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs._repairs import repairs, size_pairs
@@ -23,7 +23,7 @@ def plan(first: int = 2, second: int = 2, **other: object) -> Plan:
 
 def first_shapes(start: Plan, kind: str, text: str, count: int = 4) -> list[list[tuple[int, ...]]]:
     found = []
-    for other in repairs(Scene(start, Failure("forward", kind, text))):
+    for other in repairs(FailedAttempt(start, Failure("forward", kind, text))):
         sizes = other.sizes()
         found.append([tuple(sizes[a] for a in guess.axes) for _, guess in other.tensors()])
     return found[:count]
@@ -77,7 +77,7 @@ def test_a_transposed_gradient_does_not():
         "shape compatible with [6, 11]"
     )
     start = plan()
-    for other in repairs(Scene(start, Failure("backward", "RuntimeError", text))):
+    for other in repairs(FailedAttempt(start, Failure("backward", "RuntimeError", text))):
         assert (
             len(other.guess("y").axes) != 2 or other.squares() or other.guess("y").axes[0] != "y.1"
         )
@@ -89,7 +89,7 @@ def test_views_are_solved_for_the_size_that_differs():
     x, (y, *rest) = sizes["x.0"], (sizes[axis] for axis in axes("y", 3))
     inner = rest[0] * rest[1]
     text = f"shape '[{x}, 1, {inner}]' is invalid for input of size {y * inner}"
-    first = next(repairs(Scene(start, Failure("forward", "RuntimeError", text))))
+    first = next(repairs(FailedAttempt(start, Failure("forward", "RuntimeError", text))))
     assert first.guess("y").axes[0] == first.guess("x").axes[0]
 
 
@@ -97,7 +97,8 @@ def test_integers_where_the_op_wants_them():
     start = plan()
     text = "gather(): Expected dtype int32/int64 for index"
     dtypes = [
-        other.guess("y").dtype for other in repairs(Scene(start, Failure("forward", "X", text)))
+        other.guess("y").dtype
+        for other in repairs(FailedAttempt(start, Failure("forward", "X", text)))
     ]
     assert "int" in dtypes
 
@@ -106,21 +107,24 @@ def test_index_ranges_shrink():
     guesses = (TensorGuess(axes("x", 2)), TensorGuess(axes("y", 1), "int", grad=False))
     start = Plan(("x", "y"), guesses)
     text = "index 4 is out of bounds for dimension 0 with size 3"
-    highs = [other.guess("y").high for other in repairs(Scene(start, Failure("forward", "", text)))]
+    highs = [
+        other.guess("y").high
+        for other in repairs(FailedAttempt(start, Failure("forward", "", text)))
+    ]
     assert 3 in highs
 
 
 def test_axes_out_of_range():
     text = "Dimension out of range (expected to be in range of [-2, 1], but got 2)"
     start = plan(dim=2)
-    found = list(repairs(Scene(start, Failure("forward", "IndexError", text))))
+    found = list(repairs(FailedAttempt(start, Failure("forward", "IndexError", text))))
     assert any(other.guess("dim") == ValueGuess(-1, "int") for other in found)
     assert any(len(other.guess("x").axes) == 3 for other in found)
 
 
 def test_float32_is_tried_when_types_clash():
     text = "expected m1 and m2 to have the same dtype, but got: double != float"
-    found = list(repairs(Scene(plan(), Failure("forward", "RuntimeError", text))))
+    found = list(repairs(FailedAttempt(plan(), Failure("forward", "RuntimeError", text))))
     assert any(other.working == "float32" for other in found)
 
 

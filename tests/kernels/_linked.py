@@ -16,7 +16,8 @@ import torch
 from gradlint.native import _tools
 from gradlint.native._build import build
 from gradlint.native._files import digest_of_file, read_json
-from gradlint.native.recipe import Recipe, tree_files
+from gradlint.native.recipe import Recipe
+from gradlint.native.roots import tree_files
 
 
 def compiled(sources: Sequence[Path], flags: Sequence[str], folder: Path) -> list[Path]:

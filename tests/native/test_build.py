@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.native import _build, _tools
-from gradlint.native import runner as _runner
+from gradlint.native import _build, _builder, _tools
 from gradlint.native._build import build
 from gradlint.native.errors import BuildError
+from gradlint.native.progress import Progress
 from gradlint.native.recipe import Recipe
-from gradlint.native.runner import Progress
 
 
 def answer(library: Path) -> int:
@@ -39,7 +38,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: object) -> None:
         raise AssertionError("something was built")
 
-    monkeypatch.setattr(_runner, "run", run)
+    monkeypatch.setattr(_builder, "run", run)
 
 
 def test_built_once_and_anew_when_a_header_changes(
@@ -53,7 +52,7 @@ def test_built_once_and_anew_when_a_header_changes(
     assert {item.total for item in seen} <= {0, 2}
 
     with monkeypatch.context() as patched:
-        patched.setattr(_runner, "run", lambda *_: pytest.fail("something was built"))
+        patched.setattr(_builder, "run", lambda *_: pytest.fail("something was built"))
         assert build(small) == first
 
     header = Path(small.sources[0]).with_name("answer.h")
@@ -104,7 +103,7 @@ def test_errors_are_shown_as_the_compiler_gave_them(small: Recipe) -> None:
     assert f"{source}:2:10: error: " in failure.text
     assert failure.text in caught.value.message
     assert caught.value.message.startswith("small can't be built: compiling small.cpp failed\n")
-    assert caught.value.hint == "mend the first error that the compiler names"
+    assert caught.value.hint == "fix the first error that the compiler reports"
 
 
 def test_a_library_that_does_not_load_is_told_from_one_that_does_not_compile(
@@ -139,7 +138,7 @@ def test_a_compiler_that_hangs_is_given_up(
 
     with pytest.raises(KeyboardInterrupt):
         build(small, progress=until_it_hangs)
-    with pytest.raises(BuildError, match=r"was given up: no step was finished in 0 s"):
+    with pytest.raises(BuildError, match=r"was stopped: no step finished in 0 s"):
         build(small, patience=0.0)
     pid = int(mark.read_text())
     for _ in range(100):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradlint.native.runner import Line, Progress, pass_on, reporting, told, words
+from gradlint.native.progress import Line, Progress, pass_on, progress_sink, reporting, words
 
 NEWS = Progress("building ops", 2, 5, "square.cu", 12.3)
 
@@ -30,14 +30,14 @@ def test_a_line_of_a_terminal_is_written_over_and_cleared(monkeypatch: pytest.Mo
 
 
 def test_nothing_is_written_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with told(None) as sink:
+    with progress_sink(None) as sink:
         sink(NEWS)
     assert capsys.readouterr() == ("", "")
 
 
 def test_who_asks_is_told_also_of_other_processes() -> None:
     seen: list[Progress] = []
-    with reporting(seen.append), told(None) as sink:
+    with reporting(seen.append), progress_sink(None) as sink:
         sink(NEWS)
         pass_on(NEWS)
     pass_on(NEWS)

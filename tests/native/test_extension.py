@@ -11,6 +11,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.run import execute, run
+from gradlint.spec import _extension
 from gradlint.spec.open import open_spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,7 +123,7 @@ def test_what_can_not_be_compiled_is_shown_at_its_source(tmp_path: Path) -> None
     text = problem(path)
     assert text.startswith(f"{path}:5:7: compiling bad.cpp failed\n")
     assert f"{tmp_path / 'bad.cpp'}:2:10: error: " in text
-    assert "(mend the first error that the compiler names)" in text
+    assert "(fix the first error that the compiler reports)" in text
 
 
 @pytest.mark.parametrize(
@@ -147,10 +148,8 @@ def test_mistakes_are_found_before_anything_is_built(
 
 
 def test_cuda_sources_without_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradlint.native import reference as _reference
-
-    monkeypatch.setattr(_reference, "usable_devices", lambda: ("cpu",))
-    monkeypatch.setattr(_reference, "why_no_cuda", lambda: ("no nvcc here", "install it"))
+    monkeypatch.setattr(_extension, "usable_devices", lambda: ("cpu",))
+    monkeypatch.setattr(_extension, "why_no_cuda", lambda: ("no nvcc here", "install it"))
     (tmp_path / "k.cu").write_text("", encoding="utf-8")
     path = spec(tmp_path, "op: torch.ops.a.b\nextension: {sources: [k.cu]}\n")
     with pytest.raises(NotHere, match=r"needs cuda, not available here: k.cu was not built: no n"):

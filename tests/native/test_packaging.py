@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from gradlint.native.recipe import tree_files
-from gradlint.native.roots import kernels_root, specs_root
+from gradlint.native.roots import kernels_root, specs_root, tree_files
 
 if sys.version_info >= (3, 11):
     import tomllib

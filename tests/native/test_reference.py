@@ -57,12 +57,12 @@ def test_minor_versions_of_cuda_may_differ_major_ones_not(monkeypatch: pytest.Mo
     with pytest.raises(BuildError) as caught:
         check_cuda()
     assert caught.value.message == (
-        "nvcc is of CUDA 13.0.88 (/cuda/bin/nvcc), torch is built for CUDA 12.4"
+        "nvcc belongs to CUDA 13.0.88 (/cuda/bin/nvcc), torch is built for CUDA 12.4"
     )
     assert caught.value.hint.startswith("install the toolkit of CUDA 12.4 and set CUDA_HOME")
     # Not asked for, it is left out: the CPU's operators can be built all the same.
     assert not recipe().with_cuda
-    with pytest.raises(BuildError, match=r"nvcc is of CUDA 13\.0\.88"):
+    with pytest.raises(BuildError, match=r"nvcc belongs to CUDA 13\.0\.88"):
         recipe(("cuda",))
 
 

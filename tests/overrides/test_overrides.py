@@ -106,7 +106,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("implements", "no class"), ("Handlers", "no class"), ("Absent", "Absent")],
+    [("implements", "is not a class"), ("Handlers", "is not a class"), ("Absent", "Absent")],
 )
 def test_other_targets_are_usage_errors(
     name: str, text: str, capsys: pytest.CaptureFixture[str]

@@ -96,7 +96,7 @@ def test_elements_that_share_memory_get_places_of_their_own(
     report = check(Sin, overlapping().requires_grad_())
     assert verdict(report) == "pass"
     assert report.targets[0].samples[0].notes == [
-        "x: elements that share memory were given places of their own"
+        "x: elements that shared memory were copied apart"
     ]
 
 

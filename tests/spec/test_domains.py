@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from gradlint.model.domains import DOMAINS
+from gradlint.inputs.domains import DOMAINS
 from gradlint.spec._domains import NAMES, parse_domain
 
 SHAPES = [[], [1], [7], [4, 4], [2, 3, 3], [0, 3]]

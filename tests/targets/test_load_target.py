@@ -274,14 +274,14 @@ def test_unknown_registered_ops(target, offered):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("collections:OrderedDict", "`OrderedDict` is a class that is no operator"),
+        ("collections:OrderedDict", "`OrderedDict` is a class that is not an operator"),
         ("no_op:Colour", "`Colour` is an Enum class"),
         ("no_op:number", "`number` is an object of type int"),
-        ("no_op:Abstract", "`Abstract` is no operator: it defines no forward"),
+        ("no_op:Abstract", "`Abstract` is not an operator: it does not define forward"),
         ("no_op:os", "`os` is a module"),
         ("no_op:F.forward", "`F.forward` is a method of a torch.autograd.Function"),
         ("no_op:Needs.method", "can't be constructed without arguments"),
-        ("torch.autograd:Function", "`Function` is no operator: it defines no forward"),
+        ("torch.autograd:Function", "`Function` is not an operator: it does not define forward"),
     ],
 )
 def test_what_is_no_operator(write, target, message):

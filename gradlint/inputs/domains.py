@@ -1,8 +1,8 @@
-"""The domains that an input may be limited to."""
+"""The domains that values of tensors are drawn from. Does not import torch."""
 
 from __future__ import annotations
 
-#: Domain → how it reads in a report. The order is the order of trying.
+#: Domain → how a report describes it, in the order in which inference tries them.
 DOMAINS = {
     "real": "all reals",
     "positive": "positive",

@@ -1,4 +1,4 @@
-"""From a plan that works to one that shows more: small unequal sizes, no needless square, wide
+"""From a plan that works to one that reveals more: small unequal sizes, no needless square, wide
 index ranges; and a few variants of it."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._search import Found, Search, linked
+from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.values import build
 
 #: Elements that a tensor of a sample should have at most.
@@ -23,15 +23,15 @@ _POOLS = (
     tuple(range(2, 40)),
     (),
 )
-#: Variants beside the main sample.
+#: Variants in addition to the main sample.
 VARIANTS = 2
 
 
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
-    """The plan with everything changed that makes it more telling and keeps it working."""
+    """The plan with all changes that let it reveal more and under which the op still runs."""
     plan, trial = found.plan, found.trial
     for step in (_without_squares, _permuting, _parts, _small, _all_used, _wide_indices):
-        if search.late:
+        if search.out_of_time:
             break
         plan, trial = step(search, plan, trial)
     return plan, trial
@@ -46,7 +46,7 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
 
 
 def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Split the symbols that stand twice in one tensor, where the op allows it."""
+    """Split symbols that occur twice in one tensor, where the op allows it."""
     for name, guess in list(plan.tensors()):
         if len(set(guess.axes)) == len(guess.axes) or guess.domain in ("spd", "nsd", "tril"):
             continue
@@ -69,7 +69,7 @@ def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
 
 
 def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """A permutation is one of a whole axis: of the first for a vector, else of the last."""
+    """Let a permutation permute a whole axis: the first for a vector, else the last."""
     for _, guess in list(plan.tensors()):
         if guess.domain != "permutation" or not guess.axes:
             continue
@@ -77,7 +77,7 @@ def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             if other.dtype != "float" or not other.axes or guess.axes[-1] in other.axes:
                 continue
             axis = other.axes[0 if len(guess.axes) == 1 else -1]
-            tied = linked(plan.tied(axis, guess.axes[-1]))
+            tied = with_linked_permutations(plan.tied(axis, guess.axes[-1]))
             better = _try(search, tied, trial)
             if better is not None:
                 return tied, better
@@ -85,7 +85,7 @@ def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
 
 
 def _parts(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """A last axis of which ``x[..., 0]``, ``x[..., 1]`` … are read has no more elements than are:
+    """Where ``x[..., 0]``, ``x[..., 1]`` … are read, the last axis gets exactly these elements:
     real and imaginary parts, coordinates."""
     for name, guess in list(plan.tensors()):
         parts = search.evidence[name].parts
@@ -108,8 +108,8 @@ def _reads_on(plan: Plan, trial: Trial, guess: TensorGuess) -> bool:
 
 
 def _all_used(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Integers of which forward never reads the last ones have as many as it reads: an axis that
-    was meant to have the size of another one."""
+    """Where forward never reads the last integers of a tensor, give it as many as forward reads:
+    its axis was meant to have the size of another one."""
     for name, guess in list(plan.tensors()):
         sizes = plan.sizes()
         others = [other for _, other in plan.tensors() if other is not guess and other.axes]
@@ -135,7 +135,7 @@ def _reads_only(search: Search, plan: Plan, name: str, count: int) -> bool:
 def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     for pool in _POOLS:
         smaller = replace(plan, pool=pool)
-        # Twice as many elements are the price of sizes that are all different.
+        # Sizes that are all different are worth twice as many elements.
         allowed = 2 * ELEMENTS if pool is _POOLS[1] else ELEMENTS
         if pool and _largest(smaller) > allowed:
             continue
@@ -157,7 +157,7 @@ def _largest(plan: Plan) -> int:
 
 
 def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Integer tensors reach as far as the op lets them: up to the size of some axis."""
+    """Let the values of integer tensors go as far as the op accepts: up to the size of an axis."""
     sizes = sorted(set(plan.sizes().values()), reverse=True)
     for name, guess in list(plan.tensors()):
         current = plan.guess(name)
@@ -174,21 +174,21 @@ def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial
 
 
 def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Plan, Trial]]:
-    """Other samples that tell more: label, plan, trial; at most :data:`VARIANTS`."""
+    """Other samples that reveal more: label, plan, trial; at most :data:`VARIANTS`."""
     given = 0
     if trial.score <= 3:
-        # Backward raises on the main sample: variants would only say so again.
+        # Backward raises on the main sample: variants would only repeat that.
         return
     for label, other, least in _candidates(search, plan):
-        if given >= VARIANTS or search.late:
+        if given >= VARIANTS or search.out_of_time:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
         if outcome.score < least and (label.endswith("given") or outcome.score == 0):
-            # A tensor in place of a default: its shape has to be found. Another branch of forward:
-            # it may ask for more of what the first one left aside.
-            mended = search.mend(other)
-            if mended is not None:
-                other, outcome = mended.plan, mended.trial
+            # A tensor in place of a default needs a shape, and another branch of forward may need
+            # what the first one did not.
+            repaired = search.repair(other)
+            if repaired is not None:
+                other, outcome = repaired.plan, repaired.trial
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
             yield label, other, outcome
@@ -196,43 +196,54 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
 
 def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
     """Label, plan, least score that makes it worth reporting."""
-    # A permutation is one along the last axis.
-    ordered = any("perm" in guess.domain for _, guess in plan.tensors())
     for name, guess in zip(plan.names, plan.guesses, strict=True):
-        item = search.evidence[name]
         if isinstance(guess, (TensorGuess, GroupGuess)):
-            if item.default is None:
+            if search.evidence[name].default is None:
                 yield f"{name}=None", plan.changed(name, ValueGuess(None, "default")), 3
-            continue
-        kind, _ = item.ordered_kinds()[0]
-        if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
-            for proposal, _ in search.proposals[name]:
-                if isinstance(proposal, ValueGuess) and proposal.kind == kind:
-                    label = f"{name}={proposal.value!r}"
-                    yield label, plan.changed(name, proposal), 6
-                    break
-        if _takes_tensor(item, search):
-            for proposal, _ in search.proposals[name]:
-                if isinstance(proposal, TensorGuess):
-                    yield f"{name} given", plan.changed(name, proposal), 6
-                    break
+        else:
+            yield from _in_place_of_none(search, plan, name)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         value = search.evidence[name].default if isinstance(guess, Omitted) else None
         if isinstance(guess, ValueGuess):
             value = guess.value
-        if isinstance(value, bool):
-            yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
-        elif type(value) is int and _names.is_axis(name) and value in (-1, 0, 1) and not ordered:
-            other = 0 if value else 1
-            yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
-        elif isinstance(value, str):
-            for text in search.evidence[name].values[:4]:
-                if isinstance(text, str) and text != value:
-                    yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
+        yield from _other_values(search, plan, name, value)
+
+
+def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:
+    """A number, a string or a tensor for a parameter that got none."""
+    item = search.evidence[name]
+    kind, _ = item.ordered_kinds()[0]
+    if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
+        for proposal, _ in search.proposals[name]:
+            if isinstance(proposal, ValueGuess) and proposal.kind == kind:
+                yield f"{name}={proposal.value!r}", plan.changed(name, proposal), 6
+                break
+    if _takes_tensor(item, search):
+        for proposal, _ in search.proposals[name]:
+            if isinstance(proposal, TensorGuess):
+                yield f"{name} given", plan.changed(name, proposal), 6
+                break
+
+
+def _other_values(
+    search: Search, plan: Plan, name: str, value: object
+) -> Iterator[tuple[str, Plan, int]]:
+    """The other truth value, another axis, other strings that the code knows."""
+    # A permutation is one along the last axis.
+    permuted = any("perm" in guess.domain for _, guess in plan.tensors())
+    if isinstance(value, bool):
+        yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
+    elif type(value) is int and _names.is_axis(name) and value in (-1, 0, 1) and not permuted:
+        other = 0 if value else 1
+        yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
+    elif isinstance(value, str):
+        for text in search.evidence[name].values[:4]:
+            if isinstance(text, str) and text != value:
+                yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
 
 
 def _takes_tensor(item: Evidence, search: Search) -> bool:
-    """Whether a parameter that got no tensor may well take one."""
+    """Whether a parameter that was not given a tensor may well take one."""
     if item.default is None:
         others = [
             weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS | {"any"}

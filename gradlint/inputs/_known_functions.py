@@ -1,8 +1,11 @@
-"""What PyTorch's own functions take at each position, from their schemas."""
+"""What known functions need of their arguments: kinds from the schemas of PyTorch's functions,
+domains, and ranks from equations such as ``"bij,bjk->bik"`` or ``"b (h w) c -> b c h w"``."""
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +13,7 @@ import torch
 
 from gradlint.inputs._annotations import read_annotation
 from gradlint.inputs._evidence import Evidence
+from gradlint.targets.source_file import literal
 
 _KIND_OF_TYPE = {
     "Tensor": "any",
@@ -30,6 +34,28 @@ _KIND_OF_TYPE = {
 #: Integer or boolean tensors, by the name that schemas give them.
 _INTEGER_NAMES = frozenset({"index", "indices"})
 _MASK_NAMES = frozenset({"mask", "condition"})
+#: Functions of einops that take a tensor and a pattern.
+_EINOPS = frozenset({"rearrange", "reduce", "repeat"})
+#: Functions of torch that are defined, or make sense, only on part of the reals.
+_DOMAINS = {
+    "cholesky": "spd",
+    "cholesky_ex": "spd",
+    "cholesky_inverse": "tril",
+    "eigh": "spd",
+    "eigvalsh": "spd",
+    "acos": "small",
+    "arccos": "small",
+    "asin": "small",
+    "arcsin": "small",
+    "atanh": "small",
+    "arctanh": "small",
+    "erfinv": "small",
+    "acosh": "above",
+    "arccosh": "above",
+    "lgamma": "positive",
+    "digamma": "positive",
+    "logit": "unit",
+}
 
 
 @lru_cache(maxsize=512)
@@ -39,7 +65,7 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
     Args:
         name: the function's name, e.g. "gather".
         key: position among the arguments written down, or the keyword.
-        method: whether it is called as a method (the tensor is no written argument then).
+        method: whether it is called as a method (then the tensor is not among the arguments).
     """
     shown = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     packet = None
@@ -68,7 +94,7 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
         total += 1
         if kind:
             counts[kind] = counts.get(kind, 0) + 1
-    # That a tensor must be of integers is worth more than any name.
+    # That a tensor must hold integers counts for more than any name.
     return tuple(
         (kind, (5.0 if kind in ("index", "mask") else 3.0) * count / total)
         for kind, count in counts.items()
@@ -94,3 +120,40 @@ def _python_function(name: str, key: int | str) -> tuple[tuple[str, float], ...]
             read_annotation(evidence, parameter.annotation)
             return tuple((kind, weight / 2) for kind, weight in evidence.weights.items())
     return ()
+
+
+def domain_needed(name: str) -> str:
+    """The domain on which ``torch.<name>`` of one tensor is defined; empty for all the reals."""
+    # Functions of torch.linalg and torch.special have the module in their names too.
+    return _DOMAINS.get(name.removeprefix("linalg_").removeprefix("special_"), "")
+
+
+def operand(call: ast.Call, position: int) -> tuple[ast.expr, int] | None:
+    """Operand ``position`` of a call to einsum, with the number of axes that its equation gives it;
+    None without such an operand, or where an ellipsis leaves the number open."""
+    if not ast.unparse(call.func).endswith("einsum") or not call.args:
+        return None
+    known, equation = literal(call.args[0])
+    operands = call.args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (ast.Tuple, ast.List)):
+        operands = operands[0].elts
+    if not known or not isinstance(equation, str) or position >= len(operands):
+        return None
+    terms = equation.split("->")[0].split(",")
+    if position >= len(terms) or "." in terms[position]:
+        return None
+    return operands[position], sum(letter.isalpha() for letter in terms[position])
+
+
+def rank_wanted(call: ast.Call, key: int | str) -> int | None:
+    """The number of axes that the argument ``key`` of ``call`` has by an equation in the call."""
+    name = ast.unparse(call.func).rsplit(".", 1)[-1]
+    if name == "einsum" and isinstance(key, int) and key:
+        found = operand(call, key - 1)
+        return found[1] if found else None
+    if name in _EINOPS and key == 0 and len(call.args) > 1:
+        known, pattern = literal(call.args[1])
+        if known and isinstance(pattern, str) and "->" in pattern and "..." not in pattern:
+            left = re.sub(r"\([^()]*\)", "x", pattern.split("->")[0])
+            return len(left.split())
+    return None

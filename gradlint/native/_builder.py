@@ -1,4 +1,4 @@
-"""Runs the builder in a process of its own and tells what it did."""
+"""Runs torch's extension builder in a process of its own and reads what it wrote."""
 
 from __future__ import annotations
 
@@ -6,132 +6,34 @@ import json
 import os
 import queue
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO
+
+import torch
 
 from gradlint.native import _tools
 from gradlint.native._files import read_json
 from gradlint.native.errors import BuildError
 from gradlint.native.failures import build_failed, failures_in, load_failed
+from gradlint.native.progress import Progress, Sink
 from gradlint.native.recipe import Recipe
-
-
-# -- How far a build is, told to whoever asked, at least once a second ----------------------------
-@dataclass(frozen=True)
-class Progress:
-    """How far a build, or other work that takes long, is.
-
-    Args:
-        name: what is done, such as "building gradlint_reference".
-        done: steps that are finished.
-        total: steps that there are; 0 until that is known.
-        doing: the file that was finished last, or what is waited for.
-        seconds: since it began.
-    """
-
-    name: str
-    done: int
-    total: int
-    doing: str
-    seconds: float
-
-
-Sink = Callable[[Progress], None]
-
-_sink: ContextVar[Sink | None] = ContextVar("gradlint.native.progress", default=None)
-
-
-@contextmanager
-def reporting(sink: Sink) -> Iterator[None]:
-    """Send the progress of every build in the body to ``sink``."""
-    token = _sink.set(sink)
-    try:
-        yield
-    finally:
-        _sink.reset(token)
-
-
-def pass_on(progress: Progress) -> None:
-    """Tell the sink of :func:`reporting`, if there is one, of a build in another process."""
-    sink = _sink.get()
-    if sink is not None:
-        sink(progress)
-
-
-@contextmanager
-def told(sink: Sink | None) -> Iterator[Sink]:
-    """``sink``, else the one of :func:`reporting`, else a line on stderr if that is a terminal."""
-    chosen = sink or _sink.get()
-    if chosen is not None:
-        yield chosen
-        return
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    line = Line(sys.stderr)
-    try:
-        yield line
-    finally:
-        line.clear()
-
-
-class Line:
-    """One line of a terminal that is written over again and again."""
-
-    #: Seconds between two writes.
-    PAUSE = 0.1
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._last = 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        """Show ``progress``."""
-        now = time.monotonic()
-        if now - self._last < self.PAUSE:
-            return
-        self._last = now
-        self._write(words(progress))
-
-    def clear(self) -> None:
-        """Leave the line empty."""
-        if self._last:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        width = max(20, shutil.get_terminal_size().columns - 1)
-        self._stream.write("\r\x1b[K" + text[:width])
-        self._stream.flush()
-
-
-def words(progress: Progress) -> str:
-    """``progress`` in one line."""
-    steps = f" {progress.done}/{progress.total}" if progress.total else ""
-    doing = f", {progress.doing}" if progress.doing else ""
-    return f"{progress.name}{steps} ({progress.seconds:.0f} s){doing}"
-
-
-# -------------------------------------------------------------------------------------------------
 
 #: Seconds that one step of a build may take. Heuristic: a file that includes all of torch's
 #: headers takes one minute on a slow core, one of templates for nvcc a few.
 PATIENCE = 900.0
 
-#: Seconds between two signs of life.
+#: Seconds between two reports of progress.
 _PULSE = 0.5
 
-#: Seconds that a builder may take to end when it is told to.
+#: Seconds that a builder may take to end once it is terminated.
 _GRACE = 5.0
 
 _STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
@@ -179,12 +81,12 @@ def run(recipe: Recipe, sources: list[Path], workplace: Path, sink: Sink, patien
     output = _original("".join(lines), recipe, workplace)
     if not answer.is_file():
         raise _died(recipe, process.returncode, output)
-    told = read_json(answer)
-    if told:
+    failure = read_json(answer)
+    if failure:
         failures = failures_in(output, [*map(str, sources)], recipe, workplace)
         if failures:
             raise build_failed(recipe.name, failures)
-        raise load_failed(recipe.name, told, output)
+        raise load_failed(recipe.name, failure, output)
 
 
 def headers(recipe: Recipe, workplace: Path) -> list[Path]:
@@ -200,8 +102,6 @@ def headers(recipe: Recipe, workplace: Path) -> list[Path]:
         stdin=subprocess.DEVNULL,
         check=False,
     )
-    import torch
-
     system = [os.path.dirname(torch.__file__), sysconfig.get_path("include"), "/usr", sys.prefix]
     if recipe.with_cuda:
         system.append(_tools.cuda_home(_tools.need_nvcc()))
@@ -231,7 +131,7 @@ def _request(recipe: Recipe, sources: list[Path], workplace: Path) -> dict[str, 
 def _watched(
     process: subprocess.Popen[str], recipe: Recipe, sink: Sink, patience: float
 ) -> Iterator[str]:
-    """The lines that the builder writes; the sink is told of every step and every moment."""
+    """The lines that the builder writes; ``sink`` is called at every step and twice a second."""
     assert process.stdout is not None
     incoming: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_read, args=(process.stdout, incoming), daemon=True).start()
@@ -251,10 +151,10 @@ def _watched(
         sink(Progress(f"building {recipe.name}", done, total, doing, now - started))
         if now - heard > patience:
             raise BuildError(
-                f"building {recipe.name} was given up: no step was finished in {patience:.0f} s"
+                f"building {recipe.name} was stopped: no step finished in {patience:.0f} s"
                 + (f", the last was {doing}" if doing else ""),
-                hint="see whether the compiler hangs; a smaller source, or MAX_JOBS=1 where memory "
-                "is short, may help",
+                hint="check whether the compiler hangs; a smaller source may help, or MAX_JOBS=1 "
+                "where memory is short",
             )
 
 
@@ -284,7 +184,7 @@ def _compiled(command: str) -> str:
 
 
 def _original(output: str, recipe: Recipe, workplace: Path) -> str:
-    """``output`` with the names of copied sources as they were."""
+    """``output`` with the original paths of the copied sources."""
     return output.replace(str(workplace / "tree"), str(recipe.tree)) if recipe.tree else output
 
 
@@ -296,8 +196,8 @@ def _died(recipe: Recipe, status: int, output: str) -> BuildError:
     tail = "\n".join(output.strip().splitlines()[-5:])
     return BuildError(
         f"the process that builds {recipe.name} ended with {how}" + (f":\n{tail}" if tail else ""),
-        hint="SIGKILL is mostly want of memory (set MAX_JOBS=1); SIGSEGV or SIGABRT at the end is "
-        "the library itself, where it is loaded",
+        hint="SIGKILL mostly means that memory ran out (set MAX_JOBS=1); SIGSEGV or SIGABRT at the "
+        "end comes from loading the library itself",
     )
 
 
