@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import sys
@@ -13,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import nearest
 from gradlint.cli import console as _console
 
 #: Command → module of the same name in this package, with a function of that name. In the order
@@ -26,9 +26,6 @@ COMMANDS = (
 #: the user's is taken for markup.
 _SETTINGS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-#: Similarity from which a command is offered for a mistyped one (difflib's ratio).
-_NEAR = 0.5
 
 
 class LazyGroup(TyperGroup):
@@ -45,7 +42,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As usual, but a mistyped command gets the nearest one offered."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], COMMANDS, 1, _NEAR)
+            near = nearest(args[0], COMMANDS)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any
 
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 
 #: Options that may be given several times, or not at all.
 Texts = list[str] | None
@@ -49,9 +49,11 @@ def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
     """``value`` if it is one of ``choices``, else an error that offers the nearest."""
     if value in choices:
         return value
-    near = difflib.get_close_matches(value, choices, 1, 0.3)
-    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(choices)}"
-    raise GradlintError(f"{value!r} is not one of {', '.join(choices)}", place=option, hint=hint)
+    raise GradlintError(
+        f"{value!r} is not one of {', '.join(choices)}",
+        place=option,
+        hint=did_you_mean(value, choices),
+    )
 
 
 def _text_or_json(value: str) -> str:

@@ -10,13 +10,13 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from gradlint.base.errors import GradlintError, InputsError
+from gradlint.base.text import nearest
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.inputs._attempt import run
@@ -263,9 +263,8 @@ def _load_file(path: str, place: str) -> ModuleType:
     full = os.path.abspath(os.path.expanduser(path))
     if not os.path.isfile(full):
         folder = os.path.dirname(full)
-        near = get_close_matches(
-            os.path.basename(full), os.listdir(folder) if os.path.isdir(folder) else [], n=3
-        )
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        near = nearest(os.path.basename(full), names, limit=3)
         hint = f"Did you mean {', '.join(near)}?" if near else "Check the path."
         raise InputsError(f"no such file: {path}", place=place, hint=hint)
     for module in list(sys.modules.values()):
@@ -315,7 +314,7 @@ def _attribute(module: ModuleType, name: str, place: str) -> Any:
     for part in name.split("."):
         if not hasattr(value, part):
             public = [key for key in dir(value) if callable(getattr(value, key, None))]
-            near = get_close_matches(part, public, n=3)
+            near = nearest(part, public, limit=3)
             hint = f"Did you mean {', '.join(near)}?" if near else FORMS
             raise InputsError(f"there is no {part!r} in it", place=place, hint=hint)
         value = getattr(value, part)

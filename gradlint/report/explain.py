@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import textwrap
@@ -12,6 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 from gradlint.model.rule import Rule
 from gradlint.report import wording
 from gradlint.report.table import table
@@ -37,12 +37,8 @@ def find_rules(words: Sequence[str], rules: Sequence[Rule]) -> list[Rule]:
         ]
         if not named:
             choices = [text for rule in rules for text in (rule.code, rule.name)]
-            lower = {text.lower(): text for text in choices}
-            near = difflib.get_close_matches(folded, lower, 1, 0.4)
-            hint = f"did you mean {lower[near[0]]}? " if near else ""
-            raise GradlintError(
-                f"no rule is called {word!r}", hint=f"{hint}`gradlint rules` lists all"
-            )
+            hint = f"{did_you_mean(folded, choices)} `gradlint rules` lists all".lstrip()
+            raise GradlintError(f"no rule is called {word!r}", hint=hint)
         found.update((rule.code, rule) for rule in named)
     return list(found.values())
 

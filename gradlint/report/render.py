@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shutil
 from typing import Any, TextIO
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 from gradlint.model.report import Report
 from gradlint.report._concise import add_concise
 from gradlint.report._full import add_report
@@ -50,12 +50,10 @@ def render(
         GradlintError: there is no such format; the nearest is offered.
     """
     if format not in FORMATS:
-        near = difflib.get_close_matches(format, FORMATS, 1, 0.3)
-        hint = f"did you mean {near[0]}? " if near else ""
         raise GradlintError(
             f"unknown output format {format!r}",
             place="--output-format",
-            hint=f"{hint}choose from {', '.join(FORMATS)}",
+            hint=did_you_mean(format, FORMATS, f"choose from {', '.join(FORMATS)}"),
         )
     if format == "json":
         return to_json(report)

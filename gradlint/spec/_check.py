@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradlint.base.nearest import nearest
+from gradlint.base.text import did_you_mean
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.limits import ExpressionError
 from gradlint.expressions.vocabulary import DTYPES
@@ -152,18 +152,15 @@ class Checker:
         if not isinstance(dtype, str):
             return
         if dtype.removeprefix("torch.") not in DTYPES:
-            found = nearest(dtype, DTYPES)
-            hint = f"did you mean `{found[0]}`?" if found else "such as int64, bool, float64"
+            hint = did_you_mean(dtype, DTYPES, "such as int64, bool, float64")
             self.note((*path, "dtype"), f"unknown dtype `{dtype[:40]}`", hint)
         elif "int" in dtype and not {"range", "value", "values"} & set(given):
             hint = "add range: [low, high], value: or values:"
             self.note((*path, "dtype"), "nothing says which integers", hint)
 
     def domain_hint(self, value: Any) -> str:
-        found = nearest(value, NAMES) if isinstance(value, str) else []
-        if found:
-            return f"did you mean `{found[0]}`?"
-        return f'domains are {", ".join(NAMES)}, or an interval such as "[-1, 1]"'
+        known = f'domains are {", ".join(NAMES)}, or an interval such as "[-1, 1]"'
+        return did_you_mean(value, NAMES, known) if isinstance(value, str) else known
 
     def size(self, path: Path, size: Any) -> None:
         if not isinstance(size, str):
@@ -195,8 +192,7 @@ class Checker:
             shown = message.removeprefix("unknown name ")
             if kind == "dim":
                 message = f"unknown dim {shown}"
-                found = nearest(shown.strip("`"), names)
-                hint = f"did you mean `{found[0]}`?" if found else "add it to `dims`"
+                hint = did_you_mean(shown.strip("`"), names, "add it to `dims`")
             elif shown.strip("`") in self.dims:
                 hint = "a formula can't use dims: take the size from an input, as in x.shape[0]"
             elif shown.strip("`") in _mapping(self.data, "let") and path[0] == "let":
@@ -226,8 +222,7 @@ class Checker:
             names = behind if key == "backward" else [*inputs, *GRADIENT_NAMES, *OUTPUT_NAMES]
             for name, text in _mapping(self.data, key).items():
                 if self.inputs and name not in self.inputs:
-                    found = nearest(name, self.inputs)
-                    hint = f"did you mean `{found[0]}`?" if found else self.known_inputs()
+                    hint = did_you_mean(name, self.inputs, self.known_inputs())
                     self.note((key, name), f"`{name}` is no input", hint, key=True)
                 self.expression((key, name), text, names)
 
@@ -246,9 +241,7 @@ class Checker:
 
     def known(self, path: Path, name: str, names: list[str], kind: str) -> None:
         if name not in names:
-            found = nearest(name, names)
-            hint = f"did you mean `{found[0]}`?" if found else ""
-            self.note(path, f"unknown {kind} `{name}`", hint, key=True)
+            self.note(path, f"unknown {kind} `{name}`", did_you_mean(name, names), key=True)
 
     def ignores(self) -> None:
         known = list(rule_names())
@@ -258,13 +251,10 @@ class Checker:
                 continue
             path: Path = ("ignore", index, "code")
             if not re.fullmatch(r"GL\d{3}", code):
-                found = nearest(code, known)
-                hint = f"did you mean `{found[0]}`?" if found else "such as GL503"
+                hint = did_you_mean(code, known, "such as GL503")
                 self.note(path, f"`{code[:40]}` is no code of a rule", hint)
             elif code not in known:
-                found = nearest(code, known)
-                hint = f"did you mean `{found[0]}`?" if found else ""
-                self.note(path, f"no rule has the code `{code}`", hint)
+                self.note(path, f"no rule has the code `{code}`", did_you_mean(code, known))
 
 
 def _mapping(data: Any, key: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from gradlint.base.errors import NotHere, SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import nearest
 from gradlint.model.op import Op
 from gradlint.model.settings import Settings
 from gradlint.native.errors import BuildError

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import did_you_mean
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError
@@ -239,8 +239,7 @@ class _Arranged:
 
     def unknown(self, name: str) -> None:
         assert self.signature is not None
-        found = nearest(name, self.signature.parameters)
-        hint = f"did you mean `{found[0]}`?" if found else f"its signature is {self.shown()}"
+        hint = did_you_mean(name, self.signature.parameters, f"its signature is {self.shown()}")
         place = self.document.key(self.plan.places[name])
         self.document.problem(place, f"the op has no argument `{name}`", hint)
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import yaml
 
 from gradlint.base.errors import Problem, SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import nearest
 
 #: Bytes of a spec file (heuristic: the largest spec of this repository has 2 KiB).
 MAX_BYTES = 256 * 1024
