@@ -14,7 +14,8 @@ from gradlint.inputs.not_found import NoInputsFound
 from gradlint.inputs.samples import samples_for
 from gradlint.model.op import OpRef
 from gradlint.model.report import Report, TargetReport
-from gradlint.model.settings import Settings, resolve_settings
+from gradlint.model.resolve import resolve_settings
+from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepReport, SweepTarget
 from gradlint.report import display
 from gradlint.rules.catalogue import rule_names

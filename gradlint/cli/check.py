@@ -141,7 +141,7 @@ def check(
             hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
         )
     from gradlint.cli import progress as _progress
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running.run import execute
 
     one_of(color, ("auto", "always", "never"), "--color")

@@ -55,7 +55,7 @@ def init(
             "exists already", place=path, hint="--force overwrites it, -o FILE writes elsewhere"
         )
     _console.check_writable(path, "-o")
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
     from gradlint.running.starter import starter
 

@@ -49,7 +49,7 @@ def overrides(
     one_of(color, ("auto", "always", "never"), "--color")
     one_of(output_format, OVERRIDES_FORMATS, "--output-format")
     _console.check_writable(output or "-", "-o")
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
     from gradlint.running.call import WorkerFailed
     from gradlint.running.overrides import overrides as audited

@@ -84,7 +84,7 @@ def sweep(
         check_plot(plot)
         _console.check_writable(plot, "--plot")
     from gradlint.cli import progress as _progress
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
     from gradlint.running.call import WorkerFailed
     from gradlint.sweeping import sweep_target

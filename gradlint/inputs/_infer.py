@@ -12,7 +12,8 @@ from gradlint.inputs._quiet import undisturbed
 from gradlint.inputs._search import Search
 from gradlint.inputs.not_found import SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, handing_over
-from gradlint.inputs.values import DOMAINS, build
+from gradlint.inputs.values import build
+from gradlint.model.domains import DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
 

@@ -23,7 +23,7 @@ from gradlint.inputs._moves import SQUARE
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
-from gradlint.inputs.values import DOMAINS
+from gradlint.model.domains import DOMAINS
 from gradlint.model.op import Op
 
 #: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds

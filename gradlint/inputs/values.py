@@ -12,21 +12,6 @@ import torch
 
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
 
-#: Domain → how it reads in a report. The order is the order of trying.
-DOMAINS = {
-    "real": "all reals",
-    "positive": "positive",
-    "unit": "between 0 and 1",
-    "small": "between -1 and 1",
-    "above": "above 1",
-    "rows": "rows sum to 1",
-    "spd": "symmetric positive definite",
-    "nsd": "symmetric negative definite",
-    "tril": "lower triangular, positive on the diagonal",
-    "lengths": "unit vectors along the last axis",
-    "negative": "negative",
-    "ordered": "increasing along the last axis",
-}
 #: Share of the spacing between neighbouring values by which each is moved (heuristic).
 _JITTER = 0.3
 #: Distance kept from zero, in units of the standard deviation (heuristic).

@@ -89,6 +89,10 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 Verdict = Literal["error", "fail", "inconclusive", "pass", "skipped"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
+#: What fails a run: findings of this severity or a worse one; "inconclusive" means "warning", and
+#: that an inconclusive verdict fails the run too.
+FailOn = Literal["error", "warning", "info", "inconclusive"]
+
 
 @dataclass(frozen=True)
 class Location:
@@ -263,7 +267,7 @@ class Report:
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
     duration_s: float = 0.0
-    fail_on: str = "warning"
+    fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -352,7 +356,7 @@ class Report:
         }
 
 
-def failing(finding: Finding, fail_on: str) -> bool:
+def failing(finding: Finding, fail_on: FailOn) -> bool:
     """Whether ``finding`` is at or above the failing severity ``fail_on``."""
     floor = "info" if fail_on == "info" else "warning" if fail_on == "inconclusive" else fail_on
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)

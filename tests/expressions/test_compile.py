@@ -95,7 +95,9 @@ def test_nearest_ignores_case_and_bounds_its_work() -> None:
 
 def test_compiling_does_not_import_torch() -> None:
     code = (
-        "import sys; from gradlint.expressions import compile_expression, parse_arguments\n"
+        "import sys\n"
+        "from gradlint.expressions.arguments import parse_arguments\n"
+        "from gradlint.expressions.compile import compile_expression\n"
         "compile_expression('softmax(x, -1) + randn(3)', ['x'])\n"
         "parse_arguments('randn(3), dim=-1')\n"
         "assert 'torch' not in sys.modules"

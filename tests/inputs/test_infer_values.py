@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess, axes
-from gradlint.inputs.values import DOMAINS, build, spread
+from gradlint.inputs.values import build, spread
+from gradlint.model.domains import DOMAINS
 
 
 def drawn(domain: str, *shape: int) -> torch.Tensor:
