@@ -13,11 +13,11 @@ from gradlint.inputs.lazy import with_shapes
 from gradlint.inputs.not_found import NoInputsFound
 from gradlint.inputs.samples import samples_for
 from gradlint.model.op import OpRef
-from gradlint.model.report import Report, TargetReport
+from gradlint.model.report import TargetReport
 from gradlint.model.resolve import resolve_settings
 from gradlint.model.settings import Settings
-from gradlint.model.sweep import SweepReport, SweepTarget
-from gradlint.report import display
+from gradlint.model.sweep import SweepTarget
+from gradlint.report.display import Report, SweepReport
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.findings import no_inputs
 from gradlint.running.here import run_here
@@ -25,8 +25,6 @@ from gradlint.running.run import environment, run
 from gradlint.sweeping import sweep_report, sweep_target
 from gradlint.targets.build import from_object
 from gradlint.trace.global_state import preserved_state
-
-display.install()
 
 
 def check(
@@ -154,7 +152,6 @@ def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
 
 
 def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
-
     started = time.monotonic()
     with preserved_state():
         target = _target_report(op, inputs, settings)
@@ -169,7 +166,6 @@ def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
 
 
 def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
-
     loaded = from_object(op)
     given = None if isinstance(inputs, str) else inputs
     try:

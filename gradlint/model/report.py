@@ -7,77 +7,11 @@ JSON contract; fields are only added within one :data:`SCHEMA_VERSION`.
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
-
-# -- Numbers that a report shows beside its verdicts: costs, powers, and facts about tensors ------
-@dataclass
-class InputPower:
-    """How sharply one input was judged.
-
-    Args:
-        name: of the input.
-        verdict: "agrees", "differs", "unsure" or "rounded" (agrees, to fewer digits than seen).
-        resolution: smallest relative error of its gradient that would have been seen.
-        element_resolution: smallest error of a single element that would have been seen, relative
-            to the largest one.
-        noise_factor: measured noise over that of rounding the outputs once.
-    """
-
-    name: str
-    verdict: str
-    resolution: float
-    element_resolution: float
-    noise_factor: float
-
-
-@dataclass
-class Prediction:
-    """What the rules of a family take on one sample, predicted before they run.
-
-    Args:
-        sample: its label.
-        family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
-        forward_calls, backward_calls: what rules that pass take at most.
-        usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
-            its gradient right.
-        duration_s: of the usual calls, by the time that one took.
-        memory_bytes: held at the peak beside the sample itself, about.
-    """
-
-    sample: str
-    family: str
-    forward_calls: int
-    backward_calls: int
-    usual_forward_calls: int
-    usual_backward_calls: int
-    duration_s: float
-    memory_bytes: int
-
-
-@dataclass
-class TensorFacts:
-    """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
-    grad_output, gradient (as returned by backward, before the engine) or saved."""
-
-    role: str
-    name: str
-    shape: list[int] | None = None
-    dtype: str | None = None
-    stride: list[int] | None = None
-    nan: int = 0
-    inf: int = 0
-    min: float | None = None
-    max: float | None = None
-    norm: float | None = None
-    nbytes: int = 0
-    text: str = ""
-
-
-# -------------------------------------------------------------------------------------------------
+from gradlint.model.shown import Shown
 
 SCHEMA_VERSION = 1
 
@@ -85,9 +19,12 @@ SCHEMA_VERSION = 1
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
-#: Verdicts of a check or a target, worst first.
+#: Verdicts of a target, worst first.
 Verdict = Literal["error", "fail", "inconclusive", "pass", "skipped"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+#: Verdicts of a check: one rule on one sample.
+CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 #: What fails a run: findings of this severity or a worse one; "inconclusive" means "warning", and
 #: that an inconclusive verdict fails the run too.
@@ -135,7 +72,7 @@ class Finding:
 
     code: str
     name: str
-    severity: str
+    severity: Severity
     message: str
     cause: str | None = None
     cause_text: str = ""
@@ -180,6 +117,26 @@ class SampleReport:
 
 
 @dataclass
+class InputPower:
+    """How sharply one input was judged.
+
+    Args:
+        name: of the input.
+        verdict: "agrees", "differs", "unsure" or "rounded" (agrees, to fewer digits than seen).
+        resolution: smallest relative error of its gradient that would have been seen.
+        element_resolution: smallest error of a single element that would have been seen, relative
+            to the largest one.
+        noise_factor: measured noise over that of rounding the outputs once.
+    """
+
+    name: str
+    verdict: str
+    resolution: float
+    element_resolution: float
+    noise_factor: float
+
+
+@dataclass
 class Check:
     """One rule run on one sample.
 
@@ -191,7 +148,7 @@ class Check:
     """
 
     code: str
-    verdict: str
+    verdict: CheckVerdict
     sample: str | None = None
     resolution: float | None = None
     forward_calls: int = 0
@@ -214,10 +171,53 @@ class TorchVerdict:
     first line of torch's own text; ``agreement`` says who is right where the two differ.
     """
 
-    mode: str
-    verdict: str
+    mode: Literal["slow", "fast"]
+    verdict: Literal["pass", "fail", "skipped"]
     message: str = ""
     agreement: str = ""
+
+
+@dataclass
+class Prediction:
+    """What the rules of a family take on one sample, predicted before they run.
+
+    Args:
+        sample: its label.
+        family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
+        forward_calls, backward_calls: what rules that pass take at most.
+        usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
+            its gradient right.
+        duration_s: of the usual calls, by the time that one took.
+        memory_bytes: held at the peak beside the sample itself, about.
+    """
+
+    sample: str
+    family: str
+    forward_calls: int
+    backward_calls: int
+    usual_forward_calls: int
+    usual_backward_calls: int
+    duration_s: float
+    memory_bytes: int
+
+
+@dataclass
+class TensorFacts:
+    """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
+    grad_output, gradient (as returned by backward, before the engine) or saved."""
+
+    role: str
+    name: str
+    shape: list[int] | None = None
+    dtype: str | None = None
+    stride: list[int] | None = None
+    nan: int = 0
+    inf: int = 0
+    min: float | None = None
+    max: float | None = None
+    norm: float | None = None
+    nbytes: int = 0
+    text: str = ""
 
 
 @dataclass
@@ -226,7 +226,7 @@ class TargetReport:
 
     target: str
     kind: str = "unknown"
-    verdict: str = "skipped"
+    verdict: Verdict = "skipped"
     samples: list[SampleReport] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -239,21 +239,8 @@ class TargetReport:
     predicted: list[Prediction] = field(default_factory=list)
 
 
-class Printer(Protocol):
-    """Shows a report to people."""
-
-    def text(self, report: Report) -> str:
-        """The full report at 80 columns, without colour."""
-
-    def rich(self, report: Report) -> Any:
-        """The full report for a rich console."""
-
-    def html(self, report: Report) -> str:
-        """The full report for a notebook."""
-
-
 @dataclass
-class Report:
+class Report(Shown):
     """The result of one run.
 
     Args:
@@ -270,21 +257,6 @@ class Report:
     fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
-
-    #: Renderers register themselves here, as they stand above the model.
-    printer: ClassVar[Printer | None] = None
-
-    def __str__(self) -> str:
-        """The full report at 80 columns, without colour."""
-        return self.printer.text(self) if self.printer is not None else repr(self)
-
-    def __rich__(self) -> Any:
-        """The full report for a rich console, at the console's own width."""
-        return self.printer.rich(self) if self.printer is not None else repr(self)
-
-    def _repr_html_(self) -> str:
-        """The full report for a notebook: one self-contained element."""
-        return self.printer.html(self) if self.printer is not None else html.escape(repr(self))
 
     @property
     def findings(self) -> list[Finding]:

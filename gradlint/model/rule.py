@@ -12,10 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from gradlint.model.report import Finding, Severity
-
-#: What a check can come to.
-CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
+from gradlint.model.report import CheckVerdict, Finding, Severity
 
 #: Experiments of which later rules need the result: it is large, and is freed after the last one.
 LargeExperiment = Literal["make_extremes", "differentiate_twice"]

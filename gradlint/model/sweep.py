@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from gradlint.model.report import SCHEMA_VERSION, SampleReport, jsonable
+from gradlint.model.report import SCHEMA_VERSION, SampleReport, Verdict, jsonable
+from gradlint.model.shown import Shown
+
+#: Verdicts of the sweep of one input; "surrogate" means that it differs as declared.
+SweepVerdict = Literal["agrees", "differs", "cannot tell", "surrogate", "empty"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,16 @@ class Measurement:
     largest: float
 
 
+class SweepWords(Protocol):
+    """Says in words what the sweep of one input shows."""
+
+    def verdict(self, item: InputSweep) -> str:
+        """The verdict, in one sentence."""
+
+    def notes(self, item: InputSweep) -> list[str]:
+        """What else a reader should know."""
+
+
 @dataclass
 class InputSweep:
     """The sweep of one input.
@@ -103,7 +116,7 @@ class InputSweep:
     name: str
     shape: list[int] = field(default_factory=list)
     dtype: str = ""
-    verdict: str = "cannot tell"
+    verdict: SweepVerdict = "cannot tell"
     reason: str = ""
     claimed: float | None = None
     measured: float | None = None
@@ -131,6 +144,9 @@ class InputSweep:
     outputs: int = 0
     steps: list[SweepStep] = field(default_factory=list)
 
+    #: Set by ``gradlint.report.sweep``, which lies above the model; None in a worker.
+    words: ClassVar[SweepWords | None] = None
+
     @property
     def floor(self) -> float | None:
         """Smallest error that truncation and roundoff allow at any step."""
@@ -148,13 +164,12 @@ class InputSweep:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values, with the verdict in words."""
-        words = SweepReport.words
         found: dict[str, Any] = jsonable(self)
         steps = found.pop("steps")
         return found | {
             "floor": jsonable(self.floor),
-            "message": words.verdict(self) if words is not None else "",
-            "notes": words.notes(self) if words is not None else [],
+            "message": self.words.verdict(self) if self.words is not None else "",
+            "notes": self.words.notes(self) if self.words is not None else [],
             "steps": steps,
         }
 
@@ -171,32 +186,20 @@ class SweepTarget:
     error: str = ""
 
     @property
-    def verdict(self) -> str:
-        """ "error", "fail", "inconclusive", "pass" or "skipped" (nothing to sweep)."""
-        verdicts = {item.verdict for item in self.inputs} - {"empty"}
+    def verdict(self) -> Verdict:
+        """The worst of its inputs; "skipped" where there is nothing to sweep."""
+        verdicts = {item.verdict for item in self.inputs}
         if self.error:
             return "error"
-        for verdict, name in (("differs", "fail"), ("cannot tell", "inconclusive")):
-            if verdict in verdicts:
-                return name
-        return "pass" if verdicts else "skipped"
-
-
-class SweepWords(Protocol):
-    """Says in words what a sweep shows."""
-
-    def verdict(self, item: InputSweep) -> str:
-        """The verdict of one input, in one sentence."""
-
-    def notes(self, item: InputSweep) -> list[str]:
-        """What else a reader should know of one input."""
-
-    def text(self, report: SweepReport) -> str:
-        """Tables and plots at 80 columns, without colour."""
+        if "differs" in verdicts:
+            return "fail"
+        if "cannot tell" in verdicts:
+            return "inconclusive"
+        return "pass" if verdicts - {"empty"} else "skipped"
 
 
 @dataclass
-class SweepReport:
+class SweepReport(Shown):
     """What ``gradlint sweep`` found."""
 
     targets: list[SweepTarget] = field(default_factory=list)
@@ -204,9 +207,6 @@ class SweepReport:
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
     duration_s: float = 0.0
-
-    #: The renderer puts itself here, as it stands above the model.
-    words: ClassVar[SweepWords | None] = None
 
     @property
     def inputs(self) -> list[InputSweep]:
@@ -247,11 +247,3 @@ class SweepReport:
                 for target in self.targets
             ],
         }
-
-    def __str__(self) -> str:
-        """Tables and plots at 80 columns, without colour."""
-        return self.words.text(self) if self.words is not None else repr(self)
-
-    def _repr_html_(self) -> str:
-        """For a notebook: one element, all text escaped."""
-        return f"<pre>{html.escape(str(self))}</pre>"

@@ -15,6 +15,9 @@ from gradlint.report.plot import terminal_plot
 from gradlint.report.table import table
 from gradlint.report.text import Page, lines_of
 
+# The JSON of a sweep says in words what the text says.
+InputSweep.words = words
+
 #: Output formats of a sweep.
 SWEEP_FORMATS = ("full", "json")
 
@@ -38,6 +41,12 @@ def render_sweep(
     if format == "json":
         return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
     page = Page(width, ascii=ascii)
+    add_sweep(page, report)
+    return page.text(color=color)
+
+
+def add_sweep(page: Page, report: SweepReport) -> None:
+    """Add tables and plots of all inputs of ``report`` to ``page``."""
     for target in report.targets:
         page.blank()
         _target(page, target)
@@ -49,7 +58,6 @@ def render_sweep(
         missing = words.plot_missing()
         if missing:
             page.paragraph(missing, hanging=2)
-    return page.text(color=color)
 
 
 def _target(page: Page, target: SweepTarget) -> None:

@@ -8,7 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradlint.model.report import Argument, Check, Finding, SampleReport, TorchVerdict
+from gradlint.model.report import (
+    Argument,
+    Check,
+    Finding,
+    SampleReport,
+    Severity,
+    TorchVerdict,
+)
 
 #: Families of rules by the first three characters of their codes.
 FAMILIES = {
@@ -238,9 +245,9 @@ def powers(values: Collection[float]) -> str:
     return best if worst == best else f"{worst} at worst, {best} at best"
 
 
-def severities(counts: Mapping[str, int]) -> str:
+def severities(counts: Mapping[Severity, int]) -> str:
     """``1 error, 2 warnings, 3 info findings``: findings by severity, worst first."""
-    names = {
+    names: dict[Severity, tuple[str, str]] = {
         "error": ("error", "errors"),
         "warning": ("warning", "warnings"),
         "info": ("info finding", "info findings"),

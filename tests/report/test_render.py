@@ -18,8 +18,7 @@ def test_unknown_format_offers_the_nearest() -> None:
     with pytest.raises(GradlintError) as caught:
         render(Report(), "concice")
     assert str(caught.value) == (
-        "--output-format: unknown output format 'concice'\n"
-        "did you mean concise? choose from full, concise, json"
+        "--output-format: unknown output format 'concice'\ndid you mean `concise`?"
     )
     assert FORMATS == ("full", "concise", "json")
 
