@@ -1,4 +1,4 @@
-"""The Python interface: what ``gradlint.check`` does."""
+"""The Python interface: ``gradlint.check`` and ``gradlint.sweep``."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def check(
         ignore: rules to leave out.
         order: 1 for first order only, 2 for second order too.
         seed: of every direction, cotangent and inferred value; None for a fresh one.
-        max_calls: forward and backward calls that a sample may take while nothing disagrees; fewer
-            pairs are judged then, and the report says what power is left. None for no limit.
+        max_calls: forward and backward calls that a sample may take while nothing disagrees. With a
+            limit fewer pairs are judged, and the report says what power is left. None for no limit.
 
     Returns:
         The report: ``.ok``, ``.findings``, ``.to_dict()``; it prints itself.
@@ -112,7 +112,7 @@ def sweep(
         GradlintError: the target, the inputs or an option can't be used.
     """
     if steps is not None and steps < 3:
-        raise GradlintError(f"steps: a sweep needs 3 steps at least, got {steps}")
+        raise GradlintError(f"steps: a sweep needs at least 3 steps, got {steps}")
     settings = resolve_settings(
         {
             "devices": _names(devices),

@@ -1,4 +1,4 @@
-"""What is installed here and what can run: gathered without importing torch in this process."""
+"""What is installed here and what can run, gathered without importing torch in this process."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 #: Seconds that importing torch and trying its devices may take.
 TORCH_TIMEOUT = 120.0
 
-#: Seconds that a compiler may take to say its version.
+#: Seconds that a compiler may take to print its version.
 COMPILER_TIMEOUT = 20.0
 
-#: Extras that are no feature of the command line.
+#: Extras that are not features of the command line.
 _NOT_FEATURES = {"test", "dev"}
 
 _MARK = "gradlint-torch-facts:"
@@ -128,7 +128,7 @@ def triton_facts(executable: str | None = None) -> dict[str, Any]:
 
 
 def compiler_facts(name: str) -> dict[str, Any]:
-    """Path and version of a tool, or why there is none. ``g++`` stands for ``$CXX`` where set."""
+    """Path and version of a tool, or why it is missing. ``g++`` means ``$CXX`` if that is set."""
     wanted = os.environ.get("CXX", name).split(" ")[0] if name == "g++" else name
     path = shutil.which(wanted or name) or _beside(name)
     if path is None and name == "g++":
@@ -157,7 +157,7 @@ def compiler_facts(name: str) -> dict[str, Any]:
 
 
 def _beside(name: str) -> str | None:
-    """Tools that are installed but not on the path: beside this Python, or in CUDA_HOME."""
+    """A tool that is not on the path: next to this Python, or in CUDA_HOME."""
     folders = [os.path.dirname(sys.executable or "")]
     if name == "nvcc":
         homes = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
@@ -166,7 +166,7 @@ def _beside(name: str) -> str | None:
 
 
 def extras() -> dict[str, Any]:
-    """Optional features by the extra that brings them: versions, what is missing, how to add it."""
+    """Optional features by extra: versions, what is missing, and how to install it."""
     needed: dict[str, list[str]] = {}
     try:
         declared = metadata.requires("gradlint") or []
@@ -196,7 +196,7 @@ def extras() -> dict[str, Any]:
 
 
 def can_run(facts: dict[str, Any]) -> dict[str, str]:
-    """What can run with ``facts``: purpose → "yes", or "no: …" with the reason."""
+    """What can run, given ``facts``: purpose → "yes", or "no: …" with the reason."""
     torch, tools = facts["torch"], facts["compilers"]
     broken = "no: torch can't be imported" if torch.get("error") else ""
     cuda = broken or _cuda(torch)

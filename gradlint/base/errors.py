@@ -1,4 +1,4 @@
-"""Errors that a user can mend: each says where, what was expected, and what to do next."""
+"""Errors that a user can fix: each says where, what was expected, and what to do next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class GradlintError(Exception):
 
     Args:
         message: one line, what is wrong.
-        place: where, as ``file:line:column`` or the option's name; empty when there is none.
+        place: where, as ``file:line:column`` or the option's name; empty if unknown.
         hint: the next step.
 
     The command line prints these three and exits with :attr:`exit_code`.
@@ -38,7 +38,7 @@ class InputsError(GradlintError):
 
 
 class NotHere(Exception):
-    """What is asked for can't run on this machine: it is skipped, and the text says why."""
+    """Something that can't run on this machine and is skipped; the text says why."""
 
 
 @dataclass(frozen=True)

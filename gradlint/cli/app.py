@@ -1,4 +1,4 @@
-"""The commands, imported when they are used, and what happens to their errors."""
+"""The commands, each imported when it is used, and what is done with their errors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ COMMANDS = (
     *("kernels", "env"),
 )
 
-#: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and no text of
-#: the user's is taken for markup.
+#: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and nothing that the
+#: user typed is taken for markup.
 _SETTINGS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -36,11 +36,11 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, imported now; None if there is none of that name."""
+        """The command, imported now; None if the name is unknown."""
         return command(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As usual, but a mistyped command gets the nearest one offered."""
+        """As usual, but for a mistyped command the nearest one is offered."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
             hint = f" Did you mean '{near[0]}'?" if near else ""
@@ -58,7 +58,7 @@ def command(name: str) -> Any:
         single = typer.Typer(pretty_exceptions_enable=False, **_SETTINGS)
         single.command(name, context_settings=dict(_CONTEXT))(found)
     made = typer.main.get_command(single)
-    # First sentences, whole: by themselves they would be cut off where the line ends.
+    # The whole first sentence: typer would cut it off at the end of the line.
     for part in (made, *getattr(made, "commands", {}).values()):
         part.short_help = " ".join((part.help or "").split("\n\n")[0].split())
     return made

@@ -26,7 +26,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema (2020-12) of specs or reports.
 
-    Editors find it by the line `# yaml-language-server: $schema=FILE` on top of a spec.
+    Editors find it by the line `# yaml-language-server: $schema=FILE` at the top of a spec.
     """
     if kind not in KINDS:
         raise GradlintError(

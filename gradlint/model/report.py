@@ -66,8 +66,8 @@ class Finding:
     ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
     shown as a table), ``original`` (the text of an exception, kept as it was),
     ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
-    All other keys are shown as ``key  value``. ``follows`` is the code of the finding of which
-    this one is a consequence, where it is one.
+    All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
+    this one is a consequence of, if any.
     """
 
     code: str
@@ -144,7 +144,7 @@ class Check:
     or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
     those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
     cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
-    sharply each was judged; ``help`` what to do about a check that could not tell.
+    sharply each was judged; ``help`` what to do about an inconclusive check.
     """
 
     code: str
@@ -168,7 +168,7 @@ class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
     ``mode`` is "slow" or "fast"; ``verdict`` is "pass", "fail" or "skipped"; ``message`` is the
-    first line of torch's own text; ``agreement`` says who is right where the two differ.
+    first line of torch's own text; ``agreement`` says who is right if the two disagree.
     """
 
     mode: Literal["slow", "fast"]
@@ -179,16 +179,16 @@ class TorchVerdict:
 
 @dataclass
 class Prediction:
-    """What the rules of a family take on one sample, predicted before they run.
+    """What the rules of a family cost on one sample, predicted before they run.
 
     Args:
         sample: its label.
         family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
-        forward_calls, backward_calls: what rules that pass take at most.
-        usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
-            its gradient right.
-        duration_s: of the usual calls, by the time that one took.
-        memory_bytes: held at the peak beside the sample itself, about.
+        forward_calls, backward_calls: the most that the rules make if they pass.
+        usual_forward_calls, usual_backward_calls: how many they make if the function is smooth
+            and its gradient right.
+        duration_s: of the usual calls, estimated from the time of one.
+        memory_bytes: roughly the peak memory, the sample itself not counted.
     """
 
     sample: str

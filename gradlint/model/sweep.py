@@ -1,4 +1,4 @@
-"""Sweeps: the data model. Plain dataclasses, no torch; fields are only added."""
+"""The data model of a sweep: plain dataclasses, no torch; fields are only added."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SweepStep:
         truncation: predicted truncation error C·h²; None where none was seen.
         roundoff: predicted standard deviation of the roundoff.
         limit: "truncation" or "roundoff", whichever is predicted to be larger, or "plateau" where
-            neither explains the error and the gradient is wrong.
+            neither explains the error, because the gradient is wrong.
         chosen: whether the verdict rests on this step (extrapolated with the one before).
     """
 
@@ -50,9 +50,9 @@ class Measurement:
         residual: measured minus claimed slope.
         bar: its error bar.
         resolution: smallest relative error of the gradient that it would have seen.
-        agrees: whether the residual is within its error bar and what is tolerated; None for a path
-            integral that is not, where the verdict is that the gradient agrees or can't be told: a
-            kink or an oscillation on the path proves nothing about the sample.
+        agrees: whether the residual is within its error bar plus what is tolerated. None for a path
+            integral whose residual is not, if the verdict of the sweep is "agrees" or "cannot
+            tell": a kink or an oscillation on the path proves nothing about the sample.
         steps: number of steps used.
         smallest, largest: steps used; half the length of the path for a path integral.
     """
@@ -84,15 +84,15 @@ class InputSweep:
     Args:
         name, shape, dtype: of the input.
         verdict: "agrees", "differs", "cannot tell", "surrogate" (differs as declared) or "empty".
-        reason: why it can't be told, if so: "kinks", "not confirmed", "claim not finite",
-            "no steps", "noise". Of one that agrees: "rounded" (to few digits only), or "by window
-            fit" and "by path integral" where two steps of the ladder could not tell.
+        reason: for "cannot tell": "kinks", "not confirmed", "claim not finite", "no steps" or
+            "noise". For "agrees": "rounded" (to few digits only), or "by window fit" and "by path
+            integral" if two steps of the ladder were not conclusive.
         claimed, measured: slopes along the direction.
         error: |measured − claimed| after extrapolation.
         bar: error bar of ``error``.
         relative_error: ``error`` relative to the larger slope.
         resolution: smallest relative error of the gradient that the sweep would have seen.
-        tolerated: relative errors below this are no wrong gradient.
+        tolerated: relative errors below this do not make a gradient wrong.
         chosen_step: the step chosen.
         noise_factor: κ, measured noise over that of rounding the outputs once.
         output_dtype: coarsest dtype among the input and the outputs.
@@ -104,9 +104,9 @@ class InputSweep:
         curvature: C of the truncation error C·h²; None where none was seen.
         truncation_from, truncation_to: smallest and largest step that show it.
         measurements: ways in which the slope was measured, the one of the verdict first.
-        left_out: measurements that would have taken too long.
+        left_out: measurements that were skipped because they would have taken too long.
         elements: elements whose claimed gradient is not zero.
-        elements_seen: how many of them could not have been zeroed unseen.
+        elements_seen: how many of them could not have been set to zero unnoticed.
         element_resolution: smallest error that would have been seen in any one element, relative
             to the median of those that are not zero.
         kinked, outputs: output elements with a kink at the sample, of how many.
@@ -176,7 +176,7 @@ class InputSweep:
 
 @dataclass
 class SweepTarget:
-    """All sweeps of one operator on one sample; ``error`` says why there are none."""
+    """All sweeps of one operator on one sample; ``error`` says why, if there are none."""
 
     target: str
     kind: str = "unknown"
@@ -220,7 +220,7 @@ class SweepReport(Shown):
 
     @property
     def exit_code(self) -> int:
-        """0 agrees (or can't tell), 1 an input differs or the op crashed, 5 nothing was swept."""
+        """0 agrees or inconclusive, 1 an input differs or the op crashed, 5 nothing was swept."""
         verdicts = {target.verdict for target in self.targets}
         if verdicts & {"error", "fail"}:
             return 1

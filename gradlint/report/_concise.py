@@ -1,4 +1,4 @@
-"""One line a finding, for grep, editors and logs: ``file:line:col: CODE message``."""
+"""One line per finding, for grep, editors and logs: ``file:line:col: CODE message``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradlint.report.text import Page
 
 
 def add_concise(page: Page, report: Report) -> None:
-    """Add one line a finding, and one for every check that could not tell; nothing else."""
+    """Add one line per finding and one per inconclusive check; nothing else."""
     for target in report.targets:
         for finding in target.findings:
             place = str(finding.location) if finding.location else target.target
@@ -20,7 +20,7 @@ def add_concise(page: Page, report: Report) -> None:
             if check.verdict == "inconclusive":
                 note = f": {check.note}" if check.note else ""
                 step = f"; next: {check.help}" if check.help else ""
-                words = f"{wording.INCONCLUSIVE}{note} (inconclusive){step}"
+                words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
                 place = str(target.location) if target.location else target.target
                 _add(page, place, check.code, "inconclusive", words)
 

@@ -1,4 +1,4 @@
-"""The rules for readers: one rule's text, and the catalogue of all."""
+"""Rules as text: the documentation of one, and the catalogue of all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_rules(words: Sequence[str], rules: Sequence[Rule]) -> list[Rule]:
     """The rules that ``words`` name: codes, prefixes of codes, or names, in any case.
 
     Raises:
-        GradlintError: a word that names none; the nearest one is offered.
+        GradlintError: a word names no rule; the nearest name is offered.
     """
     found: dict[str, Rule] = {}
     for word in words:
@@ -44,7 +44,7 @@ def find_rules(words: Sequence[str], rules: Sequence[Rule]) -> list[Rule]:
 
 
 def rule_dict(rule: Rule, *, text: bool = False) -> dict[str, Any]:
-    """A rule as JSON-able values; with ``text`` its documentation too, whole and by heading."""
+    """A rule as JSON-able values; ``text`` adds its documentation, as a whole and by heading."""
     entry: dict[str, Any] = {
         "code": rule.code,
         "name": rule.name,
@@ -134,7 +134,7 @@ def _body(page: Page, body: str, color: bool) -> None:
 
 
 def _prose(page: Page, lines: list[str]) -> None:
-    """One paragraph or list item, set anew at the page's width; indented text stays as it is."""
+    """Add one paragraph or list item, wrapped at the page's width; indented text as it is."""
     if not lines:
         return
     if lines[0].startswith("    ") and not _ITEM.match(lines[0]):
@@ -172,7 +172,7 @@ def add_catalogue(page: Page, rules: Sequence[Rule]) -> None:
     for rule in sorted(rules, key=lambda rule: rule.code):
         families.setdefault(rule.code[:3], []).append(rule)
     longest = max((len(rule.name) for rule in rules), default=0)
-    # Summaries need room beside the names; where there is none, every family is set as records.
+    # Summaries need room next to the names; without it, every family is shown as records.
     fits = page.width >= longest + 54
     for family, members in families.items():
         page.blank()

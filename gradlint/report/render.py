@@ -1,4 +1,4 @@
-"""From a report to text: the table of formats, and what a stream can show."""
+"""A report as text in any format, and what a stream can show."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def render(
     Args:
         report: what to show.
         format: one of :data:`FORMATS`.
-        width: columns; None for the terminal's, 80 where there is none.
+        width: columns; None for those of the terminal, or 80 without one.
         color: whether to use ANSI colours.
         ascii: whether only ASCII may be printed.
-        verbose: 1 adds anatomy, checks, and what was cut short.
+        verbose: 1 adds anatomy and checks, and shortens nothing.
 
     Raises:
-        GradlintError: there is no such format; the nearest is offered.
+        GradlintError: the format is unknown; the nearest is offered.
     """
     if format not in FORMATS:
         raise GradlintError(
@@ -87,6 +87,6 @@ def stream_options(stream: TextIO) -> dict[str, Any]:
 
 
 def _columns() -> int:
-    """Width of output that goes to no terminal: ``COLUMNS`` where it is set, else 80."""
+    """Width of output that does not go to a terminal: ``COLUMNS`` if set, else 80."""
     text = os.environ.get("COLUMNS", "")
     return int(text) if text.isdigit() and int(text) > 0 else 80

@@ -21,11 +21,11 @@ InputSweep.words = words
 #: Output formats of a sweep.
 SWEEP_FORMATS = ("full", "json")
 
-#: From this width on the table has all columns; below, those that matter most.
+#: Widths from which on the table has all columns, or most of them.
 _ALL_COLUMNS = 90
 _MOST_COLUMNS = 66
 
-#: What limits a step, where there is little room; the chosen step is marked with "<".
+#: What limits a step, in narrow tables; the chosen step is marked with "<".
 _SHORT = {"truncation": "trunc.", "roundoff": "round.", "not finite": "not fin."}
 
 
@@ -117,7 +117,7 @@ def _measurements(page: Page, item: InputSweep) -> None:
 
 
 def _overview(page: Page, report: SweepReport) -> None:
-    """One row an input and dtype, where there are several."""
+    """Add one row per input and dtype, if there are several."""
     if len(report.inputs) < 2:
         return
     several = len({target.target for target in report.targets}) > 1

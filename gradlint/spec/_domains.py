@@ -42,7 +42,7 @@ ALIASES = {
     "unit vectors along the last axis": "unit vectors",
     "increasing along the last axis": "increasing",
 }
-#: Words of inference → its name of the domain: what it can find, a spec can say.
+#: Words of a report → inference's name of the domain, so that a spec can say all that it finds.
 INFERRED = {words.lower(): name for name, words in DOMAINS.items()}
 _END = r"\s*[-+]?(?:inf(?:inity)?|\.inf|[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*"
 _INTERVAL = re.compile(rf"^\s*([\[(])({_END}),({_END})([\])])\s*$")

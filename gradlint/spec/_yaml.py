@@ -1,7 +1,7 @@
-"""YAML read strictly: places kept, duplicate keys refused, bombs and giants refused.
+"""Strict YAML: places are kept, duplicate keys and oversized documents are refused.
 
 Only ``true`` and ``false`` are booleans, ``1e-6`` is a number, dates are texts (the core schema of
-YAML 1.2). Nothing is constructed but dicts, lists and plain values.
+YAML 1.2). Only dicts, lists and plain values are constructed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradlint.base.text import nearest
 
 #: Bytes of a spec file (heuristic: the largest spec of this repository has 2 KiB).
 MAX_BYTES = 256 * 1024
-#: Values of a spec, those behind aliases counted each time (heuristic).
+#: Values of a spec, aliased ones counted each time (heuristic).
 MAX_VALUES = 10_000
 #: Levels of nesting (heuristic; specs need 6).
 MAX_LEVELS = 40
@@ -63,7 +63,7 @@ class Document:
     Args:
         path: the file, as the user gave it.
         data: what it holds.
-        problems: mistakes that left something readable (duplicate keys, unknown tags).
+        problems: mistakes in spite of which it can be read (duplicate keys, unknown tags).
     """
 
     path: str
@@ -188,7 +188,7 @@ class _Converter:
         if len(path) > MAX_LEVELS:  # aliases can nest deeper than the text does
             self.refuse(mark, f"nested more than {MAX_LEVELS} levels deep")
         if id(node) in around:
-            self.refuse(mark, "an alias that holds itself")
+            self.refuse(mark, "an alias that contains itself")
         self.document._nodes[path] = node
         around = (*around, id(node))
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
@@ -286,9 +286,9 @@ def _mark(mark: Any) -> Mark:
 _PLAIN = (
     ("expected a single document", "a second document", "one op a file: split it at `---`"),
     ("but found another document", "a second document", "one op a file: split it at `---`"),
-    ("mapping values are not allowed", "a `:` where none can stand",
-     "quote a text that holds `: `, and look at the indentation here and above"),
-    ("sequence entries are not allowed", "a list item where none can stand",
+    ("mapping values are not allowed", "a `:` where none is allowed",
+     "quote a text that contains `: `, and look at the indentation here and above"),
+    ("sequence entries are not allowed", "a list item where none is allowed",
      "put `- ` items on lines of their own"),
     ("could not find expected ':'", "a key without `:`", "write `key: value`"),
     ("did not find expected ',' or ']'", "a list `[` that is not closed", "add `,` or `]`"),
@@ -297,11 +297,12 @@ _PLAIN = (
     ("expected ',' or '}'", "a mapping `{` that is not closed", "add `,` or `}`"),
     ("unexpected end of stream", "a quote that is not closed", "close it"),
     ("undefined alias", "an alias (`*name`) without its anchor (`&name`)", ""),
-    ("did not find expected key", "a line that fits no block",
+    ("did not find expected key", "a line that does not fit its block",
      "look at its indentation, and at quotes that are not closed"),
-    ("expected <block end>", "a line that fits no block",
+    ("expected <block end>", "a line that does not fit its block",
      "look at its indentation, and at quotes that are not closed"),
-    ("did not find expected '-' indicator", "a line that fits no list", "look at its indentation"),
+    ("did not find expected '-' indicator", "a line that does not fit its list",
+     "look at its indentation"),
     ("cannot start any token", "a character that can't start a value", "quote the text"),
     ("nesting", "nested too deeply", ""),
     ("unknown escape character", "an unknown escape (`\\`) between double quotes",

@@ -1,4 +1,4 @@
-"""A spec file read, with every mistake in it reported at once."""
+"""Reads a spec file and reports every mistake in it at once."""
 
 from __future__ import annotations
 

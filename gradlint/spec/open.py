@@ -113,7 +113,7 @@ def _named(target: str, spec: OpSpec, document: Document, settings: Settings) ->
         if len(refs) != 1 or refs[0].source == "spec":
             names = ", ".join(ref.target for ref in refs[:8])
             raise TargetError(
-                f"`{target}` names {len(refs)} operators, a spec describes one",
+                f"`{target}` names {len(refs)} operators, but a spec describes one",
                 hint=f"one of {names}" if len(refs) > 1 else "name one, as in pkg.mod:Name",
             )
         return load(refs[0], settings)
@@ -129,7 +129,7 @@ def _with_reference(op: Op, spec: OpSpec) -> Op:
 
 
 def _beside(spec_path: str, target: str) -> str:
-    """``target`` with a path beside the spec, where a file of that name is there."""
+    """``target`` with its file looked up next to the spec, if there is one."""
     matched = re.match(r"^(?P<file>[^:]+\.py)(?P<rest>:.*)?$", target)
     if matched is None:
         return target

@@ -1,4 +1,4 @@
-"""The starter spec that ``gradlint init`` writes: what was inferred, in the words of a spec."""
+"""The starter spec that ``gradlint init`` writes: inferred inputs in the language of a spec."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dump_starter(op: Op, samples: list[Sample]) -> str:
         ]
     lines += _inputs(described, writer.comments)
     if others:
-        lines += ["# One entry a sample: what differs from the above.", "cases:"]
+        lines += ["# One entry per sample: what differs from the above.", "cases:"]
         lines.append(f"  - {{label: {_text(base.label)}}}")
         for sample, entries in zip(samples[1:], others, strict=True):
             lines.append(f"  - {{{', '.join([f'label: {_text(sample.label)}', *entries])}}}")
@@ -205,7 +205,7 @@ def _known(words: str) -> str:
 
 
 def _seen(value: torch.Tensor) -> str:
-    """A domain for values of which nothing is known but themselves."""
+    """A domain for values about which nothing else is known."""
     if value.is_complex() or not value.numel() or not bool(value.isfinite().all()):
         return "reals"
     rows = value.dim() > 0 and value.shape[-1] > 1 and bool((value >= 0).all())

@@ -204,7 +204,7 @@ def test_nothing_to_sweep(ops, capsys):
         (["ops.py:Exp", "--plot", "plot.gif"], ".png, .svg or .pdf"),
         (["ops.py:Exp", "--plot", "nowhere/plot.png"], "no folder"),
         (["ops.py:Exp", "-o", "nowhere/out.txt"], "no folder"),
-        (["ops.py:Exp", "--output-format", "jsn"], "did you mean json?"),
+        (["ops.py:Exp", "--output-format", "jsn"], "did you mean `json`?"),
         (["ops.py:Exp", "--dtype", "float65"], "float64"),
         (["ops.py:Exp", "--steps", "2"], "--steps"),
         (["ops.py:Exp", "--inputs", "import os"], "--inputs"),
