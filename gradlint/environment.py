@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from gradlint.base.text import error_line
+
 #: Seconds that importing torch and trying its devices may take.
 TORCH_TIMEOUT = 120.0
 
@@ -121,7 +123,7 @@ def triton_facts(executable: str | None = None) -> dict[str, Any]:
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return {"version": version, "error": f"{type(error).__name__}: {error}"}
+        return {"version": version, "error": error_line(error)}
     tail = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
     failed = f"its interpreter ends with status {done.returncode}" + "".join(f": {t}" for t in tail)
     return {"version": version, "error": failed if done.returncode else None}
@@ -144,7 +146,7 @@ def compiler_facts(name: str) -> dict[str, Any]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return {"path": path, "version": None, "error": f"{type(error).__name__}: {error}"}
+        return {"path": path, "version": None, "error": error_line(error)}
     text = done.stdout.decode(errors="replace")
     if done.returncode:
         return {"path": path, "version": None, "error": f"exits with status {done.returncode}"}

@@ -10,8 +10,7 @@ from typing import Any
 def main() -> None:
     """Double a tensor on the CPU with a Triton kernel; raises if that does not work."""
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
-    import torch
-
+    torch = importlib.import_module("torch")
     triton = importlib.import_module("triton")
     globals()["tl"] = triton.language  # kernels look up names among globals alone
     values = torch.arange(4.0)

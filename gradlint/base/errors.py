@@ -19,12 +19,14 @@ class GradlintError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
+        """The three parts of the error, see the class."""
         super().__init__(message)
         self.message = message
         self.place = place
         self.hint = hint
 
     def __str__(self) -> str:
+        """``place: message``, and the hint in a line of its own."""
         head = f"{self.place}: {self.message}" if self.place else self.message
         return f"{head}\n{self.hint}" if self.hint else head
 
@@ -60,6 +62,7 @@ class SpecError(GradlintError):
     """
 
     def __init__(self, path: str, problems: list[Problem]) -> None:
+        """One line for each of ``problems``, with its place in ``path``."""
         self.path = path
         self.problems = problems
         lines = []

@@ -112,15 +112,20 @@ def main(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except BrokenPipeError:
+    except Exception as error:
+        return _failed(error, debug="--debug" in words)
+
+
+def _failed(error: Exception, *, debug: bool) -> int:
+    """Show an unexpected error; returns the exit code."""
+    if isinstance(error, BrokenPipeError):
         _console.close_quietly()
         return 141
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            _console.print_error(_console.unwritten(error))  # by typer, into a full disk
-            return GradlintError.exit_code
-        if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.show()  # typer's own: bad options and arguments
-            return int(error.exit_code)
-        _console.print_internal_error(error, debug="--debug" in words)
-        return 3
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _console.print_error(_console.unwritten(error))  # typer wrote to a full disk
+        return GradlintError.exit_code
+    if hasattr(error, "show") and hasattr(error, "exit_code"):
+        error.show()  # typer's own: bad options and arguments
+        return int(error.exit_code)
+    _console.print_internal_error(error, debug=debug)
+    return 3

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import error_line
 
 
 def safe_streams() -> None:
@@ -66,8 +67,7 @@ def print_internal_error(error: Exception, *, debug: bool) -> None:
     """Show an internal error in one line; with its traceback under ``--debug``."""
     if debug:
         write("".join(traceback.format_exception(error)), sys.stderr)
-    told = str(error).splitlines()[:1]
-    print_internal(f"{type(error).__name__}: {''.join(told)}", debug=debug)
+    print_internal(error_line(error), debug=debug)
 
 
 def print_internal(what: str, *, debug: bool) -> None:

@@ -42,6 +42,7 @@ class Location:
     end_column: int | None = None
 
     def __str__(self) -> str:
+        """``file:line:column``, as editors and terminals link it."""
         return f"{self.file}:{self.line}:{self.column}"
 
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from rich.syntax import Syntax
 from rich.text import Text
 
 from gradlint.base.errors import GradlintError
@@ -155,8 +156,6 @@ def _code(page: Page, lines: list[str], language: str, color: bool) -> None:
     if not lines:
         return
     if color and language == "python":
-        from rich.syntax import Syntax
-
         source = "\n".join(escape(line, page.ascii) for line in lines)
         highlighted = Syntax("", "python", theme="ansi_dark", background_color="default")
         for text in highlighted.highlight(source).split("\n", allow_blank=False):

@@ -7,24 +7,22 @@ import os
 import shutil
 from typing import Any, TextIO
 
+from rich.text import Text
+
 from gradlint.base.errors import GradlintError
 from gradlint.base.text import did_you_mean
 from gradlint.model.report import Report
-from gradlint.report._concise import add_concise
+from gradlint.report import wording
 from gradlint.report._full import add_report
 from gradlint.report.text import Page
 
+#: Output formats, as they are named on the command line.
+FORMATS = ("full", "concise", "json")
 
-# -- The report for programs: the JSON contract, one object ---------------------------------------
+
 def to_json(report: Report) -> str:
     """``report`` as JSON in ASCII, indented by two, keys in the order of the model."""
     return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Output formats, as they are named on the command line.
-FORMATS = ("full", "concise", "json")
 
 
 def render(
@@ -65,6 +63,28 @@ def render(
     else:
         add_report(page, report)
     return page.text(color=color)
+
+
+def add_concise(page: Page, report: Report) -> None:
+    """Add one line per finding and one per inconclusive check; nothing else."""
+    for target in report.targets:
+        for finding in target.findings:
+            place = str(finding.location) if finding.location else target.target
+            level = "" if finding.severity == "error" else f" ({finding.severity})"
+            _add_line(page, place, finding.code, finding.severity, f"{finding.message}{level}")
+        for check in target.checks:
+            if check.verdict == "inconclusive":
+                note = f": {check.note}" if check.note else ""
+                step = f"; next: {check.help}" if check.help else ""
+                words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
+                place = str(target.location) if target.location else target.target
+                _add_line(page, place, check.code, "inconclusive", words)
+
+
+def _add_line(page: Page, place: str, code: str, level: str, message: str) -> None:
+    text = Text().append(page.clean(place), "bold").append(": ")
+    text.append(code, wording.STYLES.get(level, "bold")).append(" " + page.clean(message))
+    page.line(text)
 
 
 def stream_options(stream: TextIO) -> dict[str, Any]:

@@ -38,27 +38,34 @@ def verdict(item: InputSweep) -> str:
         return "it has no elements"
     if item.verdict == "cannot tell":
         return _why_not(item)
-    share = _share(item)
     if item.verdict == "agrees":
-        told = f"; an error of {wording.power(item.resolution or 0.0)} would have been seen"
-        if item.reason == "rounded":
-            return (
-                f"but only to {wording.power(item.relative_error or 0.0)}{told}: a constant "
-                "written with few digits, an epsilon left out of backward, or rounding inside "
-                "backward would look like this"
-            )
-        if item.reason.startswith("by "):
-            best = wording.power(item.best or 0.0)
-            return (
-                f"the {item.reason.removeprefix('by ')} agrees; an error of {best} would have been "
-                "seen, although two steps of the ladder alone are too noisy"
-            )
-        return f"the error falls to {share} of the slope{told}"
+        return _agrees(item)
     if item.verdict == "surrogate":
         return (
             f"the error stops at {wording.small(item.error)}; a surrogate is declared for "
             f"`{item.name}`, so backward need not be the derivative"
         )
+    return _differs(item)
+
+
+def _agrees(item: InputSweep) -> str:
+    seen = f"an error of {wording.power(item.resolution or 0.0)} would have been seen"
+    if item.reason == "rounded":
+        return (
+            f"but only to {wording.power(item.relative_error or 0.0)}; {seen}: a constant "
+            "written with few digits, an epsilon left out of backward, or rounding inside "
+            "backward would look like this"
+        )
+    if item.reason.startswith("by "):
+        best = wording.power(item.best or 0.0)
+        return (
+            f"the {item.reason.removeprefix('by ')} agrees; an error of {best} would have been "
+            "seen, although two steps of the ladder alone are too noisy"
+        )
+    return f"the error falls to {_share(item)} of the slope; {seen}"
+
+
+def _differs(item: InputSweep) -> str:
     stop = (
         f"the error stops at {wording.small(item.error)} instead of falling: the gradient is "
         "wrong by that much along this direction"
@@ -67,7 +74,7 @@ def verdict(item: InputSweep) -> str:
         return f"{stop} (the slope of the function is 0 there, but that of backward is not)"
     if _negligible(item.claimed, item):
         return f"{stop} (backward claims slope 0, but that of the function is not)"
-    return f"{stop} ({share} of the slope)"
+    return f"{stop} ({_share(item)} of the slope)"
 
 
 def numbers(item: InputSweep) -> list[str]:

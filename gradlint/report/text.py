@@ -116,6 +116,7 @@ class Page:
     """
 
     def __init__(self, width: int = 80, *, ascii: bool = False, verbose: int = 0) -> None:
+        """An empty page."""
         self.width = max(MINIMUM_WIDTH, min(width, MAXIMUM_WIDTH))
         self.ascii = ascii
         self.verbose = verbose

@@ -238,8 +238,8 @@ class _Arranged:
         for parameter in self.signature.parameters.values():
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 takes_more = True
-                for name in [n for n in rest if n.startswith(f"{parameter.name}[")]:
-                    args.append(rest.pop(name))
+                numbered = [name for name in rest if name.startswith(f"{parameter.name}[")]
+                args += [rest.pop(name) for name in numbered]
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 takes_any_name = True
             elif parameter.name not in rest:
@@ -256,13 +256,12 @@ class _Arranged:
                 args += [parameter.default for parameter in skipped]
                 skipped = []
                 args.append(rest.pop(parameter.name))
-        for name in list(rest):
-            if takes_more and name not in keywords:
-                args.append(rest.pop(name))
-            elif takes_any_name:
-                kwargs[name] = rest.pop(name)
-            else:
-                self.unknown(name)
+        if takes_more:
+            args += [rest.pop(name) for name in list(rest) if name not in keywords]
+        if takes_any_name:
+            return args, kwargs | rest
+        for name in rest:
+            self.unknown(name)
         return args, kwargs
 
     def missing(self, parameter: inspect.Parameter) -> None:

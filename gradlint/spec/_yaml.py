@@ -63,6 +63,7 @@ class Document:
     Args:
         path: the file, as the user gave it.
         data: what it holds.
+        keys, nodes: where every key stands, and the node of every value, by path.
         problems: mistakes in spite of which it can be read (duplicate keys, unknown tags).
     """
 
@@ -70,23 +71,23 @@ class Document:
     text: str
     data: Any = None
     problems: list[Problem] = field(default_factory=list)
-    _keys: dict[Path, Mark] = field(default_factory=dict)
-    _nodes: dict[Path, yaml.Node] = field(default_factory=dict)
+    keys: dict[Path, Mark] = field(default_factory=dict)
+    nodes: dict[Path, yaml.Node] = field(default_factory=dict)
 
     def key(self, path: Path) -> Mark:
         """Where the key that leads to ``path`` stands; for items of lists, the item."""
-        return self._keys.get(path) or self.value(path)
+        return self.keys.get(path) or self.value(path)
 
     def value(self, path: Path) -> Mark:
         """Where the value at ``path`` starts, or the nearest value around it."""
-        while path and path not in self._nodes:
+        while path and path not in self.nodes:
             path = path[:-1]
-        node = self._nodes.get(path)
+        node = self.nodes.get(path)
         return Mark(1, 1) if node is None else _mark(node.start_mark)
 
     def end(self, path: Path) -> Mark:
         """Where the value at ``path`` ends (exclusive)."""
-        node = self._nodes.get(path)
+        node = self.nodes.get(path)
         if isinstance(node, yaml.ScalarNode) and node.value.strip():
             last = self.inside(path, len(node.value.rstrip()) - 1)
             if last != self.value(path):
@@ -99,7 +100,7 @@ class Document:
         Quoted, folded and literal texts are followed through their line ends; behind an escape
         such as ``\\n`` the place is that of the text's start.
         """
-        node = self._nodes.get(path)
+        node = self.nodes.get(path)
         if not isinstance(node, yaml.ScalarNode):
             return self.value(path)
         wanted = sum(not c.isspace() for c in node.value[:offset])
@@ -189,7 +190,7 @@ class _Converter:
             self.refuse(mark, f"nested more than {MAX_LEVELS} levels deep")
         if id(node) in around:
             self.refuse(mark, "an alias that contains itself")
-        self.document._nodes[path] = node
+        self.document.nodes[path] = node
         around = (*around, id(node))
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return self.mapping(node, path, around)
@@ -218,12 +219,12 @@ class _Converter:
                 continue
             key = key_node.value
             if key in made:
-                first = self.document._keys[(*path, key)].line
+                first = self.document.keys[(*path, key)].line
                 self.document.problem(
                     mark, f"`{key}` is given twice", f"the first is in line {first}"
                 )
                 continue
-            self.document._keys[(*path, key)] = mark
+            self.document.keys[(*path, key)] = mark
             made[key] = self.convert(value_node, (*path, key), around)
         return made
 

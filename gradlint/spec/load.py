@@ -57,9 +57,7 @@ def _checked(document: Document) -> OpSpec:
             check_samples(spec, document)
     if document.problems or spec is None:
         raise SpecError(document.path, _ordered(document.problems))
-    spec._places = document
-    spec._path = document.path
-    return spec
+    return spec.read_from(document)
 
 
 def _ordered(problems: list[Problem]) -> list[Problem]:

@@ -17,6 +17,8 @@ from gradlint.spec._model import OpSpec
 from gradlint.spec._samples import make_samples
 from gradlint.spec._yaml import Document, Path
 from gradlint.spec.load import load
+from gradlint.targets.load import expand
+from gradlint.targets.load import load as load_target
 from gradlint.targets.resolve import resolve
 
 
@@ -100,8 +102,6 @@ def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
 
 def _named(target: str, spec: OpSpec, document: Document, settings: Settings) -> Op:
     """The one op that ``target`` names."""
-    from gradlint.targets.load import expand, load
-
     try:
         refs = resolve(_beside(spec.path, target), settings)
         if any(ref.attribute == "*" for ref in refs):
@@ -116,7 +116,7 @@ def _named(target: str, spec: OpSpec, document: Document, settings: Settings) ->
                 f"`{target}` names {len(refs)} operators, but a spec describes one",
                 hint=f"one of {names}" if len(refs) > 1 else "name one, as in pkg.mod:Name",
             )
-        return load(refs[0], settings)
+        return load_target(refs[0], settings)
     except TargetError as error:
         document.problem(document.value(("op",)), error.message, error.hint)
         raise SpecError(document.path, document.problems) from None

@@ -323,7 +323,7 @@ def test_the_default_generator_is_left_as_it_was():
 
 
 def test_mistakes_of_the_caller():
-    with pytest.raises(GradlintError, match="3 steps at least"):
+    with pytest.raises(GradlintError, match="at least 3 steps"):
         api.sweep(Cube, values(), steps=2)
     with pytest.raises(GradlintError, match="no sample 'other'"):
         api.sweep(Cube, values(), sample="other")
