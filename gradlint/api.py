@@ -1,4 +1,4 @@
-"""The Python interface: what ``gradlint.check`` does."""
+"""The Python interface: ``gradlint.check`` and ``gradlint.sweep``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from gradlint.inputs.lazy import with_shapes
 from gradlint.inputs.not_found import NoInputsFound
 from gradlint.inputs.samples import samples_for
 from gradlint.model.op import OpRef
-from gradlint.model.report import Report, TargetReport
-from gradlint.model.settings import Settings, resolve_settings
-from gradlint.model.sweep import SweepReport, SweepTarget
-from gradlint.report import display
+from gradlint.model.report import TargetReport
+from gradlint.model.resolve import resolve_settings
+from gradlint.model.settings import Settings
+from gradlint.model.sweep import SweepTarget
+from gradlint.report.display import Report, SweepReport
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.findings import no_inputs
 from gradlint.running.here import run_here
@@ -24,8 +25,6 @@ from gradlint.running.run import environment, run
 from gradlint.sweeping import sweep_report, sweep_target
 from gradlint.targets.build import from_object
 from gradlint.trace.global_state import preserved_state
-
-display.install()
 
 
 def check(
@@ -55,8 +54,8 @@ def check(
         ignore: rules to leave out.
         order: 1 for first order only, 2 for second order too.
         seed: of every direction, cotangent and inferred value; None for a fresh one.
-        max_calls: forward and backward calls that a sample may take while nothing disagrees; fewer
-            pairs are judged then, and the report says what power is left. None for no limit.
+        max_calls: forward and backward calls that a sample may take while nothing disagrees. With a
+            limit fewer pairs are judged, and the report says what power is left. None for no limit.
 
     Returns:
         The report: ``.ok``, ``.findings``, ``.to_dict()``; it prints itself.
@@ -113,7 +112,7 @@ def sweep(
         GradlintError: the target, the inputs or an option can't be used.
     """
     if steps is not None and steps < 3:
-        raise GradlintError(f"steps: a sweep needs 3 steps at least, got {steps}")
+        raise GradlintError(f"steps: a sweep needs at least 3 steps, got {steps}")
     settings = resolve_settings(
         {
             "devices": _names(devices),
@@ -153,7 +152,6 @@ def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
 
 
 def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
-
     started = time.monotonic()
     with preserved_state():
         target = _target_report(op, inputs, settings)
@@ -168,7 +166,6 @@ def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
 
 
 def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
-
     loaded = from_object(op)
     given = None if isinstance(inputs, str) else inputs
     try:

@@ -1,4 +1,4 @@
-"""What is installed here and what can run: gathered without importing torch in this process."""
+"""What is installed here and what can run, gathered without importing torch in this process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from gradlint.base.text import error_line
+
 #: Seconds that importing torch and trying its devices may take.
 TORCH_TIMEOUT = 120.0
 
-#: Seconds that a compiler may take to say its version.
+#: Seconds that a compiler may take to print its version.
 COMPILER_TIMEOUT = 20.0
 
-#: Extras that are no feature of the command line.
+#: Extras that are not features of the command line.
 _NOT_FEATURES = {"test", "dev"}
 
 _MARK = "gradlint-torch-facts:"
@@ -121,14 +123,14 @@ def triton_facts(executable: str | None = None) -> dict[str, Any]:
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return {"version": version, "error": f"{type(error).__name__}: {error}"}
+        return {"version": version, "error": error_line(error)}
     tail = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
     failed = f"its interpreter ends with status {done.returncode}" + "".join(f": {t}" for t in tail)
     return {"version": version, "error": failed if done.returncode else None}
 
 
 def compiler_facts(name: str) -> dict[str, Any]:
-    """Path and version of a tool, or why there is none. ``g++`` stands for ``$CXX`` where set."""
+    """Path and version of a tool, or why it is missing. ``g++`` means ``$CXX`` if that is set."""
     wanted = os.environ.get("CXX", name).split(" ")[0] if name == "g++" else name
     path = shutil.which(wanted or name) or _beside(name)
     if path is None and name == "g++":
@@ -144,7 +146,7 @@ def compiler_facts(name: str) -> dict[str, Any]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return {"path": path, "version": None, "error": f"{type(error).__name__}: {error}"}
+        return {"path": path, "version": None, "error": error_line(error)}
     text = done.stdout.decode(errors="replace")
     if done.returncode:
         return {"path": path, "version": None, "error": f"exits with status {done.returncode}"}
@@ -157,7 +159,7 @@ def compiler_facts(name: str) -> dict[str, Any]:
 
 
 def _beside(name: str) -> str | None:
-    """Tools that are installed but not on the path: beside this Python, or in CUDA_HOME."""
+    """A tool that is not on the path: next to this Python, or in CUDA_HOME."""
     folders = [os.path.dirname(sys.executable or "")]
     if name == "nvcc":
         homes = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
@@ -166,7 +168,7 @@ def _beside(name: str) -> str | None:
 
 
 def extras() -> dict[str, Any]:
-    """Optional features by the extra that brings them: versions, what is missing, how to add it."""
+    """Optional features by extra: versions, what is missing, and how to install it."""
     needed: dict[str, list[str]] = {}
     try:
         declared = metadata.requires("gradlint") or []
@@ -196,7 +198,7 @@ def extras() -> dict[str, Any]:
 
 
 def can_run(facts: dict[str, Any]) -> dict[str, str]:
-    """What can run with ``facts``: purpose → "yes", or "no: …" with the reason."""
+    """What can run, given ``facts``: purpose → "yes", or "no: …" with the reason."""
     torch, tools = facts["torch"], facts["compilers"]
     broken = "no: torch can't be imported" if torch.get("error") else ""
     cuda = broken or _cuda(torch)

@@ -1,4 +1,4 @@
-"""Does Triton's interpreter work here? Run as a process of its own: ``python -m`` this module."""
+"""Does Triton's interpreter work here? Run in a process of its own, by ``python -m``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 
 def main() -> None:
-    """Double a tensor on the CPU with a Triton kernel; raises where that does not work."""
+    """Double a tensor on the CPU with a Triton kernel; raises if that does not work."""
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
-    import torch
-
+    torch = importlib.import_module("torch")
     triton = importlib.import_module("triton")
     globals()["tl"] = triton.language  # kernels look up names among globals alone
     values = torch.arange(4.0)
     doubled = torch.empty_like(values)
     triton.jit(_double)[(1,)](values, doubled, SIZE=4)
     if doubled.tolist() != [0.0, 2.0, 4.0, 6.0]:
-        raise RuntimeError(f"a kernel that doubles made {doubled.tolist()} of {values.tolist()}")
+        raise RuntimeError(
+            f"a kernel that doubles turned {values.tolist()} into {doubled.tolist()}"
+        )
 
 
 def _double(source: Any, target: Any, SIZE: tl.constexpr) -> None:  # type: ignore[name-defined] # noqa: F821

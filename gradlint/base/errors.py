@@ -1,4 +1,4 @@
-"""Errors that a user can mend: each says where, what was expected, and what to do next."""
+"""Errors that a user can fix: each says where, what was expected, and what to do next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class GradlintError(Exception):
 
     Args:
         message: one line, what is wrong.
-        place: where, as ``file:line:column`` or the option's name; empty when there is none.
+        place: where, as ``file:line:column`` or the option's name; empty if unknown.
         hint: the next step.
 
     The command line prints these three and exits with :attr:`exit_code`.
@@ -19,12 +19,14 @@ class GradlintError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
+        """The three parts of the error, see the class."""
         super().__init__(message)
         self.message = message
         self.place = place
         self.hint = hint
 
     def __str__(self) -> str:
+        """``place: message``, and the hint in a line of its own."""
         head = f"{self.place}: {self.message}" if self.place else self.message
         return f"{head}\n{self.hint}" if self.hint else head
 
@@ -38,7 +40,7 @@ class InputsError(GradlintError):
 
 
 class NotHere(Exception):
-    """What is asked for can't run on this machine: it is skipped, and the text says why."""
+    """Something that can't run on this machine and is skipped; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class SpecError(GradlintError):
     """
 
     def __init__(self, path: str, problems: list[Problem]) -> None:
+        """One line for each of ``problems``, with its place in ``path``."""
         self.path = path
         self.problems = problems
         lines = []

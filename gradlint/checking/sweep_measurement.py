@@ -14,7 +14,7 @@ from gradlint.experiments.differentiable_maps import first_order
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, short_text
 from gradlint.model.settings import Settings
-from gradlint.model.sweep import InputSweep, Measurement, SweepStep, SweepTarget
+from gradlint.model.sweep import InputSweep, Measurement, SweepStep, SweepTarget, SweepVerdict
 from gradlint.numerics.differences import CRITICAL
 from gradlint.numerics.map import Map, working_bits
 from gradlint.numerics.pair import FINEST
@@ -48,7 +48,8 @@ def sweep_one(op: Op, problem: Problem, function: Map, index: int, steps: int | 
     found = sweep_input(function, index, seed=problem.seed, steps=steps)
     pair = found.pair
     usable = sum(point.state == OK for point in found.points)
-    verdict, reason = "agrees", ""
+    verdict: SweepVerdict = "agrees"
+    reason = ""
     if found.verdict == DIFFERS:
         declared = op.intent.surrogate or {}
         verdict = "surrogate" if item.name in declared else "differs"

@@ -6,7 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.autograd.gradcheck import GradcheckError
@@ -96,7 +96,7 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         calls_s = (2 * (n + m) + 2 * n) * 2 * call_s
     affordable_s = AFFORDABLE_FEW_S if n + m <= FEW else AFFORDABLE_S
     slow = calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN
-    mode = "slow" if slow else "fast"
+    mode: Literal["slow", "fast"] = "slow" if slow else "fast"
     names = [item.name for item in chosen]
     left = FAST_CALLS * (len(leaves) + 1) * (len(chosen) + 1)
 

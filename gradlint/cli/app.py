@@ -1,8 +1,7 @@
-"""The commands, imported when they are used, and what happens to their errors."""
+"""The commands, each imported when it is used, and what is done with their errors."""
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import sys
@@ -13,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import nearest
 from gradlint.cli import console as _console
 
 #: Command → module of the same name in this package, with a function of that name. In the order
@@ -22,13 +22,10 @@ COMMANDS = (
     *("kernels", "env"),
 )
 
-#: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and no text of
-#: the user's is taken for markup.
+#: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and nothing that the
+#: user typed is taken for markup.
 _SETTINGS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-#: Similarity from which a command is offered for a mistyped one (difflib's ratio).
-_NEAR = 0.5
 
 
 class LazyGroup(TyperGroup):
@@ -39,13 +36,13 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, imported now; None if there is none of that name."""
+        """The command, imported now; None if the name is unknown."""
         return command(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As usual, but a mistyped command gets the nearest one offered."""
+        """As usual, but for a mistyped command the nearest one is offered."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], COMMANDS, 1, _NEAR)
+            near = nearest(args[0], COMMANDS)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
@@ -61,7 +58,7 @@ def command(name: str) -> Any:
         single = typer.Typer(pretty_exceptions_enable=False, **_SETTINGS)
         single.command(name, context_settings=dict(_CONTEXT))(found)
     made = typer.main.get_command(single)
-    # First sentences, whole: by themselves they would be cut off where the line ends.
+    # The whole first sentence: typer would cut it off at the end of the line.
     for part in (made, *getattr(made, "commands", {}).values()):
         part.short_help = " ".join((part.help or "").split("\n\n")[0].split())
     return made
@@ -115,15 +112,20 @@ def main(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except BrokenPipeError:
+    except Exception as error:
+        return _failed(error, debug="--debug" in words)
+
+
+def _failed(error: Exception, *, debug: bool) -> int:
+    """Show an unexpected error; returns the exit code."""
+    if isinstance(error, BrokenPipeError):
         _console.close_quietly()
         return 141
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            _console.print_error(_console.unwritten(error))  # by typer, into a full disk
-            return GradlintError.exit_code
-        if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.show()  # typer's own: bad options and arguments
-            return int(error.exit_code)
-        _console.print_internal_error(error, debug="--debug" in words)
-        return 3
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _console.print_error(_console.unwritten(error))  # typer wrote to a full disk
+        return GradlintError.exit_code
+    if hasattr(error, "show") and hasattr(error, "exit_code"):
+        error.show()  # typer's own: bad options and arguments
+        return int(error.exit_code)
+    _console.print_internal_error(error, debug=debug)
+    return 3

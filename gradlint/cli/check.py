@@ -42,17 +42,28 @@ def check(
     device: Device = None,
     require_device: Annotated[
         bool | None,
-        option("--require-device", help="Exit 2 if a device is absent, instead of skipping."),
+        option(
+            "--require-device",
+            help="Exit with 2 if a device is absent, instead of skipping its checks.",
+        ),
     ] = None,
     dtype: Annotated[
         Texts,
-        option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16."),
+        option(
+            "--dtype", metavar="LIST", help="float64,float32,bfloat16,float16. Default: float64."
+        ),
     ] = None,
     select: Annotated[
         Texts,
-        option("--select", metavar="CODES", help="Only these rules: codes, prefixes or names."),
+        option(
+            "--select",
+            metavar="CODES",
+            help="Rules to run: codes, prefixes or names. Default: all.",
+        ),
     ] = None,
-    ignore: Annotated[Texts, option("--ignore", metavar="CODES", help="Not these rules.")] = None,
+    ignore: Annotated[
+        Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")
+    ] = None,
     order: Annotated[
         int | None,
         option(
@@ -65,16 +76,18 @@ def check(
     timeout: Annotated[
         float | None,
         option(
-            "--timeout", metavar="S", help="Seconds for loading, inputs, or one rule. Default: 60."
+            "--timeout",
+            metavar="S",
+            help="Time limit for loading, for inputs, and for each rule. Default: 60 seconds.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        option("-j", "--jobs", metavar="N", help="Workers at a time. Default: number of cores."),
+        option("-j", "--jobs", metavar="N", help="Number of workers. Default: number of cores."),
     ] = None,
     memory: Annotated[
         int | None,
-        option("--memory", min=1, metavar="MIB", help="Memory one operator may allocate."),
+        option("--memory", min=1, metavar="MIB", help="Memory that one operator may allocate."),
     ] = None,
     max_calls: Annotated[
         int | None,
@@ -82,7 +95,7 @@ def check(
             "--max-calls",
             min=1,
             metavar="N",
-            help="Forward and backward calls a sample may take. Default: no limit.",
+            help="Limit of forward and backward calls per sample. Default: none.",
         ),
     ] = None,
     sanitizer: Annotated[
@@ -121,18 +134,18 @@ def check(
             "-v",
             "--verbose",
             count=True,
-            help="Show the predicted cost and anatomy of every target, and all checks.",
+            help="Show the anatomy and predicted cost of every target, and all checks.",
         ),
     ] = 0,
     quiet: Annotated[
-        bool, option("-q", "--quiet", help="One line a finding; nothing when all is well.")
+        bool, option("-q", "--quiet", help="One line per finding; no output if there are none.")
     ] = False,
     debug: Debug = False,
 ) -> int:
     """Check whether the gradients of operators are right.
 
-    Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on a fault of gradlint's own,
-    5 if nothing was checked, 130 if interrupted.
+    Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
+    was checked, 130 if interrupted.
     """
     if not targets:
         raise GradlintError(
@@ -141,7 +154,7 @@ def check(
             hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
         )
     from gradlint.cli import progress as _progress
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running.run import execute
 
     one_of(color, ("auto", "always", "never"), "--color")
@@ -180,12 +193,12 @@ def check(
 
 
 def _interpret_triton() -> None:
-    """Let Triton interpret its kernels, in workers too."""
+    """Make Triton interpret its kernels, in workers too."""
     if importlib.util.find_spec("triton") is None:
         raise GradlintError(
             "triton is not installed",
             place="--triton-interpret",
-            hint="`pip install triton`; `gradlint env` says whether it works",
+            hint="run `pip install triton`; `gradlint env` says whether it works",
         )
     os.environ["TRITON_INTERPRET"] = "1"
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import error_line
 
 
 def safe_streams() -> None:
-    """No text that a stream can't encode, and no stream that is closed, may end the program."""
+    """Make sure that no unencodable text and no closed stream ends the program."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -23,7 +24,7 @@ def safe_streams() -> None:
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
-    """Write ``text`` as it is. A reader that went away (``| head``) is no error."""
+    """Write ``text`` as it is. It is not an error if the reader is gone (``| head``)."""
     target = stream or sys.stdout
     try:
         target.write(text)
@@ -57,24 +58,23 @@ def check_writable(path: str, option: str) -> None:
 
 
 def print_error(error: GradlintError) -> None:
-    """Show a mistake of the user's: what, where, next step."""
+    """Show what the user did wrong: what, where, next step."""
     lines = str(error).splitlines() or [type(error).__name__]
     write("error: " + "\n  ".join(lines) + "\n", sys.stderr)
 
 
 def print_internal_error(error: Exception, *, debug: bool) -> None:
-    """Show a fault of gradlint's own, in one line; the traceback only when asked for."""
+    """Show an internal error in one line; with its traceback under ``--debug``."""
     if debug:
         write("".join(traceback.format_exception(error)), sys.stderr)
-    told = str(error).splitlines()[:1]
-    print_internal(f"{type(error).__name__}: {''.join(told)}", debug=debug)
+    print_internal(error_line(error), debug=debug)
 
 
 def print_internal(what: str, *, debug: bool) -> None:
     """The line for an internal error."""
-    how = "" if debug else " with what --debug shows"
+    how = "" if debug else ", with the output of --debug"
     write(
-        f"internal error: {what}\n  This is a fault of gradlint; please report it{how}.\n",
+        f"internal error: {what}\n  This is a bug in gradlint; please report it{how}.\n",
         sys.stderr,
     )
 
@@ -96,7 +96,7 @@ def unwritten(error: OSError) -> GradlintError:
 
 
 def close_quietly() -> None:
-    """Make what is still buffered for a reader that went away go nowhere."""
+    """Discard what is still buffered for a reader that is gone."""
     null = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(null, sys.stdout.fileno())

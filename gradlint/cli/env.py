@@ -1,4 +1,4 @@
-"""``gradlint env``: versions, devices, compilers, extras: what can run here."""
+"""``gradlint env``: versions, devices, compilers and extras, and what can run here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradlint init``: a first spec, from what was inferred."""
+"""``gradlint init``: a first spec of an operator, with inferred inputs."""
 
 from __future__ import annotations
 
@@ -25,37 +25,47 @@ def init(
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Default: the operator's name.yaml."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to write. Default: the operator's name + .yaml.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     inputs: Annotated[
         str | None,
-        typer.Option("--inputs", metavar="SOURCE", help="As for check; default inferred."),
+        typer.Option(
+            "--inputs", metavar="SOURCE", help="As for gradlint check. Default: inferred."
+        ),
     ] = None,
     imports: Annotated[
         _Texts,
         typer.Option("--import", metavar="MODULE", help="Import this first (repeatable)."),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds to look for inputs.")
+        float | None,
+        typer.Option("--timeout", metavar="S", help="Time limit for finding inputs, in seconds."),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks of gradlint itself.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
+    ] = False,
 ) -> None:
     """Write a starter spec of an operator, with the inputs that were found for it.
 
-    `gradlint check FILE` then checks what `gradlint check TARGET` does.
+    `gradlint check FILE` then checks the same as `gradlint check TARGET`.
     """
     if target.lower().endswith((".yaml", ".yml")):
         raise GradlintError(
-            f"`{target}` is a spec already", place="init", hint="name the operator it describes"
+            f"`{target}` is already a spec", place="init", hint="name the operator it describes"
         )
     path = output or _default(target)
     if path != "-" and not force and os.path.exists(path):
         raise GradlintError(
-            "exists already", place=path, hint="--force overwrites it, -o FILE writes elsewhere"
+            "already exists", place=path, hint="--force overwrites it, -o FILE writes elsewhere"
         )
     _console.check_writable(path, "-o")
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
     from gradlint.running.starter import starter
 

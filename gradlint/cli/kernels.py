@@ -18,7 +18,7 @@ from gradlint.native.progress import Progress
 from gradlint.report.text import Page
 
 # -- The table of ``gradlint kernels bench``, and the sizes that it is asked for ------------------
-#: Elements beyond which no machine has memory; a slip of the finger.
+#: More elements than any machine has memory for: a typing mistake.
 _MOST = 2**40
 
 
@@ -26,13 +26,15 @@ def parse_size(text: str) -> int:
     """The number in ``text``: ``65536``, ``2^16`` or ``2**16``.
 
     Raises:
-        GradlintError: it is none, or out of reach.
+        GradlintError: it is not a number of elements, or too large.
     """
     found = re.fullmatch(r"\s*(\d{1,13})(?:(?:\^|\*\*)(\d{1,2}))?\s*", text)
     size = int(found[1]) ** int(found[2] or 1) if found else 0
     if not 0 < size <= _MOST:
         raise GradlintError(
-            f"{text!r} is no number of elements", place="--elements", hint="write 2^20, for example"
+            f"{text!r} is not a number of elements",
+            place="--elements",
+            hint="write 2^20, for example",
         )
     return size
 
@@ -65,8 +67,8 @@ def add_table(page: Page, found: dict[str, Any]) -> None:
         f"{found['matmul_flops_per_s'] / 1e12:.2f} TFLOP/s, medians of {found['date']}"
     )
     page.paragraph(
-        "floor: the share of the time that a copy of as many bytes, or a matrix product of as many "
-        "operations, takes here; speedup: eager PyTorch's time by the operator's."
+        "floor: the time of a copy of as many bytes, or of a matrix product of as many operations, "
+        "as a share of the operator's; speedup: eager PyTorch's time divided by the operator's."
     )
 
 
@@ -112,10 +114,10 @@ def build(
     device: Annotated[
         Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: what can run here.")
     ] = None,
-    force: Annotated[bool, option("--force", help="Build all of it again.")] = False,
+    force: Annotated[bool, option("--force", help="Rebuild everything.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Build the operators for this machine, unless the cache holds them, and say where they are."""
+    """Build the operators for this machine, unless they are cached, and say where they are."""
     sys.stdout.write(f"{_built(_devices(device), force=force)}\n")
     return 0
 
@@ -163,12 +165,17 @@ def bench(
         option(
             "--elements",
             metavar="N",
-            help="Of elementwise and row-wise inputs. Default: 2^26 on cuda, 2^20 on cpu.",
+            help="Size of elementwise and row-wise inputs. Default: 2^26 on cuda, 2^20 on cpu.",
         ),
     ] = None,
     matrix: Annotated[
         int | None,
-        option("--matrix", min=1, metavar="N", help="Side of matrices. Default: 4096 and 512."),
+        option(
+            "--matrix",
+            min=1,
+            metavar="N",
+            help="Side of matrices. Default: 4096 on cuda, 512 on cpu.",
+        ),
     ] = None,
     operators: Annotated[
         Texts, option("--op", metavar="LIST", help="Only these operators.")
@@ -203,27 +210,31 @@ def bench(
 @kernels.command()
 def check(
     device: Annotated[
-        Texts, option("--device", metavar="LIST", help="Default: all that are present.")
+        Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: all that are present.")
     ] = None,
     require_device: Annotated[
-        bool | None, option("--require-device", help="Exit 2 if a device is absent.")
+        bool | None, option("--require-device", help="Exit with 2 if a device is absent.")
     ] = None,
-    dtype: Annotated[Texts, option("--dtype", metavar="LIST", help="Default: the specs'.")] = None,
-    select: Annotated[Texts, option("--select", metavar="CODES", help="Only these rules.")] = None,
-    ignore: Annotated[Texts, option("--ignore", metavar="CODES", help="Not these rules.")] = None,
+    dtype: Annotated[
+        Texts, option("--dtype", metavar="LIST", help="Default: those that the specs name.")
+    ] = None,
+    select: Annotated[Texts, option("--select", metavar="CODES", help="Rules to run.")] = None,
+    ignore: Annotated[
+        Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")
+    ] = None,
     seed: Seed = None,
     timeout: Annotated[
         float | None, option("--timeout", metavar="S", help="As for gradlint check.")
     ] = None,
     jobs: Annotated[
-        int | None, option("-j", "--jobs", metavar="N", help="Workers at a time.")
+        int | None, option("-j", "--jobs", metavar="N", help="Number of workers.")
     ] = None,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="As for gradlint check.")
     ] = "full",
     output: Output = None,
     verbose: Annotated[int, option("-v", "--verbose", count=True, help="Show all checks.")] = 0,
-    quiet: Annotated[bool, option("-q", "--quiet", help="One line a finding.")] = False,
+    quiet: Annotated[bool, option("-q", "--quiet", help="One line per finding.")] = False,
     debug: Debug = False,
 ) -> int:
     """Run gradlint over the specs of all operators, on every device that is present."""
@@ -261,7 +272,9 @@ def _devices(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     for name in found:
         if name not in DEVICES:
             raise GradlintError(
-                f"{name!r} is no device", place="--device", hint=f"choose from {', '.join(DEVICES)}"
+                f"{name!r} is not a device",
+                place="--device",
+                hint=f"choose from {', '.join(DEVICES)}",
             )
     return tuple(dict.fromkeys(found)) or None
 
@@ -274,7 +287,7 @@ def _present() -> tuple[str, ...]:
 
 
 def _built(devices: tuple[str, ...] | None, *, force: bool = False) -> str:
-    """Build in a worker: this process need not import torch."""
+    """Build in a worker, so that this process need not import torch."""
     from gradlint.cli import progress as _progress
     from gradlint.running.call import call_in_worker
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any
 
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 
 #: Options that may be given several times, or not at all.
 Texts = list[str] | None
 
 
 def option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    """A typer option whose help shows no default: the words of the help say it."""
+    """A typer option whose help shows no default, because the text says it."""
     return typer.Option(*names, help=help, metavar=metavar, show_default=False, **more)
 
 
@@ -33,7 +33,14 @@ Inputs = Annotated[
     ),
 ]
 Device = Annotated[Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")]
-Seed = Annotated[int | None, option("--seed", metavar="N", help="Default: a fresh one, printed.")]
+Seed = Annotated[
+    int | None,
+    option(
+        "--seed",
+        metavar="N",
+        help="Seed of all random numbers. Default: a fresh one, which is printed.",
+    ),
+]
 Imports = Annotated[
     Texts,
     option("--import", metavar="MODULE", help="Import this before the targets (repeatable)."),
@@ -42,23 +49,25 @@ Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]
 Color = Annotated[str, option("--color", metavar="WHEN", help="auto (default), always or never.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Tracebacks of gradlint itself.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of internal errors.")]
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
     """``value`` if it is one of ``choices``, else an error that offers the nearest."""
     if value in choices:
         return value
-    near = difflib.get_close_matches(value, choices, 1, 0.3)
-    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(choices)}"
-    raise GradlintError(f"{value!r} is not one of {', '.join(choices)}", place=option, hint=hint)
+    raise GradlintError(
+        f"{value!r} is not one of {', '.join(choices)}",
+        place=option,
+        hint=did_you_mean(value, choices),
+    )
 
 
 def _text_or_json(value: str) -> str:
     return one_of(value, ("text", "json"), "--output-format")
 
 
-#: typer before 0.19 knows no ``Literal``.
+#: A callback and not a ``Literal``, which typer supports from 0.19 on only.
 TextOrJson = Annotated[
     str,
     typer.Option(

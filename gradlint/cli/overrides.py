@@ -1,4 +1,4 @@
-"""``gradlint overrides``: what a class with ``__torch_function__`` takes over, and how well."""
+"""``gradlint overrides``: which functions a class with ``__torch_function__`` handles, and how."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def overrides(
     ],
     imports: Imports = None,
     timeout: Annotated[
-        float | None, option("--timeout", metavar="S", help="Seconds it may take. Default: 60.")
+        float | None, option("--timeout", metavar="S", help="Time limit. Default: 60 seconds.")
     ] = None,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
@@ -38,18 +38,18 @@ def overrides(
     """Audit a class that defines `__torch_function__`.
 
     Says which of torch's overridable functions the class handles, passes on or refuses, which
-    handlers have another signature than torch's, and which return the wrong type, shape or values
-    without a word. Instances come from a static method sample_inputs, or from the constructor.
+    handlers have a signature that differs from torch's, and which silently return the wrong type,
+    shape or values. Instances come from a static method sample_inputs, or from the constructor.
 
-    Exits with 0 if nothing is wrong, 1 on errors and warnings, 2 on wrong usage, 3 on a fault of
-    gradlint's own, 130 if interrupted.
+    Exits with 0 if nothing is wrong, 1 on errors and warnings, 2 on wrong usage, 3 on an internal
+    error, 130 if interrupted.
     """
     from gradlint.report.overrides import OVERRIDES_FORMATS, failing, render_overrides
 
     one_of(color, ("auto", "always", "never"), "--color")
     one_of(output_format, OVERRIDES_FORMATS, "--output-format")
     _console.check_writable(output or "-", "-o")
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
     from gradlint.running.call import WorkerFailed
     from gradlint.running.overrides import overrides as audited

@@ -1,4 +1,4 @@
-"""What happens while a run is under way: a progress bar, and the signal that ends it."""
+"""While a run is under way: a progress bar, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Signals:
 
 @contextmanager
 def terminated() -> Iterator[Signals]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C in the body: end the workers, print what is known."""
+    """In the body, treat SIGTERM and SIGHUP like Ctrl-C: end the workers, print what is known."""
     signals = Signals()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -48,9 +48,9 @@ def terminated() -> Iterator[Signals]:
 
 @contextmanager
 def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
-    """A progress bar on stderr, where that is a terminal; it appears from two targets on.
+    """A progress bar on stderr, if that is a terminal; it appears for two targets or more.
 
-    Extensions that are built on the way are shown there too.
+    It also shows extensions that are being built.
     """
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None

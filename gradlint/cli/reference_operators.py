@@ -1,4 +1,4 @@
-"""The reference operators as their sources and specs describe them; nothing is built for it."""
+"""The reference operators as their sources and specs describe them; nothing is built."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reference:
 
     Args:
         name: as in ``torch.ops.gradlint.name``.
-        schema: what it takes and returns; "" where no binding says so.
+        schema: what it takes and returns; "" if no binding says so.
         kernel: file of its arithmetic, relative to ``kernels/``.
         specs: files of its specs, relative to ``specs/``.
         orders: orders of derivatives that it has.
@@ -47,7 +47,7 @@ def catalogue() -> list[Reference]:
     """Every reference operator, sorted by name.
 
     Raises:
-        BuildError: the sources are not there.
+        BuildError: the sources are missing.
         SpecError: a spec can't be read.
     """
     from gradlint.spec.load import load

@@ -11,7 +11,7 @@ from gradlint.cli.options import TextOrJson
 def rules(
     output_format: TextOrJson = "text",
 ) -> None:
-    """List all rules: code, name, severity, order of derivative and what each finds."""
+    """List all rules: code, name, severity, order of derivative, and what each finds."""
     from gradlint.report.explain import add_catalogue, rule_dict
     from gradlint.report.render import stream_options
     from gradlint.report.text import Page

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 from gradlint.cli import console as _console
 
 #: Kind of document → what it describes.
@@ -25,16 +26,13 @@ def schema(
 ) -> None:
     """Print the JSON Schema (2020-12) of specs or reports.
 
-    Editors find it by the line `# yaml-language-server: $schema=FILE` on top of a spec.
+    Editors find it by the line `# yaml-language-server: $schema=FILE` at the top of a spec.
     """
     if kind not in KINDS:
-        from gradlint.base.nearest import nearest
-
-        near = nearest(kind, KINDS)
         raise GradlintError(
             f"there is no schema of {kind!r}",
             place="schema",
-            hint=f"did you mean {near[0]}?" if near else f"choose from {', '.join(KINDS)}",
+            hint=did_you_mean(kind, KINDS, f"choose from {', '.join(KINDS)}"),
         )
     _console.check_writable(output, "-o")
     _console.write_file(output, _schema(kind))

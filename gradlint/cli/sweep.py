@@ -36,11 +36,11 @@ def sweep(
     inputs: Inputs = None,
     sample: Annotated[
         str | None,
-        option("--sample", metavar="LABEL", help="Which sample, where there are several."),
+        option("--sample", metavar="LABEL", help="Which sample to sweep. Default: the first."),
     ] = None,
     dtype: Annotated[
         Texts,
-        option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16: a sweep each."),
+        option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16; one sweep each."),
     ] = None,
     device: Device = None,
     steps: Annotated[
@@ -52,7 +52,7 @@ def sweep(
     seed: Seed = None,
     timeout: Annotated[
         float | None,
-        option("--timeout", metavar="S", help="Seconds for one operator. Default: 60."),
+        option("--timeout", metavar="S", help="Time limit for one operator. Default: 60 seconds."),
     ] = None,
     imports: Imports = None,
     output_format: Annotated[
@@ -61,7 +61,7 @@ def sweep(
     output: Output = None,
     plot: Annotated[
         str | None,
-        option("--plot", metavar="FILE", help="Draw into FILE: .png, .svg or .pdf."),
+        option("--plot", metavar="FILE", help="Draw the plots into FILE: .png, .svg or .pdf."),
     ] = None,
     color: Color = "auto",
     debug: Debug = False,
@@ -72,7 +72,7 @@ def sweep(
     falls until roundoff takes over; where it is wrong, it stops falling.
 
     Exits with 0 if the gradients agree, 1 if one differs or the operator crashed, 2 on wrong
-    usage, 3 on a fault of gradlint's own, 5 if there was nothing to sweep, 130 if interrupted.
+    usage, 3 on an internal error, 5 if there was nothing to sweep, 130 if interrupted.
     """
     from gradlint.report.plot import check_plot, save_plot
     from gradlint.report.sweep import SWEEP_FORMATS, render_sweep
@@ -84,7 +84,7 @@ def sweep(
         check_plot(plot)
         _console.check_writable(plot, "--plot")
     from gradlint.cli import progress as _progress
-    from gradlint.model.settings import resolve_settings
+    from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
     from gradlint.running.call import WorkerFailed
     from gradlint.sweeping import sweep_target

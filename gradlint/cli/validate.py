@@ -1,4 +1,4 @@
-"""``gradlint validate``: are these specs right? Nothing of them is run."""
+"""``gradlint validate``: are these specs right? Nothing is run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradlint.base.errors import Problem, SpecError
 from gradlint.cli import console as _console
 from gradlint.cli.options import TextOrJson
 
-#: Exit codes: all right, mistakes, no spec found.
+#: Exit codes: all correct, mistakes, no spec found.
 _RIGHT, _WRONG, _NONE = 0, 2, 5
 
 
@@ -24,9 +24,9 @@ def validate(
     ],
     output_format: TextOrJson = "text",
 ) -> int:
-    """Check specs without running anything, and show every mistake with its place.
+    """Check specs without running anything, and show every mistake and where it is.
 
-    Exits with 0 if all are right, 2 if any is wrong, 5 if a folder holds none.
+    Exits with 0 if all are right, 2 if any is wrong, 5 if a folder contains none.
     """
     results = [_judged(path) for path in dict.fromkeys(_files(specs))]
     if output_format == "json":

@@ -12,7 +12,7 @@ from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, Look
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Rule
 from gradlint.targets import source
 
@@ -25,7 +25,7 @@ def told(
     *,
     cause: str,
     help: str,
-    severity: str | None = None,
+    severity: Severity | None = None,
 ) -> list[Finding]:
     """Findings on ``seen``: one for what backward raised, else one an input.
 

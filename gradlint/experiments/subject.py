@@ -11,7 +11,7 @@ from gradlint.experiments.call_budget import Plan, decide_within
 from gradlint.experiments.differentiable_maps import faulty_outputs, first_order
 from gradlint.experiments.reproduce import reproduce
 from gradlint.model.op import Op
-from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.report import Excerpt, Finding, Location, Severity
 from gradlint.model.rule import LargeExperiment, Rule
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -136,7 +136,7 @@ class Subject:
         rule: Rule,
         message: str,
         *,
-        severity: str | None = None,
+        severity: Severity | None = None,
         cause: str | None = None,
         cause_text: str = "",
         input: str | None = None,

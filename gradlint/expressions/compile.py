@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from gradlint.base.nearest import meant, nearest
+from gradlint.base.text import did_you_mean
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._fold import Folder
@@ -175,7 +175,7 @@ class _Checker:
         if node.id in words.FUNCTIONS:
             raise self.error(node, f"`{node.id}` is a function", f"call it: {node.id}(…)")
         known = [*self.names, *words.CONSTANTS, *words.FUNCTIONS, *words.DTYPES]
-        hint = meant(node.id, known)
+        hint = did_you_mean(node.id, known)
         if not hint and self.names:
             hint = "the names here are " + ", ".join(
                 f"`{name}`" for name in sorted(self.names)[:12]
@@ -203,7 +203,7 @@ class _Checker:
             raise self.error(
                 node,
                 f"unknown name `{prefix}.{_short(node.attr)}`",
-                meant(node.attr, known),
+                did_you_mean(node.attr, known),
                 node.attr,
             )
         self.check(node.value, depth + 1)
@@ -216,7 +216,7 @@ class _Checker:
         raise self.error(
             node,
             f"unknown attribute `.{_short(node.attr)}`",
-            meant(node.attr, [*words.ATTRIBUTES, *words.METHODS]),
+            did_you_mean(node.attr, [*words.ATTRIBUTES, *words.METHODS]),
             node.attr,
         )
 
@@ -250,7 +250,7 @@ class _Checker:
     def method(self, node: ast.Attribute) -> None:
         if node.attr in words.METHODS:
             return
-        hint = meant(node.attr, words.METHODS)
+        hint = did_you_mean(node.attr, words.METHODS)
         if node.attr in words.ATTRIBUTES:
             hint = f"it is not a method: write .{node.attr} without parentheses"
         elif node.attr in words.FUNCTIONS:
@@ -265,7 +265,7 @@ class _Checker:
             raise self.error(
                 node,
                 f"unknown keyword argument `{_short(node.arg)}`",
-                meant(node.arg, words.KEYWORDS),
+                did_you_mean(node.arg, words.KEYWORDS),
             )
         self.check(node.value, depth + 1)
 
@@ -275,11 +275,10 @@ class _Checker:
         self.underscore(node, name)
         if name in self.names:
             raise self.error(node, f"`{name}` is a value here and can't be called")
-        found = nearest(name, words.FUNCTIONS)
         raise self.error(
             node,
             f"unknown function `{_short(shown)}`",
-            f"did you mean `{found[0]}`?" if found else "",
+            did_you_mean(name, words.FUNCTIONS),
             name if isinstance(node, ast.Attribute) else "",
         )
 

@@ -8,13 +8,13 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from gradlint.base.errors import GradlintError, InputsError, TargetError
+from gradlint.base.text import nearest
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.inputs._attempt import process_state_restored, run
@@ -275,7 +275,7 @@ def _attribute(module: ModuleType, name: str, place: str) -> Any:
     for part in name.split("."):
         if not hasattr(value, part):
             public = [key for key in dir(value) if callable(getattr(value, key, None))]
-            near = get_close_matches(part, public, n=3)
+            near = nearest(part, public, limit=3)
             hint = f"Did you mean {', '.join(near)}?" if near else FORMS
             raise InputsError(f"{part!r} is not defined in it", place=place, hint=hint)
         value = getattr(value, part)

@@ -29,8 +29,8 @@ class OpRef:
         attribute: dotted attribute inside the module, empty for specs and library ops.
         kind: one of :data:`KINDS` where known before loading, else "unknown".
         location: where it is defined, where known before loading.
-        explicit: False when a listing found it (the user named a module, file or folder), so
-            that an op that turns out to be absent here is no mistake of the user.
+        explicit: False when a listing found it (the user named a module, file or folder): an op
+            that turns out to be absent is then not the user's mistake.
     """
 
     target: str
@@ -79,9 +79,9 @@ class Op:
         defining: the object whose source is shown (class or function), if any.
         ignores: rule code → reason, declared with the op.
         constructor: for modules that gradlint constructed, argument name → value it chose.
-        notes: what was found or assumed while loading, in words.
-        dtypes: dtypes that a spec asks to check by name, None where it leaves them to the run.
-        devices: likewise, device types.
+        notes: what was found or assumed while loading, as sentences.
+        dtypes: names of the dtypes that a spec asks to check; None if the run decides.
+        devices: the same for device types.
         order: 1 where a spec promises first derivatives only.
         sources: the C++ and CUDA files that it was built from, where known.
     """

@@ -7,77 +7,11 @@ JSON contract; fields are only added within one :data:`SCHEMA_VERSION`.
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
-
-# -- Numbers that a report shows beside its verdicts: costs, powers, and facts about tensors ------
-@dataclass
-class InputPower:
-    """How sharply one input was judged.
-
-    Args:
-        name: of the input.
-        verdict: "agrees", "differs", "unsure" or "rounded" (agrees, to fewer digits than seen).
-        resolution: smallest relative error of its gradient that would have been seen.
-        element_resolution: smallest error of a single element that would have been seen, relative
-            to the largest one.
-        noise_factor: measured noise over that of rounding the outputs once.
-    """
-
-    name: str
-    verdict: str
-    resolution: float
-    element_resolution: float
-    noise_factor: float
-
-
-@dataclass
-class Prediction:
-    """What the rules of a family take on one sample, predicted before they run.
-
-    Args:
-        sample: its label.
-        family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
-        forward_calls, backward_calls: what rules that pass take at most.
-        usual_forward_calls, usual_backward_calls: what they take where the function is smooth and
-            its gradient right.
-        duration_s: of the usual calls, by the time that one took.
-        memory_bytes: held at the peak beside the sample itself, about.
-    """
-
-    sample: str
-    family: str
-    forward_calls: int
-    backward_calls: int
-    usual_forward_calls: int
-    usual_backward_calls: int
-    duration_s: float
-    memory_bytes: int
-
-
-@dataclass
-class TensorFacts:
-    """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
-    grad_output, gradient (as returned by backward, before the engine) or saved."""
-
-    role: str
-    name: str
-    shape: list[int] | None = None
-    dtype: str | None = None
-    stride: list[int] | None = None
-    nan: int = 0
-    inf: int = 0
-    min: float | None = None
-    max: float | None = None
-    norm: float | None = None
-    nbytes: int = 0
-    text: str = ""
-
-
-# -------------------------------------------------------------------------------------------------
+from gradlint.model.shown import Shown
 
 SCHEMA_VERSION = 1
 
@@ -85,9 +19,16 @@ SCHEMA_VERSION = 1
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
-#: Verdicts of a check or a target, worst first.
+#: Verdicts of a target, worst first.
 Verdict = Literal["error", "fail", "inconclusive", "pass", "skipped"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+#: Verdicts of a check: one rule on one sample.
+CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
+
+#: What fails a run: findings of this severity or a worse one; "inconclusive" means "warning", and
+#: that an inconclusive verdict fails the run too.
+FailOn = Literal["error", "warning", "info", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +42,7 @@ class Location:
     end_column: int | None = None
 
     def __str__(self) -> str:
+        """``file:line:column``, as editors and terminals link it."""
         return f"{self.file}:{self.line}:{self.column}"
 
 
@@ -125,13 +67,13 @@ class Finding:
     ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
     shown as a table), ``original`` (the text of an exception, kept as it was),
     ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
-    All other keys are shown as ``key  value``. ``follows`` is the code of the finding of which
-    this one is a consequence, where it is one.
+    All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
+    this one is a consequence of, if any.
     """
 
     code: str
     name: str
-    severity: str
+    severity: Severity
     message: str
     cause: str | None = None
     cause_text: str = ""
@@ -176,6 +118,26 @@ class SampleReport:
 
 
 @dataclass
+class InputPower:
+    """How sharply one input was judged.
+
+    Args:
+        name: of the input.
+        verdict: "agrees", "differs", "unsure" or "rounded" (agrees, to fewer digits than seen).
+        resolution: smallest relative error of its gradient that would have been seen.
+        element_resolution: smallest error of a single element that would have been seen, relative
+            to the largest one.
+        noise_factor: measured noise over that of rounding the outputs once.
+    """
+
+    name: str
+    verdict: str
+    resolution: float
+    element_resolution: float
+    noise_factor: float
+
+
+@dataclass
 class Check:
     """One rule run on one sample.
 
@@ -183,11 +145,11 @@ class Check:
     or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
     those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
     cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
-    sharply each was judged; ``help`` what to do about a check that could not tell.
+    sharply each was judged; ``help`` what to do about an inconclusive check.
     """
 
     code: str
-    verdict: str
+    verdict: CheckVerdict
     sample: str | None = None
     resolution: float | None = None
     forward_calls: int = 0
@@ -207,13 +169,56 @@ class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
     ``mode`` is "slow" or "fast"; ``verdict`` is "pass", "fail" or "skipped"; ``message`` is the
-    first line of torch's own text; ``agreement`` says who is right where the two differ.
+    first line of torch's own text; ``agreement`` says who is right if the two disagree.
     """
 
-    mode: str
-    verdict: str
+    mode: Literal["slow", "fast"]
+    verdict: Literal["pass", "fail", "skipped"]
     message: str = ""
     agreement: str = ""
+
+
+@dataclass
+class Prediction:
+    """What the rules of a family cost on one sample, predicted before they run.
+
+    Args:
+        sample: its label.
+        family: "GL4" and "GL5" (their measurements), or "others" for all further rules.
+        forward_calls, backward_calls: the most that the rules make if they pass.
+        usual_forward_calls, usual_backward_calls: how many they make if the function is smooth
+            and its gradient right.
+        duration_s: of the usual calls, estimated from the time of one.
+        memory_bytes: roughly the peak memory, the sample itself not counted.
+    """
+
+    sample: str
+    family: str
+    forward_calls: int
+    backward_calls: int
+    usual_forward_calls: int
+    usual_backward_calls: int
+    duration_s: float
+    memory_bytes: int
+
+
+@dataclass
+class TensorFacts:
+    """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
+    grad_output, gradient (as returned by backward, before the engine) or saved."""
+
+    role: str
+    name: str
+    shape: list[int] | None = None
+    dtype: str | None = None
+    stride: list[int] | None = None
+    nan: int = 0
+    inf: int = 0
+    min: float | None = None
+    max: float | None = None
+    norm: float | None = None
+    nbytes: int = 0
+    text: str = ""
 
 
 @dataclass
@@ -222,7 +227,7 @@ class TargetReport:
 
     target: str
     kind: str = "unknown"
-    verdict: str = "skipped"
+    verdict: Verdict = "skipped"
     samples: list[SampleReport] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -235,21 +240,8 @@ class TargetReport:
     predicted: list[Prediction] = field(default_factory=list)
 
 
-class Printer(Protocol):
-    """Shows a report to people."""
-
-    def text(self, report: Report) -> str:
-        """The full report at 80 columns, without colour."""
-
-    def rich(self, report: Report) -> Any:
-        """The full report for a rich console."""
-
-    def html(self, report: Report) -> str:
-        """The full report for a notebook."""
-
-
 @dataclass
-class Report:
+class Report(Shown):
     """The result of one run.
 
     Args:
@@ -263,24 +255,9 @@ class Report:
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
     duration_s: float = 0.0
-    fail_on: str = "warning"
+    fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
-
-    #: Renderers register themselves here, as they stand above the model.
-    printer: ClassVar[Printer | None] = None
-
-    def __str__(self) -> str:
-        """The full report at 80 columns, without colour."""
-        return self.printer.text(self) if self.printer is not None else repr(self)
-
-    def __rich__(self) -> Any:
-        """The full report for a rich console, at the console's own width."""
-        return self.printer.rich(self) if self.printer is not None else repr(self)
-
-    def _repr_html_(self) -> str:
-        """The full report for a notebook: one self-contained element."""
-        return self.printer.html(self) if self.printer is not None else html.escape(repr(self))
 
     @property
     def findings(self) -> list[Finding]:
@@ -352,7 +329,7 @@ class Report:
         }
 
 
-def failing(finding: Finding, fail_on: str) -> bool:
+def failing(finding: Finding, fail_on: FailOn) -> bool:
     """Whether ``finding`` is at or above the failing severity ``fail_on``."""
     floor = "info" if fail_on == "info" else "warning" if fail_on == "inconclusive" else fail_on
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)

@@ -1,5 +1,5 @@
-"""What a rule is: one defect that can be found. A row of the catalogue says all about it that is
-said outside its own file."""
+"""A rule: one defect that gradlint can find. Its row in the catalogue holds all that is said about
+it outside its own file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from gradlint.model.report import Finding, Severity
+from gradlint.model.report import CheckVerdict, Finding, Severity
 
-#: What a check can come to.
-CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
-
-#: Experiments of which later rules need the result: it is large, and is freed after the last one.
+#: Experiments whose results are large; they are freed after the last rule that needs them.
 LargeExperiment = Literal["make_extremes", "differentiate_twice"]
 
-#: What a rule needs: results of large experiments, or what ``torch.compile`` imports.
+#: What a rule needs: the result of a large experiment, or the modules of ``torch.compile``.
 Need = LargeExperiment | Literal["torch.compile"]
 
 #: Headings of a rule's text, in this order, in the docstring of its module.
@@ -35,8 +32,8 @@ class Outcome:
     """What a probe saw.
 
     Args:
-        verdict: "fail" goes with findings of severity error or warning; info findings may stand
-            beside a "pass".
+        verdict: "fail" if a finding is an error or a warning; findings of severity info may come
+            with a "pass".
         findings: the defects.
         resolution: smallest relative gradient error the probe would have seen, if it has one.
         note: why it was skipped or is inconclusive, or what else a reader should know.
@@ -49,19 +46,19 @@ class Outcome:
 
 
 class Stage(IntEnum):
-    """When a rule runs on a sample: cheap and telling rules first, within a stage by code."""
+    """When a rule runs on a sample: cheap and informative rules first; within a stage, by code."""
 
     #: Never: the runner observes the defect itself (loading, crashes, time-outs).
     RUNNER = 0
-    #: It hardly does more than look at the instrumented run.
+    #: It only inspects the instrumented run.
     RUN = 1
-    #: It measures values, with which everything after is compared.
+    #: It measures values that later rules compare theirs with.
     VALUES = 2
-    #: It makes a call or two to see side effects and state.
+    #: It makes one or two calls to see side effects and state.
     STATE = 3
-    #: The same for inputs that need no gradient, and for memory layout.
+    #: The same for inputs without requires_grad, and for memory layout.
     LAYOUT = 4
-    #: It takes tens of calls: special points and second order.
+    #: It makes tens of calls: special points and second order.
     SPECIAL_POINTS = 5
     #: It makes samples of other sizes.
     SIZES = 6
@@ -76,8 +73,8 @@ class CallCounts:
     """How many (forward, backward) calls a rule makes on one input.
 
     Args:
-        usual, most: seen on the first samples of PyTorch's operator database in float64, where
-            they pass.
+        usual, most: measured on the first samples of PyTorch's operator database in float64, on
+            operators that pass.
         each_input: what each further input adds.
     """
 
@@ -88,11 +85,11 @@ class CallCounts:
 
 @dataclass(frozen=True)
 class Implies:
-    """What a defect brings about.
+    """Which findings are consequences of a defect.
 
     Args:
-        depth: of two causes found together the one of lower depth is named.
-        codes: of the findings that follow from it.
+        depth: if two possible causes are found together, the one of lower depth is named.
+        codes: rules whose findings follow from it.
     """
 
     depth: int
@@ -110,7 +107,7 @@ class Rule:
         summary: one line for ``gradlint rules``.
         calls: what it costs; GL401 and GL501 are predicted by formulas of their own.
         stage: when it runs.
-        implies: the findings that follow from it; None where none do.
+        implies: which findings follow from it; None if none do.
         first_sample: whether it looks at the first sample only, because it compiles or makes
             samples of its own.
         needs: what must be kept or loaded for it.

@@ -24,10 +24,10 @@ class Sample:
             A floating or complex tensor that requires grad is differentiable.
         kwargs: keyword arguments, likewise (not for ``torch.autograd.Function`` before 2.x:
             ``apply`` takes positional arguments only).
-        notes: what was inferred or nudged, in words.
+        notes: what was inferred or adjusted, as sentences.
         domains: argument name → domain in words ("all reals", "positive", "rows sum to 1" …).
-        held: axes, as positions of tensor and axis, that the op reads element by element: other
-            sizes of them mean nothing.
+        held: axes, as positions of tensor and axis, whose elements each have a meaning of their
+            own to the op: they can't be given another size.
     """
 
     label: str

@@ -1,12 +1,15 @@
-"""Sweeps: the data model. Plain dataclasses, no torch; fields are only added."""
+"""The data model of a sweep: plain dataclasses, no torch; fields are only added."""
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from gradlint.model.report import SCHEMA_VERSION, SampleReport, jsonable
+from gradlint.model.report import SCHEMA_VERSION, SampleReport, Verdict, jsonable
+from gradlint.model.shown import Shown
+
+#: Verdicts of the sweep of one input; "surrogate" means that it differs as declared.
+SweepVerdict = Literal["agrees", "differs", "cannot tell", "surrogate", "empty"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class SweepStep:
         truncation: predicted truncation error C·h²; None where none was seen.
         roundoff: predicted standard deviation of the roundoff.
         limit: "truncation" or "roundoff", whichever is predicted to be larger, or "plateau" where
-            neither explains the error and the gradient is wrong.
+            neither explains the error, because the gradient is wrong.
         chosen: whether the verdict rests on this step (extrapolated with the one before).
     """
 
@@ -47,9 +50,9 @@ class Measurement:
         residual: measured minus claimed slope.
         bar: its error bar.
         resolution: smallest relative error of the gradient that it would have seen.
-        agrees: whether the residual is within its error bar and what is tolerated; None for a path
-            integral that is not, where the verdict is that the gradient agrees or can't be told: a
-            kink or an oscillation on the path proves nothing about the sample.
+        agrees: whether the residual is within its error bar plus what is tolerated. None for a path
+            integral whose residual is not, if the verdict of the sweep is "agrees" or "cannot
+            tell": a kink or an oscillation on the path proves nothing about the sample.
         steps: number of steps used.
         smallest, largest: steps used; half the length of the path for a path integral.
     """
@@ -64,6 +67,16 @@ class Measurement:
     largest: float
 
 
+class SweepWords(Protocol):
+    """Says in words what the sweep of one input shows."""
+
+    def verdict(self, item: InputSweep) -> str:
+        """The verdict, in one sentence."""
+
+    def notes(self, item: InputSweep) -> list[str]:
+        """What else a reader should know."""
+
+
 @dataclass
 class InputSweep:
     """The sweep of one input.
@@ -71,15 +84,15 @@ class InputSweep:
     Args:
         name, shape, dtype: of the input.
         verdict: "agrees", "differs", "cannot tell", "surrogate" (differs as declared) or "empty".
-        reason: why it can't be told, if so: "kinks", "not confirmed", "claim not finite",
-            "no steps", "noise". Of one that agrees: "rounded" (to few digits only), or "by window
-            fit" and "by path integral" where two steps of the ladder could not tell.
+        reason: for "cannot tell": "kinks", "not confirmed", "claim not finite", "no steps" or
+            "noise". For "agrees": "rounded" (to few digits only), or "by window fit" and "by path
+            integral" if two steps of the ladder were not conclusive.
         claimed, measured: slopes along the direction.
         error: |measured − claimed| after extrapolation.
         bar: error bar of ``error``.
         relative_error: ``error`` relative to the larger slope.
         resolution: smallest relative error of the gradient that the sweep would have seen.
-        tolerated: relative errors below this are no wrong gradient.
+        tolerated: relative errors below this do not make a gradient wrong.
         chosen_step: the step chosen.
         noise_factor: κ, measured noise over that of rounding the outputs once.
         output_dtype: coarsest dtype among the input and the outputs.
@@ -91,9 +104,9 @@ class InputSweep:
         curvature: C of the truncation error C·h²; None where none was seen.
         truncation_from, truncation_to: smallest and largest step that show it.
         measurements: ways in which the slope was measured, the one of the verdict first.
-        left_out: measurements that would have taken too long.
+        left_out: measurements that were skipped because they would have taken too long.
         elements: elements whose claimed gradient is not zero.
-        elements_seen: how many of them could not have been zeroed unseen.
+        elements_seen: how many of them could not have been set to zero unnoticed.
         element_resolution: smallest error that would have been seen in any one element, relative
             to the median of those that are not zero.
         kinked, outputs: output elements with a kink at the sample, of how many.
@@ -103,7 +116,7 @@ class InputSweep:
     name: str
     shape: list[int] = field(default_factory=list)
     dtype: str = ""
-    verdict: str = "cannot tell"
+    verdict: SweepVerdict = "cannot tell"
     reason: str = ""
     claimed: float | None = None
     measured: float | None = None
@@ -131,6 +144,9 @@ class InputSweep:
     outputs: int = 0
     steps: list[SweepStep] = field(default_factory=list)
 
+    #: Set by ``gradlint.report.sweep``, which lies above the model; None in a worker.
+    words: ClassVar[SweepWords | None] = None
+
     @property
     def floor(self) -> float | None:
         """Smallest error that truncation and roundoff allow at any step."""
@@ -148,20 +164,19 @@ class InputSweep:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values, with the verdict in words."""
-        words = SweepReport.words
         found: dict[str, Any] = jsonable(self)
         steps = found.pop("steps")
         return found | {
             "floor": jsonable(self.floor),
-            "message": words.verdict(self) if words is not None else "",
-            "notes": words.notes(self) if words is not None else [],
+            "message": self.words.verdict(self) if self.words is not None else "",
+            "notes": self.words.notes(self) if self.words is not None else [],
             "steps": steps,
         }
 
 
 @dataclass
 class SweepTarget:
-    """All sweeps of one operator on one sample; ``error`` says why there are none."""
+    """All sweeps of one operator on one sample; ``error`` says why, if there are none."""
 
     target: str
     kind: str = "unknown"
@@ -171,32 +186,20 @@ class SweepTarget:
     error: str = ""
 
     @property
-    def verdict(self) -> str:
-        """ "error", "fail", "inconclusive", "pass" or "skipped" (nothing to sweep)."""
-        verdicts = {item.verdict for item in self.inputs} - {"empty"}
+    def verdict(self) -> Verdict:
+        """The worst of its inputs; "skipped" where there is nothing to sweep."""
+        verdicts = {item.verdict for item in self.inputs}
         if self.error:
             return "error"
-        for verdict, name in (("differs", "fail"), ("cannot tell", "inconclusive")):
-            if verdict in verdicts:
-                return name
-        return "pass" if verdicts else "skipped"
-
-
-class SweepWords(Protocol):
-    """Says in words what a sweep shows."""
-
-    def verdict(self, item: InputSweep) -> str:
-        """The verdict of one input, in one sentence."""
-
-    def notes(self, item: InputSweep) -> list[str]:
-        """What else a reader should know of one input."""
-
-    def text(self, report: SweepReport) -> str:
-        """Tables and plots at 80 columns, without colour."""
+        if "differs" in verdicts:
+            return "fail"
+        if "cannot tell" in verdicts:
+            return "inconclusive"
+        return "pass" if verdicts - {"empty"} else "skipped"
 
 
 @dataclass
-class SweepReport:
+class SweepReport(Shown):
     """What ``gradlint sweep`` found."""
 
     targets: list[SweepTarget] = field(default_factory=list)
@@ -204,9 +207,6 @@ class SweepReport:
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
     duration_s: float = 0.0
-
-    #: The renderer puts itself here, as it stands above the model.
-    words: ClassVar[SweepWords | None] = None
 
     @property
     def inputs(self) -> list[InputSweep]:
@@ -220,7 +220,7 @@ class SweepReport:
 
     @property
     def exit_code(self) -> int:
-        """0 agrees (or can't tell), 1 an input differs or the op crashed, 5 nothing was swept."""
+        """0 agrees or inconclusive, 1 an input differs or the op crashed, 5 nothing was swept."""
         verdicts = {target.verdict for target in self.targets}
         if verdicts & {"error", "fail"}:
             return 1
@@ -247,11 +247,3 @@ class SweepReport:
                 for target in self.targets
             ],
         }
-
-    def __str__(self) -> str:
-        """Tables and plots at 80 columns, without colour."""
-        return self.words.text(self) if self.words is not None else repr(self)
-
-    def _repr_html_(self) -> str:
-        """For a notebook: one element, all text escaped."""
-        return f"<pre>{html.escape(str(self))}</pre>"

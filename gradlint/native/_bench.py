@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import GradlintError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import did_you_mean
 from gradlint.model.settings import DTYPES
 from gradlint.native import _tools
 from gradlint.native._workloads import Maker, Sizes, Work, workloads
@@ -191,8 +191,7 @@ def _chosen(names: Sequence[str]) -> dict[str, Maker]:
     known = workloads()
     for name in names:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+            hint = did_you_mean(name, known, f"choose from {', '.join(known)}")
             raise GradlintError(f"no operator `{name}`", place="--op", hint=hint)
     return {name: make for name, make in known.items() if not names or name in names}
 

@@ -13,7 +13,7 @@ from gradlint.model.report import Excerpt, Location
 from gradlint.report.text import TAB, clean, escape, wrap
 from gradlint.report.wording import computed_label
 
-#: A span over more lines than this is underlined at its first line only.
+#: A span of this many lines or more is underlined at its first line only.
 MARKED_LINES = 6
 
 
@@ -38,8 +38,8 @@ def excerpt_lines(
 ) -> list[Text]:
     """The excerpt with carets under ``location`` and dashes under ``related``.
 
-    Lines wider than the page lose their common indentation first; what is still too wide goes
-    on in the next row, with its carets, so that nothing is cut off.
+    If lines are wider than the page, their common indentation is removed; what is still too wide
+    continues in the next row, with its carets, so that nothing is cut off.
     """
     digits = max((len(str(number)) for number, _ in excerpt.lines), default=1)
     room = max(8, width - digits - 5)
@@ -167,7 +167,7 @@ def _word_end(text: str, begin: int) -> int:
 
 
 def _span(lines: dict[int, str], place: Location) -> str:
-    """The text of a location on one line, or nothing."""
+    """The text of a location that lies on one line; empty for others."""
     if place.end_line not in (None, place.line) or place.end_column is None:
         return ""
     return lines.get(place.line, "")[place.column - 1 : place.end_column - 1]

@@ -13,7 +13,7 @@ from gradlint.report._excerpt import excerpt_lines
 from gradlint.report.table import table
 from gradlint.report.text import Page, lines_of
 
-#: Elements and lines of output shown without ``-v``; the JSON report holds all.
+#: How many elements and lines of output are shown without ``-v``; the JSON report holds all.
 ELEMENTS = 8
 TRACEBACK_LINES = 12
 OUTPUT_LINES = 10
@@ -34,8 +34,8 @@ def headline(finding: Finding, target: str, ascii: bool = False) -> list[tuple[s
 
 
 def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
-    """Add ``finding``, whole; unless the page is verbose, of an info only headline and help, and
-    of a consequence one line."""
+    """Add ``finding``. Unless the page is verbose, an info gets its headline and help only, and a
+    consequence one line."""
     if finding.follows is not None and not page.verbose:
         _consequence(page, finding)
         return
@@ -63,9 +63,9 @@ def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
 
 
 def _consequence(page: Page, finding: Finding) -> None:
-    """One line under its root: what else is wrong because of that."""
+    """Add one line under the finding that it follows from."""
     level = "" if finding.severity == "error" else f" {finding.severity}"
-    page.row("so too", f"{finding.code}{level}  {page.clean(finding.message)}")
+    page.row("also", f"{finding.code}{level}  {page.clean(finding.message)}")
 
 
 class _Rows:
@@ -173,7 +173,7 @@ def _records(rows: _Rows, records: Sequence[dict[str, Any]]) -> None:
 
 
 def _torch(rows: _Rows, finding: Finding, target: TargetReport) -> None:
-    """torch's own verdict beside ours: gradcheck at first order, gradgradcheck at second."""
+    """Add torch's own verdict: gradcheck at first order, gradgradcheck at second."""
     failed = finding.severity != "info"
     for family, name, verdict in (
         ("GL4", "gradcheck", target.gradcheck),

@@ -113,7 +113,7 @@ def _inconclusive(page: Page, target: TargetReport) -> None:
             where = [part for part in (check.sample, check.dtype, check.device) if part]
             unsure.setdefault((check.code, check.note, check.help), []).append(", ".join(where))
     for (code, note, step), places in unsure.items():
-        words = f"{code} {wording.INCONCLUSIVE}"
+        words = f"{code}, {wording.NOT_PASSED}"
         distinct = [place for place in dict.fromkeys(places) if place]
         if distinct:
             words += f" ({'; '.join(distinct)})"
@@ -122,7 +122,7 @@ def _inconclusive(page: Page, target: TargetReport) -> None:
 
 
 def _torch(page: Page, target: TargetReport) -> None:
-    """torch's verdicts, unless a finding of their order has shown them already."""
+    """torch's verdicts, unless a finding of the same order has shown them."""
     for family, name, verdict in (
         ("GL4", "gradcheck", target.gradcheck),
         ("GL5", "gradgradcheck", target.gradgradcheck),

@@ -1,4 +1,4 @@
-"""The end of a report: what failed, what was checked and how sharply, what was left out and why."""
+"""The end of a report: what failed, what was checked how precisely, and what was skipped."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from gradlint.model.report import Check, Report, TargetReport, failing
 from gradlint.report import wording
 from gradlint.report.text import Page
 
-#: Reasons for skipping that are listed without ``-v``.
+#: How many reasons for skipping are listed without ``-v``.
 REASONS = 6
 
-#: Codes or targets named with one reason.
+#: How many codes or targets are named with one reason.
 NAMES = 8
 
 
@@ -81,7 +81,7 @@ def _place(target: TargetReport, check: Check) -> tuple[str, ...]:
 
 
 def _lenient(page: Page, report: Report) -> None:
-    """Findings that do not fail the run are not passed over in silence."""
+    """Mention the findings that do not fail the run."""
     counts = Counter(
         finding.severity
         for target in report.targets
@@ -97,7 +97,7 @@ def _lenient(page: Page, report: Report) -> None:
 
 
 def _strict(page: Page, report: Report) -> None:
-    """What fails a run of which every operator passes or could not be told to."""
+    """Say what fails a run in which every operator passes or is inconclusive."""
     judged = [target for target in report.targets if target.verdict in ("pass", "inconclusive")]
     counts = Counter(
         finding.severity
@@ -127,8 +127,9 @@ def _inconclusive(page: Page, report: Report) -> None:
         lenient = "" if report.fail_on == "inconclusive" else " --fail-on inconclusive fails them."
         places = len({target for target, _ in unsure})
         page.paragraph(
-            f"Inconclusive: {count} ({wording.codes(code for _, code in unsure)}) of "
-            f"{wording.plural(places, 'operator')} {wording.INCONCLUSIVE}.{lenient}",
+            f"Inconclusive, {wording.NOT_PASSED}: {count} "
+            f"({wording.codes(code for _, code in unsure)}) of "
+            f"{wording.plural(places, 'operator')}.{lenient}",
             hanging=2,
         )
 

@@ -1,17 +1,18 @@
-"""The rules for readers: one rule's text, and the catalogue of all."""
+"""Rules as text: the documentation of one, and the catalogue of all."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from rich.syntax import Syntax
 from rich.text import Text
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 from gradlint.model.rule import Rule
 from gradlint.report import wording
 from gradlint.report.table import table
@@ -25,7 +26,7 @@ def find_rules(words: Sequence[str], rules: Sequence[Rule]) -> list[Rule]:
     """The rules that ``words`` name: codes, prefixes of codes, or names, in any case.
 
     Raises:
-        GradlintError: a word that names none; the nearest one is offered.
+        GradlintError: a word names no rule; the nearest name is offered.
     """
     found: dict[str, Rule] = {}
     for word in words:
@@ -37,18 +38,14 @@ def find_rules(words: Sequence[str], rules: Sequence[Rule]) -> list[Rule]:
         ]
         if not named:
             choices = [text for rule in rules for text in (rule.code, rule.name)]
-            lower = {text.lower(): text for text in choices}
-            near = difflib.get_close_matches(folded, lower, 1, 0.4)
-            hint = f"did you mean {lower[near[0]]}? " if near else ""
-            raise GradlintError(
-                f"no rule is called {word!r}", hint=f"{hint}`gradlint rules` lists all"
-            )
+            hint = f"{did_you_mean(folded, choices)} `gradlint rules` lists all".lstrip()
+            raise GradlintError(f"no rule is called {word!r}", hint=hint)
         found.update((rule.code, rule) for rule in named)
     return list(found.values())
 
 
 def rule_dict(rule: Rule, *, text: bool = False) -> dict[str, Any]:
-    """A rule as JSON-able values; with ``text`` its documentation too, whole and by heading."""
+    """A rule as JSON-able values; ``text`` adds its documentation, as a whole and by heading."""
     entry: dict[str, Any] = {
         "code": rule.code,
         "name": rule.name,
@@ -138,7 +135,7 @@ def _body(page: Page, body: str, color: bool) -> None:
 
 
 def _prose(page: Page, lines: list[str]) -> None:
-    """One paragraph or list item, set anew at the page's width; indented text stays as it is."""
+    """Add one paragraph or list item, wrapped at the page's width; indented text as it is."""
     if not lines:
         return
     if lines[0].startswith("    ") and not _ITEM.match(lines[0]):
@@ -159,8 +156,6 @@ def _code(page: Page, lines: list[str], language: str, color: bool) -> None:
     if not lines:
         return
     if color and language == "python":
-        from rich.syntax import Syntax
-
         source = "\n".join(escape(line, page.ascii) for line in lines)
         highlighted = Syntax("", "python", theme="ansi_dark", background_color="default")
         for text in highlighted.highlight(source).split("\n", allow_blank=False):
@@ -176,7 +171,7 @@ def add_catalogue(page: Page, rules: Sequence[Rule]) -> None:
     for rule in sorted(rules, key=lambda rule: rule.code):
         families.setdefault(rule.code[:3], []).append(rule)
     longest = max((len(rule.name) for rule in rules), default=0)
-    # Summaries need room beside the names; where there is none, every family is set as records.
+    # Summaries need room next to the names; without it, every family is shown as records.
     fits = page.width >= longest + 54
     for family, members in families.items():
         page.blank()

@@ -14,7 +14,7 @@ from gradlint.report.text import Page
 #: Output formats of an audit.
 OVERRIDES_FORMATS = ("full", "concise", "json")
 
-#: Names that a list shows before it is cut short.
+#: How many names a list shows without ``-v``.
 _SHOWN = 12
 
 
@@ -54,7 +54,7 @@ def _full(page: Page, audit: dict[str, Any]) -> None:
     verdict = "fail" if failing(audit) else "pass"
     line = Text().append(f"{verdict:<5}", wording.STYLES.get(verdict, "bold"))
     page.line(line.append("  ").append(page.clean(audit["target"]), "bold"))
-    page.row("of torch's", f"{audit['overridable']} overridable functions", column=_COLUMN)
+    page.row("torch has", f"{audit['overridable']} overridable functions", column=_COLUMN)
     page.row("handles", _listed(audit["handled"], page.verbose), column=_COLUMN)
     for label, key in (("passes on", "passed_on"), ("refuses", "refused")):
         names = audit[key]
@@ -83,7 +83,7 @@ def _told(found: dict[str, Any]) -> str:
 
 
 def _grouped(findings: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Message → functions that it is said of."""
+    """Message → functions that it applies to."""
     groups: dict[str, list[str]] = {}
     for found in findings:
         groups.setdefault(f"{found['message']} [{found['kind']}]", []).append(found["function"])

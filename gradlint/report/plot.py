@@ -25,7 +25,7 @@ MARKS = {"truncation": ".", "roundoff": ":", "floor": "-", "error": "*", "chosen
 
 _KEY = "* error  . truncation  : roundoff  - noise floor  O chosen step"
 
-#: Rows of a plot, and columns beyond which it gains nothing.
+#: Rows of a plot, and the width beyond which it gains nothing.
 _HEIGHT, _MOST_WIDTH = 18, 96
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -57,7 +57,7 @@ def curves(item: InputSweep) -> dict[str, list[tuple[float, float]]]:
 def limits(found: dict[str, list[tuple[float, float]]]) -> tuple[float, float]:
     """Lower and upper end of the vertical axis, positive.
 
-    Truncation is followed down to the noise floor only, not to where it is 1e-30.
+    The curve of the truncation error is cut at the noise floor: it would fall to 1e-30.
     """
     shown = [y for name in ("error", "roundoff", "floor") for _, y in found[name] if y > 0.0]
     if not shown:
@@ -67,7 +67,7 @@ def limits(found: dict[str, list[tuple[float, float]]]) -> tuple[float, float]:
 
 
 def terminal_plot(item: InputSweep, width: int, *, ascii: bool = False) -> list[str]:
-    """Lines of a plot, log-log; none where plotext is absent or there is nothing to plot.
+    """Lines of a log-log plot; empty without plotext or without anything to plot.
 
     Args:
         item: the sweep.
@@ -124,10 +124,10 @@ def save_plot(report: SweepReport, path: str) -> None:
 
 
 def check_plot(path: str) -> None:
-    """Raise, before anything runs, where :func:`save_plot` could not draw into ``path``."""
+    """Raise, before anything runs, if :func:`save_plot` could not draw into ``path``."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise GradlintError(
-            f"can't tell the kind of plot from {Path(path).name!r}",
+            f"{Path(path).name!r} does not say which kind of plot to write",
             place="--plot",
             hint=f"let the name end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}",
         )
@@ -143,7 +143,7 @@ def check_plot(path: str) -> None:
 
 
 def _filled(name: str, points: Points, columns: int) -> Points:
-    """Points of a curve; straight lines (in the logarithms) between them where it is predicted."""
+    """Points of a curve; predicted curves get points between them, on straight lines in log-log."""
     if name in ("error", "chosen") or len(points) < 2:
         return points
     dense = []

@@ -1,30 +1,28 @@
-"""From a report to text: the table of formats, and what a stream can show."""
+"""A report as text in any format, and what a stream can show."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shutil
 from typing import Any, TextIO
 
+from rich.text import Text
+
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
 from gradlint.model.report import Report
-from gradlint.report._concise import add_concise
+from gradlint.report import wording
 from gradlint.report._full import add_report
 from gradlint.report.text import Page
 
+#: Output formats, as they are named on the command line.
+FORMATS = ("full", "concise", "json")
 
-# -- The report for programs: the JSON contract, one object ---------------------------------------
+
 def to_json(report: Report) -> str:
     """``report`` as JSON in ASCII, indented by two, keys in the order of the model."""
     return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Output formats, as they are named on the command line.
-FORMATS = ("full", "concise", "json")
 
 
 def render(
@@ -41,21 +39,19 @@ def render(
     Args:
         report: what to show.
         format: one of :data:`FORMATS`.
-        width: columns; None for the terminal's, 80 where there is none.
+        width: columns; None for those of the terminal, or 80 without one.
         color: whether to use ANSI colours.
         ascii: whether only ASCII may be printed.
-        verbose: 1 adds anatomy, checks, and what was cut short.
+        verbose: 1 adds anatomy and checks, and shortens nothing.
 
     Raises:
-        GradlintError: there is no such format; the nearest is offered.
+        GradlintError: the format is unknown; the nearest is offered.
     """
     if format not in FORMATS:
-        near = difflib.get_close_matches(format, FORMATS, 1, 0.3)
-        hint = f"did you mean {near[0]}? " if near else ""
         raise GradlintError(
             f"unknown output format {format!r}",
             place="--output-format",
-            hint=f"{hint}choose from {', '.join(FORMATS)}",
+            hint=did_you_mean(format, FORMATS, f"choose from {', '.join(FORMATS)}"),
         )
     if format == "json":
         return to_json(report)
@@ -67,6 +63,28 @@ def render(
     else:
         add_report(page, report)
     return page.text(color=color)
+
+
+def add_concise(page: Page, report: Report) -> None:
+    """Add one line per finding and one per inconclusive check; nothing else."""
+    for target in report.targets:
+        for finding in target.findings:
+            place = str(finding.location) if finding.location else target.target
+            level = "" if finding.severity == "error" else f" ({finding.severity})"
+            _add_line(page, place, finding.code, finding.severity, f"{finding.message}{level}")
+        for check in target.checks:
+            if check.verdict == "inconclusive":
+                note = f": {check.note}" if check.note else ""
+                step = f"; next: {check.help}" if check.help else ""
+                words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
+                place = str(target.location) if target.location else target.target
+                _add_line(page, place, check.code, "inconclusive", words)
+
+
+def _add_line(page: Page, place: str, code: str, level: str, message: str) -> None:
+    text = Text().append(page.clean(place), "bold").append(": ")
+    text.append(code, wording.STYLES.get(level, "bold")).append(" " + page.clean(message))
+    page.line(text)
 
 
 def stream_options(stream: TextIO) -> dict[str, Any]:
@@ -89,6 +107,6 @@ def stream_options(stream: TextIO) -> dict[str, Any]:
 
 
 def _columns() -> int:
-    """Width of output that goes to no terminal: ``COLUMNS`` where it is set, else 80."""
+    """Width of output that does not go to a terminal: ``COLUMNS`` if set, else 80."""
     text = os.environ.get("COLUMNS", "")
     return int(text) if text.isdigit() and int(text) > 0 else 80

@@ -1,50 +1,36 @@
-"""JSON Schema of the JSON report, read off the data model so that the two can't part."""
+"""The JSON Schema of the JSON report, written by pydantic from the data model."""
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import typing
 from typing import Any
 
-from gradlint.model.report import (
-    SCHEMA_VERSION,
-    SEVERITIES,
-    VERDICTS,
-    Check,
-    Finding,
-    Report,
-    TargetReport,
-)
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from gradlint.model.report import SCHEMA_VERSION, TargetReport
 
 _NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
+_COUNT = {"type": "integer", "minimum": 0}
 
-_SIMPLE: dict[Any, dict[str, Any]] = {
-    str: {"type": "string"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: _NUMBER,
-    type(None): {"type": "null"},
-    Any: {},
-}
 
-# What the annotations of the model do not say.
-_NARROWER: dict[tuple[type, str], dict[str, Any]] = {
-    (Finding, "severity"): {"enum": list(SEVERITIES)},
-    (Finding, "code"): {"type": "string", "pattern": "^GL[0-9]{3}$"},
-    (Check, "verdict"): {"enum": list(VERDICTS)},
-    (TargetReport, "verdict"): {"enum": list(VERDICTS)},
-}
+class _Contract(GenerateJsonSchema):
+    """What :func:`gradlint.model.report.jsonable` makes of the model.
 
-_TORCH_VERDICT = {
-    "type": "object",
-    "properties": {
-        "slow": {"enum": ["pass", "fail", "skipped"]},
-        "fast": {"enum": ["pass", "fail", "skipped"]},
-        "message": {"type": "string"},
-        "agreement": {"type": "string"},
-    },
-}
+    Every key is there, and numbers that JSON can't hold are texts.
+    """
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        return dict(_NUMBER)
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return True
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def json_schema() -> dict[str, Any]:
@@ -52,70 +38,33 @@ def json_schema() -> dict[str, Any]:
 
     Objects may have further keys: fields are added within one schema version.
     """
-    definitions: dict[str, Any] = {}
+    targets = TypeAdapter(list[TargetReport]).json_schema(schema_generator=_Contract)
+    definitions = targets.pop("$defs")
+    definitions["Finding"]["properties"]["code"]["pattern"] = "^GL[0-9]{3}$"
+    # Report.to_dict writes torch's verdict under the name of its mode.
+    torch = definitions["TorchVerdict"]["properties"]
+    words = {"message": torch["message"], "agreement": torch["agreement"]}
+    modes = {"slow": torch["verdict"], "fast": torch["verdict"]}
+    definitions["TorchVerdict"] = {"type": "object", "properties": {**modes, **words}}
+    for key in ("gradcheck", "gradgradcheck"):
+        definitions["TargetReport"]["properties"][key] = {"$ref": "#/$defs/TorchVerdict"}
     counts = ("targets", "pass", "fail", "inconclusive", "error", "skipped", "findings")
+    summary = {**dict.fromkeys(counts, _COUNT), "duration_s": _NUMBER}
     properties: dict[str, Any] = {
         "schema_version": {"const": SCHEMA_VERSION},
         "gradlint": {"type": "string"},
         "seed": {"type": "integer"},
         "environment": {"type": "object"},
-        "summary": {
-            "type": "object",
-            "properties": {
-                **{name: {"type": "integer", "minimum": 0} for name in counts},
-                "duration_s": _NUMBER,
-            },
-            "required": [*counts, "duration_s"],
-        },
+        "summary": {"type": "object", "properties": summary, "required": list(summary)},
         "skipped": {"type": "object", "additionalProperties": {"type": "string"}},
         "interrupted": {"type": "boolean"},
-        "targets": _schema(typing.get_type_hints(Report)["targets"], definitions),
+        "targets": targets,
     }
-    target = definitions["TargetReport"]["properties"]
-    target["gradcheck"] = target["gradgradcheck"] = {"$ref": "#/$defs/TorchVerdict"}
-    definitions["TorchVerdict"] = _TORCH_VERDICT
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "gradlint report",
         "type": "object",
         "properties": properties,
         "required": list(properties),
-        "$defs": dict(sorted(definitions.items())),
-    }
-
-
-def _schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    if kind in _SIMPLE:
-        return dict(_SIMPLE[kind])
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        if kind.__name__ not in definitions:
-            definitions[kind.__name__] = {}
-            definitions[kind.__name__] = _object(kind, definitions)
-        return {"$ref": f"#/$defs/{kind.__name__}"}
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [_schema(arg, definitions) for arg in args]}
-    if origin is list or (origin is tuple and args[-1] is Ellipsis):
-        return {"type": "array", "items": _schema(args[0], definitions)}
-    if origin is tuple:
-        return {
-            "type": "array",
-            "prefixItems": [_schema(arg, definitions) for arg in args],
-            "minItems": len(args),
-            "maxItems": len(args),
-        }
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _schema(args[1], definitions)}
-    raise TypeError(f"no schema for {kind}")
-
-
-def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    names = [item.name for item in dataclasses.fields(kind)]
-    return {
-        "type": "object",
-        "properties": {
-            name: _NARROWER.get((kind, name)) or _schema(hints[name], definitions) for name in names
-        },
-        "required": names,
+        "$defs": definitions,
     }

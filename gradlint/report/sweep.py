@@ -15,14 +15,17 @@ from gradlint.report.plot import terminal_plot
 from gradlint.report.table import table
 from gradlint.report.text import Page, lines_of
 
+# The JSON of a sweep says in words what the text says.
+InputSweep.words = words
+
 #: Output formats of a sweep.
 SWEEP_FORMATS = ("full", "json")
 
-#: From this width on the table has all columns; below, those that matter most.
+#: Widths from which on the table has all columns, or most of them.
 _ALL_COLUMNS = 90
 _MOST_COLUMNS = 66
 
-#: What limits a step, where there is little room; the chosen step is marked with "<".
+#: What limits a step, in narrow tables; the chosen step is marked with "<".
 _SHORT = {"truncation": "trunc.", "roundoff": "round.", "not finite": "not fin."}
 
 
@@ -38,6 +41,12 @@ def render_sweep(
     if format == "json":
         return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
     page = Page(width, ascii=ascii)
+    add_sweep(page, report)
+    return page.text(color=color)
+
+
+def add_sweep(page: Page, report: SweepReport) -> None:
+    """Add tables and plots of all inputs of ``report`` to ``page``."""
     for target in report.targets:
         page.blank()
         _target(page, target)
@@ -49,7 +58,6 @@ def render_sweep(
         missing = words.plot_missing()
         if missing:
             page.paragraph(missing, hanging=2)
-    return page.text(color=color)
 
 
 def _target(page: Page, target: SweepTarget) -> None:
@@ -109,7 +117,7 @@ def _measurements(page: Page, item: InputSweep) -> None:
 
 
 def _overview(page: Page, report: SweepReport) -> None:
-    """One row an input and dtype, where there are several."""
+    """Add one row per input and dtype, if there are several."""
     if len(report.inputs) < 2:
         return
     several = len({target.target for target in report.targets}) > 1

@@ -12,17 +12,17 @@ INSTALL_PLOT = "pip install 'gradlint[plot]'"
 
 LEGEND = (
     "Each element moves by its own size times the step, along one fixed direction; the numeric "
-    "derivative is a central difference over what the input really moved. Truncation falls with "
+    "derivative is a central difference over the distance the input moved. Truncation falls with "
     "the square of the step, roundoff grows with its inverse. The chosen step is extrapolated with "
     "the one before it, so the error bar may lie below the error in its row. The window fit takes "
     "eight steps of ratio 1.4 at once; the path integral compares the change over a long path with "
-    "the integral of the claimed gradient, and has no truncation, but tells nothing where a kink "
+    "the integral of the claimed gradient, and has no truncation, but proves nothing if a kink "
     "or several oscillations lie on the path. In plots both axes are "
     "logarithmic, and an error of 0 stands at the lower edge."
 )
 
-#: Noise up to this many times that of one rounding is not worth a word (heuristic: a sum of some
-#: hundred terms and an exp or two stay below).
+#: Noise up to this many times that of one rounding is not mentioned (heuristic: a sum of some
+#: hundred terms, or an exp or two, stay below).
 _ORDINARY_NOISE = 30.0
 
 #: Unit roundoff of the dtypes that an op may compute in, coarser than the one it claims.
@@ -38,36 +38,43 @@ def verdict(item: InputSweep) -> str:
         return "it has no elements"
     if item.verdict == "cannot tell":
         return _why_not(item)
-    share = _share(item)
     if item.verdict == "agrees":
-        told = f"; an error of {wording.power(item.resolution or 0.0)} would have been seen"
-        if item.reason == "rounded":
-            return (
-                f"but to {wording.power(item.relative_error or 0.0)} only{told}: a constant "
-                "written with few digits, an epsilon left out of backward, or rounding inside "
-                "backward would look like this"
-            )
-        if item.reason.startswith("by "):
-            best = wording.power(item.best or 0.0)
-            return (
-                f"the {item.reason.removeprefix('by ')} agrees, an error of {best} would have been "
-                "seen; two steps of the ladder alone are too noisy to tell"
-            )
-        return f"the error falls to {share} of the slope{told}"
+        return _agrees(item)
     if item.verdict == "surrogate":
         return (
             f"the error stops at {wording.small(item.error)}; a surrogate is declared for "
             f"`{item.name}`, so backward need not be the derivative"
         )
+    return _differs(item)
+
+
+def _agrees(item: InputSweep) -> str:
+    seen = f"an error of {wording.power(item.resolution or 0.0)} would have been seen"
+    if item.reason == "rounded":
+        return (
+            f"but only to {wording.power(item.relative_error or 0.0)}; {seen}: a constant "
+            "written with few digits, an epsilon left out of backward, or rounding inside "
+            "backward would look like this"
+        )
+    if item.reason.startswith("by "):
+        best = wording.power(item.best or 0.0)
+        return (
+            f"the {item.reason.removeprefix('by ')} agrees; an error of {best} would have been "
+            "seen, although two steps of the ladder alone are too noisy"
+        )
+    return f"the error falls to {_share(item)} of the slope; {seen}"
+
+
+def _differs(item: InputSweep) -> str:
     stop = (
         f"the error stops at {wording.small(item.error)} instead of falling: the gradient is "
         "wrong by that much along this direction"
     )
     if _negligible(item.measured, item):
-        return f"{stop} (the function has slope 0 there, backward claims one)"
+        return f"{stop} (the slope of the function is 0 there, but that of backward is not)"
     if _negligible(item.claimed, item):
-        return f"{stop} (backward claims slope 0, the function has one)"
-    return f"{stop} ({share} of the slope)"
+        return f"{stop} (backward claims slope 0, but that of the function is not)"
+    return f"{stop} ({_share(item)} of the slope)"
 
 
 def numbers(item: InputSweep) -> list[str]:
@@ -98,7 +105,7 @@ def limits(item: InputSweep) -> list[str]:
     if item.element_resolution is not None:
         found.append(_elements(item))
     if item.left_out:
-        found.append(f"not measured, the op is too slow: {', '.join(item.left_out)}")
+        found.append(f"not measured because the op is too slow: {', '.join(item.left_out)}")
     return found
 
 
@@ -120,8 +127,8 @@ def _elements(item: InputSweep) -> str:
     hidden = item.elements - item.elements_seen
     told = f"single elements: an error of {resolved} of the median one would have been seen; "
     if hidden == 0:
-        return told + f"none of {item.elements} could be zeroed unseen"
-    return told + f"{hidden} of {item.elements} could be zeroed unseen"
+        return told + f"none of {item.elements} could be set to zero unnoticed"
+    return told + f"{hidden} of {item.elements} could be set to zero unnoticed"
 
 
 def notes(item: InputSweep) -> list[str]:
@@ -148,7 +155,7 @@ def notes(item: InputSweep) -> list[str]:
     for state, told in (
         ("not finite", "the function is not finite"),
         ("raised", "the op raised"),
-        ("no change", "too fine, the outputs do not change any more"),
+        ("no change", "too fine: the outputs no longer change"),
     ):
         sizes = [step.h for step in item.steps if step.state == state]
         if sizes:
@@ -171,7 +178,7 @@ def summary(report: SweepReport) -> str:
 
 
 def plot_missing() -> str:
-    """A hint where plots can't be drawn for want of plotext; else empty."""
+    """A hint if plots can't be drawn because plotext is missing; else empty."""
     if importlib.util.find_spec("plotext") is not None:
         return ""
     return f"Plots in the terminal need the extra `plot`: {INSTALL_PLOT}"
@@ -187,9 +194,9 @@ def steps_of(one: Measurement) -> str:
 def _why_not(item: InputSweep) -> str:
     if item.reason == "kinks":
         return (
-            "it differs at this very sample, but not a little beside it: a kink, where a central "
-            "difference averages the two sides, or a gradient wrong at special points only; "
-            "`gradlint check` looks closer"
+            "it differs at exactly this sample, but not right next to it: either a kink, where a "
+            "central difference averages the two sides, or a gradient that is wrong at special "
+            "points only; `gradlint check` looks closer"
         )
     if item.reason == "not confirmed":
         return "it differed along one direction and not along another"

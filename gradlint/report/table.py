@@ -1,4 +1,4 @@
-"""Tables that fit: aligned columns where there is room, records one under the other where not."""
+"""Tables that fit: aligned columns if there is room, else one record under the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table(
     """Add a table to ``page``; columns that are empty in every row are left out.
 
     Args:
-        headers: one word a column; the first column names the row.
+        headers: of the columns; the first column names the row.
         rows: cells as texts.
         indent: columns to the left.
         right: headers of the columns set flush right.

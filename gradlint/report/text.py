@@ -1,4 +1,4 @@
-"""Text for terminals: user text made harmless, words wrapped, rows under labels.
+"""Text for terminals: user text made harmless, words wrapped, values under labels.
 
 Nothing here interprets text. What an op printed, a tensor's repr or a path goes through
 :func:`clean`, so control characters and escape sequences are shown instead of obeyed.
@@ -15,10 +15,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-#: Below this width labels stand on a line of their own.
+#: Below this width, labels get a line of their own.
 NARROW = 60
 
-#: Layouts are computed for at least this many columns; less only overflows.
+#: Layouts are computed for at least this many columns; narrower terminals overflow.
 MINIMUM_WIDTH = 16
 
 #: Prose is not set wider than this, however wide the terminal is.
@@ -26,7 +26,7 @@ MAXIMUM_WIDTH = 120
 
 TAB = 4
 
-#: Characters of one preformatted line that are shown.
+#: How many characters of one preformatted line are shown.
 LINE_LIMIT = 2000
 
 # Control characters, invisible formatting (bidirectional overrides among them), lone surrogates
@@ -107,15 +107,16 @@ def wrap(text: Text, width: int) -> list[Text]:
 
 
 class Page:
-    """Lines of a report under way.
+    """The lines of a report, as they are added.
 
     Args:
         width: columns to fill, at least :data:`MINIMUM_WIDTH`.
         ascii: whether only ASCII may be printed.
-        verbose: 0, or more for more.
+        verbose: 1 or more to show everything.
     """
 
     def __init__(self, width: int = 80, *, ascii: bool = False, verbose: int = 0) -> None:
+        """An empty page."""
         self.width = max(MINIMUM_WIDTH, min(width, MAXIMUM_WIDTH))
         self.ascii = ascii
         self.verbose = verbose

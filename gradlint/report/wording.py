@@ -8,7 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradlint.model.report import Argument, Check, Finding, SampleReport, TorchVerdict
+from gradlint.model.report import (
+    Argument,
+    Check,
+    Finding,
+    SampleReport,
+    Severity,
+    TorchVerdict,
+)
 
 #: Families of rules by the first three characters of their codes.
 FAMILIES = {
@@ -52,8 +59,10 @@ MEASUREMENT = (
 ARGUMENTS = 12
 
 NOTHING_CHECKED = "Nothing was checked."
-INTERRUPTED = "Interrupted: this is what was known by then."
-INCONCLUSIVE = "could not tell, which is no pass"
+INTERRUPTED = "Interrupted: this is what was known at that point."
+
+#: Said of every inconclusive check.
+NOT_PASSED = "not counted as passed"
 
 
 def plural(count: int, one: str, many: str = "") -> str:
@@ -135,7 +144,7 @@ def argument(arg: Argument, *, dtype: bool = True) -> str:
 
 
 def arguments(sample: SampleReport, *, dtype: bool = True) -> str:
-    """The arguments of a sample; those that gradients are taken of, where not all are."""
+    """The arguments of a sample, and which of them gradients are taken of, if not all."""
     shown = [argument(arg, dtype=dtype) for arg in sample.args[:ARGUMENTS]]
     if len(sample.args) > ARGUMENTS:
         shown.append(f"{len(sample.args) - ARGUMENTS} more")
@@ -158,7 +167,7 @@ def origin(sample: SampleReport) -> str:
 
 
 def measurement(evidence: Mapping[str, Any]) -> list[str]:
-    """How a difference was measured, out of the numbers in :data:`MEASUREMENT` that are there.
+    """How a difference was measured, from those numbers of :data:`MEASUREMENT` that are given.
 
     ``16 directions, worst z 4.1e+07 (critical 6.5); 16 of 16 elements differ``
     """
@@ -183,23 +192,25 @@ def measurement(evidence: Mapping[str, Any]) -> list[str]:
             text += str(evidence["differing"]) + (f" of {of}" if of is not None else "")
             text += " elements differ"
         if total is not None and of is not None and of < total:
-            text += f" (measured of {total})"
+            text += f" ({of} of {total} were measured)"
     if text:
         lines.append(text)
     error, resolution = evidence.get("relative_error"), evidence.get("resolution")
     if error is not None:
-        told = f", this run would have seen {small(resolution)}" if resolution is not None else ""
+        told = (
+            f"; this run would have detected {small(resolution)}" if resolution is not None else ""
+        )
         lines.append(f"relative error {small(error)}{told}")
     return lines
 
 
 def computed_label(underlined: str) -> str:
-    """The label of a related place: a returned name was computed there, or it is of interest."""
+    """The label of a related place: where a returned name was computed, or just a pointer."""
     return "computed here" if underlined.isidentifier() else "see here"
 
 
 def where(finding: Finding) -> str:
-    """Outputs and index of a finding, where it has them."""
+    """Outputs and index of a finding, if it has them."""
     words: list[str] = []
     outputs = [finding.output] if finding.output else finding.evidence.get("outputs") or []
     if outputs:
@@ -226,7 +237,7 @@ def torch_verdict(verdict: TorchVerdict, failed: bool) -> list[str]:
     elif failed and verdict.verdict == "fail":
         lines[0] += " too"
     elif failed and verdict.verdict == "pass":
-        lines[0] += ", it does not see this"
+        lines[0] += "; it does not detect this"
     if verdict.message and verdict.verdict != "pass":
         lines.append(verdict.message)
     return lines
@@ -238,9 +249,9 @@ def powers(values: Collection[float]) -> str:
     return best if worst == best else f"{worst} at worst, {best} at best"
 
 
-def severities(counts: Mapping[str, int]) -> str:
+def severities(counts: Mapping[Severity, int]) -> str:
     """``1 error, 2 warnings, 3 info findings``: findings by severity, worst first."""
-    names = {
+    names: dict[Severity, tuple[str, str]] = {
         "error": ("error", "errors"),
         "warning": ("warning", "warnings"),
         "info": ("info finding", "info findings"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradlint.checking.finding_causality import grouped
-from gradlint.model.report import Check, Finding, TargetReport
+from gradlint.model.report import Check, Finding, TargetReport, Verdict
 
 #: Findings after which a target could not be judged.
 UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")
@@ -99,7 +99,7 @@ class Collector:
         self.give_up_current()
 
 
-def verdict(report: TargetReport) -> str:
+def verdict(report: TargetReport) -> Verdict:
     """The verdict of a target: the worst of what its findings and checks say."""
     if any(finding.code in UNJUDGED for finding in report.findings):
         return "error"

@@ -1,7 +1,7 @@
-"""What types alone can't tell of a spec: expressions, names, codes, keys that exclude each other.
+"""Checks of a spec beyond types: expressions, names, codes, and keys that exclude each other.
 
 Everything here works on the plain data of the file and skips what has the wrong type, so that
-all mistakes of a file come out together.
+all mistakes in a file are reported together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradlint.base.nearest import nearest
+from gradlint.base.text import did_you_mean
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.limits import ExpressionError
 from gradlint.expressions.vocabulary import DTYPES
@@ -24,16 +24,16 @@ GRADIENT_NAMES = ("grad_output", "grad_outputs")
 OUTPUT_NAMES = ("output", "outputs")
 
 _INPUT_NAME = re.compile(r"^[^\W\d]\w*(\[\d+\])?$")
-#: Keys that say what an argument is; exactly one of them, or a shape.
+#: Keys that say what an argument is; one of them or a shape must be given.
 _PLAIN_KINDS = ("value", "values", "expression", "list", "tuple", "dict")
 #: Keys that only tensors with a shape have.
 _TENSOR_KEYS = ("domain", "range", "dtype", "bool", "complex", "sparse")
-#: Ways to fill a tensor, of which one can hold.
+#: Ways to fill a tensor, of which only one can be given.
 _FILLINGS = ("domain", "range", "value", "values", "bool")
 
 
 class Checker:
-    """Notes the mistakes of one document in it."""
+    """Finds the mistakes of one document, and notes them in it."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -62,7 +62,7 @@ class Checker:
         given = [key for key in ("op", "forward") if key in self.data]
         if not given:
             hint = "write op: pkg.mod:Name, or forward: with a formula"
-            self.note((), "nothing says what the op is", hint)
+            self.note((), "the spec does not say what the op is", hint)
         if len(given) == 2:
             self.note(("forward",), "both `op` and `forward` are given", "keep one", key=True)
         if "forward" not in self.data:
@@ -82,13 +82,15 @@ class Checker:
     def names(self) -> None:
         for name in self.dims:
             if not name.isidentifier() or name.startswith("_"):
-                self.note(("dims", name), f"`{name}` is no name for a dim", key=True)
+                self.note(("dims", name), f"`{name}` is not a valid dim name", key=True)
         formula = "forward" in self.data
         for name in self.inputs:
             if not _INPUT_NAME.match(name) or (formula and not name.isidentifier()):
-                self.note(("inputs", name), f"`{name}` is no name of an argument", key=True)
+                self.note(("inputs", name), f"`{name}` is not a valid argument name", key=True)
             elif formula and (name.startswith("_") or name in (*GRADIENT_NAMES, *OUTPUT_NAMES)):
-                self.note(("inputs", name), f"`{name}` can't name an input of a formula", key=True)
+                self.note(
+                    ("inputs", name), f"`{name}` can't be the name of a formula's input", key=True
+                )
 
     # -- inputs --------------------------------------------------------------------------------
 
@@ -119,9 +121,9 @@ class Checker:
         else:
             if not kinds:
                 hint = "add shape: [N, …] for a tensor, or value: for anything else"
-                self.note(path, "nothing says what this argument is", hint, key=True)
+                self.note(path, "the spec does not say what this argument is", hint, key=True)
             for key in kinds[1:]:
-                self.note((*path, key), f"`{kinds[0]}` and `{key}` exclude each other", key=True)
+                self.note((*path, key), f"`{kinds[0]}` and `{key}` can't both be given", key=True)
             for key in _TENSOR_KEYS:
                 if key in item and item[key] not in (None, False):
                     self.note((*path, key), f"`{key}` needs `shape`", key=True)
@@ -131,14 +133,14 @@ class Checker:
     def tensor(self, path: Path, item: dict[str, Any]) -> None:
         for key in ("expression", "list", "tuple", "dict"):
             if key in item:
-                self.note((*path, key), f"`shape` and `{key}` exclude each other", key=True)
+                self.note((*path, key), f"`shape` and `{key}` can't both be given", key=True)
         for axis, size in enumerate(_sequence(item, "shape")):
             self.size((*path, "shape", axis), size)
         for axis, size in enumerate(_sequence(item, "range")):
             self.size((*path, "range", axis), size)
         given = [key for key in _FILLINGS if item.get(key) not in (None, False)]
         for key in given[1:]:
-            self.note((*path, key), f"`{given[0]}` and `{key}` exclude each other", key=True)
+            self.note((*path, key), f"`{given[0]}` and `{key}` can't both be given", key=True)
         if "domain" in item and item["domain"] is not None:
             try:
                 parse_domain(item["domain"])
@@ -152,24 +154,21 @@ class Checker:
         if not isinstance(dtype, str):
             return
         if dtype.removeprefix("torch.") not in DTYPES:
-            found = nearest(dtype, DTYPES)
-            hint = f"did you mean `{found[0]}`?" if found else "such as int64, bool, float64"
+            hint = did_you_mean(dtype, DTYPES, "such as int64, bool, float64")
             self.note((*path, "dtype"), f"unknown dtype `{dtype[:40]}`", hint)
         elif "int" in dtype and not {"range", "value", "values"} & set(given):
             hint = "add range: [low, high], value: or values:"
-            self.note((*path, "dtype"), "nothing says which integers", hint)
+            self.note((*path, "dtype"), "the spec does not say which integers", hint)
 
     def domain_hint(self, value: Any) -> str:
-        found = nearest(value, NAMES) if isinstance(value, str) else []
-        if found:
-            return f"did you mean `{found[0]}`?"
-        return f'domains are {", ".join(NAMES)}, or an interval such as "[-1, 1]"'
+        known = f'domains are {", ".join(NAMES)}, or an interval such as "[-1, 1]"'
+        return did_you_mean(value, NAMES, known) if isinstance(value, str) else known
 
     def size(self, path: Path, size: Any) -> None:
         if not isinstance(size, str):
             return
         try:
-            # Any sizes do to see whether it is arithmetic of dims at all.
+            # Any sizes will do: this only checks that it is arithmetic of dims.
             size_of(size, dict.fromkeys(self.dims, 3))
         except ExpressionError as error:
             if "division by zero" not in error.message:
@@ -195,16 +194,15 @@ class Checker:
             shown = message.removeprefix("unknown name ")
             if kind == "dim":
                 message = f"unknown dim {shown}"
-                found = nearest(shown.strip("`"), names)
-                hint = f"did you mean `{found[0]}`?" if found else "add it to `dims`"
+                hint = did_you_mean(shown.strip("`"), names, "add it to `dims`")
             elif shown.strip("`") in self.dims:
                 hint = "a formula can't use dims: take the size from an input, as in x.shape[0]"
             elif shown.strip("`") in _mapping(self.data, "let") and path[0] == "let":
-                hint = "a let knows those before it"
+                hint = "a let can use only the lets before it"
             elif shown.strip("`") in _mapping(self.data, "let"):
-                hint = "that let uses what only backward has"
+                hint = "that let uses names that only backward has"
                 if path[0] == "surrogate":
-                    hint = "a surrogate is written without lets"
+                    hint = "a surrogate can't use lets"
         self.document.problem(mark, message, hint)
 
     def formulas(self) -> None:
@@ -213,7 +211,7 @@ class Checker:
         for name, text in _mapping(self.data, "let").items():
             path: Path = ("let", name)
             if not name.isidentifier() or name.startswith("_") or name in inputs:
-                self.note(path, f"`{name}` can't name a formula", key=True)
+                self.note(path, f"`{name}` can't be the name of a formula", key=True)
             used = self.expression(path, text, [*inputs, *lets, *GRADIENT_NAMES, *OUTPUT_NAMES])
             late = bool(used & {*GRADIENT_NAMES, *OUTPUT_NAMES})
             lets[name] = late or any(lets.get(other, False) for other in used)
@@ -226,9 +224,8 @@ class Checker:
             names = behind if key == "backward" else [*inputs, *GRADIENT_NAMES, *OUTPUT_NAMES]
             for name, text in _mapping(self.data, key).items():
                 if self.inputs and name not in self.inputs:
-                    found = nearest(name, self.inputs)
-                    hint = f"did you mean `{found[0]}`?" if found else self.known_inputs()
-                    self.note((key, name), f"`{name}` is no input", hint, key=True)
+                    hint = did_you_mean(name, self.inputs, self.known_inputs())
+                    self.note((key, name), f"`{name}` is not an input", hint, key=True)
                 self.expression((key, name), text, names)
 
     def known_inputs(self) -> str:
@@ -241,14 +238,12 @@ class Checker:
             for name in _mapping(case, "dims"):
                 self.known(("cases", index, "dims", name), name, self.dims, "dim")
             for name in _mapping(case, "inputs") if "forward" in self.data else ():
-                # An op may take more than its inputs say; its signature tells later.
+                # An op may take more than its inputs say; its signature is checked later.
                 self.known(("cases", index, "inputs", name), name, self.inputs, "input")
 
     def known(self, path: Path, name: str, names: list[str], kind: str) -> None:
         if name not in names:
-            found = nearest(name, names)
-            hint = f"did you mean `{found[0]}`?" if found else ""
-            self.note(path, f"unknown {kind} `{name}`", hint, key=True)
+            self.note(path, f"unknown {kind} `{name}`", did_you_mean(name, names), key=True)
 
     def ignores(self) -> None:
         known = list(rule_names())
@@ -258,13 +253,10 @@ class Checker:
                 continue
             path: Path = ("ignore", index, "code")
             if not re.fullmatch(r"GL\d{3}", code):
-                found = nearest(code, known)
-                hint = f"did you mean `{found[0]}`?" if found else "such as GL503"
-                self.note(path, f"`{code[:40]}` is no code of a rule", hint)
+                hint = did_you_mean(code, known, "such as GL503")
+                self.note(path, f"`{code[:40]}` is not a rule code", hint)
             elif code not in known:
-                found = nearest(code, known)
-                hint = f"did you mean `{found[0]}`?" if found else ""
-                self.note(path, f"no rule has the code `{code}`", hint)
+                self.note(path, f"no rule has the code `{code}`", did_you_mean(code, known))
 
 
 def _mapping(data: Any, key: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sizes: arithmetic of dims, and which combinations of dims and choices become samples."""
+"""Sizes as arithmetic of dims, and which combinations of dims and choices become samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.limits import ExpressionError
 
-#: Samples that one spec makes at most by sweeping (heuristic: what stays quick to check).
+#: The most samples that one spec makes by sweeping (heuristic: these are checked quickly).
 MAX_SAMPLES = 12
 
 _OPERATORS: dict[type, Callable[[int, int], int]] = {
@@ -29,7 +29,7 @@ def size_of(size: int | str, dims: Mapping[str, int]) -> int:
     """The size that ``size``, a number or arithmetic of ``dims``, stands for.
 
     Raises:
-        ExpressionError: it is no arithmetic of known dims, or has no value.
+        ExpressionError: it is not arithmetic of known dims, or has no value.
     """
     if isinstance(size, int):
         return size
@@ -73,7 +73,7 @@ def _wrong(text: str, node: ast.AST, message: str) -> ExpressionError:
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that is varied: a name and its choices, the first of them the usual one."""
+    """One thing that is varied: a name and its choices, the usual one first."""
 
     name: str
     choices: tuple[Any, ...]

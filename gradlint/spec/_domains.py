@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
+from gradlint.inputs.domains import DOMAINS
 
 #: Name in a spec → (interval or None, how it reads in a report).
 NAMES: dict[str, tuple[tuple[float, float] | None, str]] = {
@@ -43,21 +42,8 @@ ALIASES = {
     "unit vectors along the last axis": "unit vectors",
     "increasing along the last axis": "increasing",
 }
-#: Name in a spec → name of the generator in ``gradlint.inputs`` that draws from it.
-_GENERATORS = {
-    "reals": "real",
-    "nonzero": "real",
-    "positive": "positive",
-    "nonnegative": "positive",
-    "negative": "negative",
-    "nonpositive": "negative",
-    "unit": "unit",
-    "open unit": "unit",
-    "probability": "rows",
-    "spd": "spd",
-    "unit vectors": "lengths",
-    "increasing": "ordered",
-}
+#: Words of a report → inference's name of the domain, so that a spec can say all that it finds.
+INFERRED = {words.lower(): name for name, words in DOMAINS.items()}
 _END = r"\s*[-+]?(?:inf(?:inity)?|\.inf|[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*"
 _INTERVAL = re.compile(rf"^\s*([\[(])({_END}),({_END})([\])])\s*$")
 
@@ -77,31 +63,12 @@ class Domain:
     low: float = -math.inf
     high: float = math.inf
 
-    def draw(self, shape: list[int], generator: torch.Generator) -> torch.Tensor:
-        """A float64 tensor of ``shape`` inside the domain, away from its ends and from ties."""
-        from gradlint.inputs.values import spread
-
-        count = math.prod(shape)
-        if self.name != "interval":
-            known = _GENERATORS.get(self.name) or _inferred()[self.name]
-            return spread(known, shape, count, generator)
-        if (self.low, self.high) == (-1.0, 1.0):
-            return spread("small", shape, count, generator)
-        if math.isfinite(self.low) and math.isfinite(self.high):
-            level = spread("unit", shape, count, generator)
-            return self.low + (self.high - self.low) * level
-        if math.isfinite(self.low):
-            return self.low - 1 + spread("above", shape, count, generator)
-        if math.isfinite(self.high):
-            return self.high + spread("negative", shape, count, generator)
-        return spread("real", shape, count, generator)
-
 
 def parse_domain(value: Any) -> Domain:
     """The domain that a spec names: a name, words of a report, "[lo, hi]" or a list of two.
 
     Raises:
-        ValueError: it is none; the text says so.
+        ValueError: there is no such domain; the text says so.
     """
     if isinstance(value, list):
         numbers = [v for v in value if isinstance(v, (int, float)) and not isinstance(v, bool)]
@@ -117,7 +84,7 @@ def parse_domain(value: Any) -> Domain:
         interval, words = NAMES[lowered]
         low, high = interval or (-math.inf, math.inf)
         return Domain(lowered, words, low, high)
-    if lowered in _inferred():
+    if lowered in INFERRED:
         return Domain(lowered, lowered)
     matched = _INTERVAL.match(text)
     if matched:
@@ -129,13 +96,6 @@ def parse_domain(value: Any) -> Domain:
         if ends:
             return _interval(ends[0], ends[1], left, right)
     raise ValueError(f"unknown domain `{value[:40]}`")
-
-
-def _inferred() -> dict[str, str]:
-    """Words of inference → its generator: what it can find, a spec can say."""
-    from gradlint.inputs.domains import DOMAINS
-
-    return {words.lower(): name for name, words in DOMAINS.items()}
 
 
 def _interval(low: float, high: float, left: str, right: str) -> Domain:

@@ -1,4 +1,4 @@
-"""The ``extension`` of a spec: its sources built and loaded, and the functions in them as ops."""
+"""The ``extension`` of a spec: building and loading its sources, and their functions as ops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from gradlint.base.errors import NotHere, SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import nearest
 from gradlint.model.op import Op
 from gradlint.model.settings import Settings
 from gradlint.native.errors import BuildError
@@ -45,7 +45,7 @@ class Opened:
     notes: tuple[str, ...]
 
     def attribute(self, op: str) -> str | None:
-        """What ``op`` names in the extension (``name:function``); None if it names another."""
+        """What ``op`` names in the extension (``name:function``); None if it is not in it."""
         found = re.match(rf"^{self.name}(?:::?|\.)(?P<attribute>[^\W\d][\w.]*)$", op)
         return found["attribute"] if found else None
 
@@ -66,7 +66,7 @@ def open_extension(spec: OpSpec, document: Document, settings: Settings) -> Open
     if not name.isidentifier():
         document.problem(
             document.value(("extension", "name")),
-            f"`{name}` is no name for an extension",
+            f"`{name}` is not a valid extension name",
             "a word of letters, digits and underscores that begins with a letter",
         )
     _raise(document)
@@ -91,7 +91,7 @@ def function_op(opened: Opened, attribute: str, spec: OpSpec, document: Document
     """The op for a function of the extension's Python module.
 
     Raises:
-        SpecError: there is no module, or nothing of that name in it.
+        SpecError: the extension has no module, or the module no such name.
     """
     thing: Any = opened.module
     for part in attribute.split("."):
@@ -128,16 +128,18 @@ def _sources(wanted: Extension, document: Document, folder: str) -> list[str]:
         if ending not in (*CPP_ENDINGS, *CUDA_ENDINGS):
             document.problem(
                 mark,
-                f"`{text}` is no source: its name ends in none of "
+                f"`{text}` is not a source file: its name must end in one of "
                 f"{', '.join((*CPP_ENDINGS, *CUDA_ENDINGS))}",
-                "headers are found beside the sources and in `include_dirs`",
+                "headers are found next to the sources and in `include_dirs`",
             )
         elif not os.path.isfile(path):
             document.problem(mark, f"there is no file `{text}`", _near_file(text, path, folder))
         other = stems.setdefault(stem + (ending if ending in CUDA_ENDINGS else ""), text)
         if other is not text:
             document.problem(
-                mark, f"`{other}` and `{text}` give objects of one name", "rename one of them"
+                mark,
+                f"`{other}` and `{text}` would give object files of the same name",
+                "rename one of them",
             )
     return made
 
@@ -171,8 +173,7 @@ def _folders(wanted: Extension, document: Document, folder: str) -> list[str]:
 def _for_this_machine(
     spec: OpSpec, document: Document, settings: Settings, sources: list[str]
 ) -> tuple[list[str], list[str], bool]:
-    """The sources that can be compiled here, what is to be said of the others, and whether CUDA
-    takes part."""
+    """The sources that can be compiled here, notes on the others, and whether CUDA is used."""
     assert spec.extension is not None
     needing = [path for path in sources if path.endswith(CUDA_ENDINGS)]
     if not needing and not spec.extension.with_cuda:
@@ -194,7 +195,7 @@ def _for_this_machine(
 def _note_failures(
     document: Document, sources: list[str], error: BuildError, notes: list[str]
 ) -> None:
-    """The problems of ``document`` that say what failed, each at its source."""
+    """Note in ``document`` what failed, at each source."""
     real = [os.path.realpath(path) for path in sources]
     hint = error.hint
     if notes:
@@ -234,7 +235,7 @@ def _signature(function: Any, spec: OpSpec) -> inspect.Signature | None:
     name = getattr(function, "__name__", "")
     if not line or not line[0].startswith(f"{name}("):
         return None
-    # Defaults that are no literals are shown as <…>.
+    # Defaults that are not literals are shown as <…>.
     text = re.sub(r"<[^<>]*>", "None", line[0])
     try:
         node = ast.parse(f"def {text}: ...").body[0]

@@ -258,12 +258,16 @@ class OpSpec(_Model):
     ignore: list[Ignore] = Field(default_factory=list, description="Findings that are accepted.")
 
     _places: Any = PrivateAttr(default=None)
-    _path: str = PrivateAttr(default="")
+
+    def read_from(self, document: Any) -> OpSpec:
+        """This spec, after noting the document that it was read from."""
+        self._places = document
+        return self
 
     @property
     def path(self) -> str:
         """The file it was read from."""
-        return self._path
+        return self._places.path if self._places is not None else ""
 
     @property
     def places(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +11,35 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import did_you_mean
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError
+from gradlint.inputs.values import spread
 from gradlint.model.sample import Sample
 from gradlint.spec._dims import size_of
-from gradlint.spec._domains import Domain, parse_domain
+from gradlint.spec._domains import INFERRED, Domain, parse_domain
 from gradlint.spec._model import Input, OpSpec
 from gradlint.spec._yaml import Document, Path
 from gradlint.spec.plan import Planned, planned
 
 _REALS = parse_domain("reals")
+
+#: Domain of a spec → the kind of values that :func:`gradlint.inputs.values.spread` makes for it.
+_KINDS = {
+    "reals": "real",
+    "nonzero": "real",
+    "positive": "positive",
+    "nonnegative": "positive",
+    "negative": "negative",
+    "nonpositive": "negative",
+    "unit": "unit",
+    "open unit": "unit",
+    "probability": "rows",
+    "spd": "spd",
+    "unit vectors": "lengths",
+    "increasing": "ordered",
+}
 
 
 def make_samples(
@@ -125,10 +143,10 @@ class _Maker:
         generator: torch.Generator,
         dtype: torch.dtype,
     ) -> torch.Tensor:
-        made = domain.draw(shape, generator)
+        made = draw(domain, shape, generator)
         self.domains[name] = domain.words
         if dtype.is_complex:
-            made = torch.complex(made, domain.draw(shape, generator))
+            made = torch.complex(made, draw(domain, shape, generator))
         return made.to(dtype)
 
     def computed(self, name: str, item: Input, path: Path) -> Any:
@@ -154,6 +172,24 @@ class _Maker:
         # Each argument of each sample has its own stream, whatever the others draw.
         key = f"{self.seed}/{self.plan.label}/{name}".encode()
         return torch.Generator().manual_seed(zlib.crc32(key))
+
+
+def draw(domain: Domain, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """A float64 tensor of ``shape`` inside ``domain``, away from its ends and from ties."""
+
+    def made(kind: str) -> torch.Tensor:
+        return spread(kind, shape, math.prod(shape), generator)
+
+    low, high = domain.low, domain.high
+    if domain.name != "interval":
+        return made(_KINDS.get(domain.name) or INFERRED[domain.name])
+    if (low, high) == (-1.0, 1.0):
+        return made("small")
+    if math.isfinite(low) and math.isfinite(high):
+        return low + (high - low) * made("unit")
+    if math.isfinite(low):
+        return low - 1 + made("above")
+    return high + made("negative") if math.isfinite(high) else made("real")
 
 
 def _dtype(item: Input) -> torch.dtype | None:
@@ -202,8 +238,8 @@ class _Arranged:
         for parameter in self.signature.parameters.values():
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 takes_more = True
-                for name in [n for n in rest if n.startswith(f"{parameter.name}[")]:
-                    args.append(rest.pop(name))
+                numbered = [name for name in rest if name.startswith(f"{parameter.name}[")]
+                args += [rest.pop(name) for name in numbered]
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 takes_any_name = True
             elif parameter.name not in rest:
@@ -220,13 +256,12 @@ class _Arranged:
                 args += [parameter.default for parameter in skipped]
                 skipped = []
                 args.append(rest.pop(parameter.name))
-        for name in list(rest):
-            if takes_more and name not in keywords:
-                args.append(rest.pop(name))
-            elif takes_any_name:
-                kwargs[name] = rest.pop(name)
-            else:
-                self.unknown(name)
+        if takes_more:
+            args += [rest.pop(name) for name in list(rest) if name not in keywords]
+        if takes_any_name:
+            return args, kwargs | rest
+        for name in rest:
+            self.unknown(name)
         return args, kwargs
 
     def missing(self, parameter: inspect.Parameter) -> None:
@@ -239,8 +274,7 @@ class _Arranged:
 
     def unknown(self, name: str) -> None:
         assert self.signature is not None
-        found = nearest(name, self.signature.parameters)
-        hint = f"did you mean `{found[0]}`?" if found else f"its signature is {self.shown()}"
+        hint = did_you_mean(name, self.signature.parameters, f"its signature is {self.shown()}")
         place = self.document.key(self.plan.places[name])
         self.document.problem(place, f"the op has no argument `{name}`", hint)
 

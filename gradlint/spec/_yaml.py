@@ -1,7 +1,7 @@
-"""YAML read strictly: places kept, duplicate keys refused, bombs and giants refused.
+"""Strict YAML: places are kept, duplicate keys and oversized documents are refused.
 
 Only ``true`` and ``false`` are booleans, ``1e-6`` is a number, dates are texts (the core schema of
-YAML 1.2). Nothing is constructed but dicts, lists and plain values.
+YAML 1.2). Only dicts, lists and plain values are constructed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import yaml
 
 from gradlint.base.errors import Problem, SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import nearest
 
 #: Bytes of a spec file (heuristic: the largest spec of this repository has 2 KiB).
 MAX_BYTES = 256 * 1024
-#: Values of a spec, those behind aliases counted each time (heuristic).
+#: Values of a spec, aliased ones counted each time (heuristic).
 MAX_VALUES = 10_000
 #: Levels of nesting (heuristic; specs need 6).
 MAX_LEVELS = 40
@@ -63,30 +63,31 @@ class Document:
     Args:
         path: the file, as the user gave it.
         data: what it holds.
-        problems: mistakes that left something readable (duplicate keys, unknown tags).
+        keys, nodes: where every key stands, and the node of every value, by path.
+        problems: mistakes in spite of which it can be read (duplicate keys, unknown tags).
     """
 
     path: str
     text: str
     data: Any = None
     problems: list[Problem] = field(default_factory=list)
-    _keys: dict[Path, Mark] = field(default_factory=dict)
-    _nodes: dict[Path, yaml.Node] = field(default_factory=dict)
+    keys: dict[Path, Mark] = field(default_factory=dict)
+    nodes: dict[Path, yaml.Node] = field(default_factory=dict)
 
     def key(self, path: Path) -> Mark:
         """Where the key that leads to ``path`` stands; for items of lists, the item."""
-        return self._keys.get(path) or self.value(path)
+        return self.keys.get(path) or self.value(path)
 
     def value(self, path: Path) -> Mark:
         """Where the value at ``path`` starts, or the nearest value around it."""
-        while path and path not in self._nodes:
+        while path and path not in self.nodes:
             path = path[:-1]
-        node = self._nodes.get(path)
+        node = self.nodes.get(path)
         return Mark(1, 1) if node is None else _mark(node.start_mark)
 
     def end(self, path: Path) -> Mark:
         """Where the value at ``path`` ends (exclusive)."""
-        node = self._nodes.get(path)
+        node = self.nodes.get(path)
         if isinstance(node, yaml.ScalarNode) and node.value.strip():
             last = self.inside(path, len(node.value.rstrip()) - 1)
             if last != self.value(path):
@@ -99,7 +100,7 @@ class Document:
         Quoted, folded and literal texts are followed through their line ends; behind an escape
         such as ``\\n`` the place is that of the text's start.
         """
-        node = self._nodes.get(path)
+        node = self.nodes.get(path)
         if not isinstance(node, yaml.ScalarNode):
             return self.value(path)
         wanted = sum(not c.isspace() for c in node.value[:offset])
@@ -188,8 +189,8 @@ class _Converter:
         if len(path) > MAX_LEVELS:  # aliases can nest deeper than the text does
             self.refuse(mark, f"nested more than {MAX_LEVELS} levels deep")
         if id(node) in around:
-            self.refuse(mark, "an alias that holds itself")
-        self.document._nodes[path] = node
+            self.refuse(mark, "an alias that contains itself")
+        self.document.nodes[path] = node
         around = (*around, id(node))
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return self.mapping(node, path, around)
@@ -218,12 +219,12 @@ class _Converter:
                 continue
             key = key_node.value
             if key in made:
-                first = self.document._keys[(*path, key)].line
+                first = self.document.keys[(*path, key)].line
                 self.document.problem(
                     mark, f"`{key}` is given twice", f"the first is in line {first}"
                 )
                 continue
-            self.document._keys[(*path, key)] = mark
+            self.document.keys[(*path, key)] = mark
             made[key] = self.convert(value_node, (*path, key), around)
         return made
 
@@ -286,9 +287,9 @@ def _mark(mark: Any) -> Mark:
 _PLAIN = (
     ("expected a single document", "a second document", "one op a file: split it at `---`"),
     ("but found another document", "a second document", "one op a file: split it at `---`"),
-    ("mapping values are not allowed", "a `:` where none can stand",
-     "quote a text that holds `: `, and look at the indentation here and above"),
-    ("sequence entries are not allowed", "a list item where none can stand",
+    ("mapping values are not allowed", "a `:` where none is allowed",
+     "quote a text that contains `: `, and look at the indentation here and above"),
+    ("sequence entries are not allowed", "a list item where none is allowed",
      "put `- ` items on lines of their own"),
     ("could not find expected ':'", "a key without `:`", "write `key: value`"),
     ("did not find expected ',' or ']'", "a list `[` that is not closed", "add `,` or `]`"),
@@ -297,11 +298,12 @@ _PLAIN = (
     ("expected ',' or '}'", "a mapping `{` that is not closed", "add `,` or `}`"),
     ("unexpected end of stream", "a quote that is not closed", "close it"),
     ("undefined alias", "an alias (`*name`) without its anchor (`&name`)", ""),
-    ("did not find expected key", "a line that fits no block",
+    ("did not find expected key", "a line that does not fit its block",
      "look at its indentation, and at quotes that are not closed"),
-    ("expected <block end>", "a line that fits no block",
+    ("expected <block end>", "a line that does not fit its block",
      "look at its indentation, and at quotes that are not closed"),
-    ("did not find expected '-' indicator", "a line that fits no list", "look at its indentation"),
+    ("did not find expected '-' indicator", "a line that does not fit its list",
+     "look at its indentation"),
     ("cannot start any token", "a character that can't start a value", "quote the text"),
     ("nesting", "nested too deeply", ""),
     ("unknown escape character", "an unknown escape (`\\`) between double quotes",

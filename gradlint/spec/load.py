@@ -1,4 +1,4 @@
-"""A spec file read, with every mistake in it reported at once."""
+"""Reads a spec file and reports every mistake in it at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradlint.base.errors import Problem, SpecError
-from gradlint.base.nearest import nearest
+from gradlint.base.text import did_you_mean
 from gradlint.spec._check import Checker
 from gradlint.spec._model import Case, Extension, Ignore, Input, OpSpec
 from gradlint.spec._yaml import Document, Path, parse_document, read_document
@@ -57,9 +57,7 @@ def _checked(document: Document) -> OpSpec:
             check_samples(spec, document)
     if document.problems or spec is None:
         raise SpecError(document.path, _ordered(document.problems))
-    spec._places = document
-    spec._path = document.path
-    return spec
+    return spec.read_from(document)
 
 
 def _ordered(problems: list[Problem]) -> list[Problem]:
@@ -74,8 +72,7 @@ def _note(document: Document, item: Any) -> None:
     key = path[-1] if path else ""
     if kind == "extra_forbidden":
         known = _keys(path[:-1])
-        found = nearest(str(key), known)
-        hint = f"did you mean `{found[0]}`?" if found else "keys are " + ", ".join(sorted(known))
+        hint = did_you_mean(str(key), known, "keys are " + ", ".join(sorted(known)))
         document.problem(document.key(path), f"unknown key `{key}`", hint)
     elif kind == "missing":
         document.problem(document.value(path[:-1]), f"`{key}` is missing")
@@ -83,8 +80,9 @@ def _note(document: Document, item: Any) -> None:
         wanted = str(item["ctx"]["expected"]).replace(" or ", ", ")
         values = [word.strip("'") for word in wanted.split(", ")]
         got = item["input"]
-        found = nearest(got, values) if isinstance(got, str) else []
-        hint = f"did you mean `{found[0]}`?" if found else "one of " + ", ".join(values)
+        hint = did_you_mean(
+            got if isinstance(got, str) else "", values, "one of " + ", ".join(values)
+        )
         if got in values:
             hint = f"write {got} without quotes"
         document.problem(document.value(path), f"`{_name(path)}` can't be {_shown(got)}", hint)

@@ -17,6 +17,8 @@ from gradlint.spec._model import OpSpec
 from gradlint.spec._samples import make_samples
 from gradlint.spec._yaml import Document, Path
 from gradlint.spec.load import load
+from gradlint.targets.load import expand
+from gradlint.targets.load import load as load_target
 from gradlint.targets.resolve import resolve
 
 
@@ -100,8 +102,6 @@ def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
 
 def _named(target: str, spec: OpSpec, document: Document, settings: Settings) -> Op:
     """The one op that ``target`` names."""
-    from gradlint.targets.load import expand, load
-
     try:
         refs = resolve(_beside(spec.path, target), settings)
         if any(ref.attribute == "*" for ref in refs):
@@ -113,10 +113,10 @@ def _named(target: str, spec: OpSpec, document: Document, settings: Settings) ->
         if len(refs) != 1 or refs[0].source == "spec":
             names = ", ".join(ref.target for ref in refs[:8])
             raise TargetError(
-                f"`{target}` names {len(refs)} operators, a spec describes one",
+                f"`{target}` names {len(refs)} operators, but a spec describes one",
                 hint=f"one of {names}" if len(refs) > 1 else "name one, as in pkg.mod:Name",
             )
-        return load(refs[0], settings)
+        return load_target(refs[0], settings)
     except TargetError as error:
         document.problem(document.value(("op",)), error.message, error.hint)
         raise SpecError(document.path, document.problems) from None
@@ -129,7 +129,7 @@ def _with_reference(op: Op, spec: OpSpec) -> Op:
 
 
 def _beside(spec_path: str, target: str) -> str:
-    """``target`` with a path beside the spec, where a file of that name is there."""
+    """``target`` with its file looked up next to the spec, if there is one."""
     matched = re.match(r"^(?P<file>[^:]+\.py)(?P<rest>:.*)?$", target)
     if matched is None:
         return target

@@ -1,4 +1,4 @@
-"""Which samples a spec asks for: one description of every argument a sample."""
+"""Which samples a spec asks for, with one description of every argument per sample."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 20 else text[:19] + "…"
 
 
-# -- whether the sizes make sense, told without torch ------------------------------------------
+# -- whether the sizes make sense, checked without torch ---------------------------------------
 
 
 def check_samples(spec: OpSpec, document: Document) -> None:

@@ -10,7 +10,7 @@ from gradlint.spec._model import OpSpec
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a spec, made from the model."""
     made = _cleaned(OpSpec.model_json_schema(by_alias=True))
-    # A plain value stands for `{value: …}`, which the model's validator knows and pydantic can't.
+    # A plain value means `{value: …}`: the model's validator does that, so pydantic can't know.
     argument = {
         "anyOf": [{"$ref": "#/$defs/Input"}, {"type": ["number", "string", "boolean", "null"]}]
     }

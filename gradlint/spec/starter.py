@@ -1,4 +1,4 @@
-"""The starter spec that ``gradlint init`` writes: what was inferred, in the words of a spec."""
+"""The starter spec that ``gradlint init`` writes: inferred inputs in the language of a spec."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dump_starter(op: Op, samples: list[Sample]) -> str:
         ]
     lines += _inputs(described, writer.comments)
     if others:
-        lines += ["# One entry a sample: what differs from the above.", "cases:"]
+        lines += ["# One entry per sample: what differs from the above.", "cases:"]
         lines.append(f"  - {{label: {_text(base.label)}}}")
         for sample, entries in zip(samples[1:], others, strict=True):
             lines.append(f"  - {{{', '.join([f'label: {_text(sample.label)}', *entries])}}}")
@@ -121,17 +121,7 @@ class _Writer:
         if isinstance(value, torch.Tensor):
             return _flow([*self.tensor(name, value, sample.domains.get(name)), *extra])
         if isinstance(value, (list, tuple, dict)) and not _is_plain(value):
-            if isinstance(value, dict):
-                parts = ", ".join(
-                    f"{_key(str(key))}: {self.item(f'{name}[{key!r}]', part, sample, [])}"
-                    for key, part in value.items()
-                )
-                return _flow([f"dict: {{{parts}}}", *extra])
-            kind = "list" if isinstance(value, list) else "tuple"
-            items = ", ".join(
-                self.item(f"{name}[{index}]", part, sample, []) for index, part in enumerate(value)
-            )
-            return _flow([f"{kind}: [{items}]", *extra])
+            return _flow([self.group(name, value, sample), *extra])
         if isinstance(value, (torch.dtype, complex)):
             text = str(value).strip("()")
             return _flow([f"expression: {_text(text)}", *extra])
@@ -143,6 +133,20 @@ class _Writer:
         if isinstance(value, (list, dict)) or extra:
             return _flow([f"value: {_plain(value)}", *extra])
         return _plain(value)
+
+    def group(self, name: str, value: Any, sample: Sample) -> str:
+        """The entry for a list, a tuple or a dict that holds more than plain values."""
+        if isinstance(value, dict):
+            parts = ", ".join(
+                f"{_key(str(key))}: {self.item(f'{name}[{key!r}]', part, sample, [])}"
+                for key, part in value.items()
+            )
+            return f"dict: {{{parts}}}"
+        kind = "list" if isinstance(value, list) else "tuple"
+        items = ", ".join(
+            self.item(f"{name}[{index}]", part, sample, []) for index, part in enumerate(value)
+        )
+        return f"{kind}: [{items}]"
 
     def tensor(self, name: str, value: torch.Tensor, domain: str | None) -> list[str]:
         """Entries that describe a tensor."""
@@ -205,7 +209,7 @@ def _known(words: str) -> str:
 
 
 def _seen(value: torch.Tensor) -> str:
-    """A domain for values of which nothing is known but themselves."""
+    """A domain for values about which nothing else is known."""
     if value.is_complex() or not value.numel() or not bool(value.isfinite().all()):
         return "reals"
     rows = value.dim() > 0 and value.shape[-1] > 1 and bool((value >= 0).all())
@@ -232,21 +236,21 @@ def _flow(entries: list[str]) -> str:
 
 
 def _plain(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ".nan"
-        return repr(value) if math.isfinite(value) else (".inf" if value > 0 else "-.inf")
-    if isinstance(value, int):
-        return str(value)
+    """A plain value as YAML in flow style."""
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     if isinstance(value, list):
         return f"[{', '.join(_plain(part) for part in value)}]"
-    return f"{{{', '.join(f'{_key(key)}: {_plain(part)}' for key, part in value.items())}}}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_key(key)}: {_plain(part)}' for key, part in value.items())}}}"
+    return {None: "null", True: "true", False: "false"}[value] if _is_word(value) else repr(value)
+
+
+def _is_word(value: Any) -> bool:
+    """Whether YAML writes ``value`` as a word; 1 equals True, and is not one."""
+    return value is None or isinstance(value, bool)
 
 
 def _text(text: str) -> str:

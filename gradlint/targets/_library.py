@@ -10,12 +10,12 @@ from typing import Any, Optional
 import torch
 
 from gradlint.base.errors import TargetError
+from gradlint.base.text import nearest
 from gradlint.model.op import Op, OpRef
 from gradlint.model.settings import Settings
 from gradlint.native.reference import load_reference
 from gradlint.targets._missing import suggest
 from gradlint.targets.load_error import attempt
-from gradlint.targets.locate import nearest
 
 #: Namespace of the reference operators, which are built on demand.
 _OWN = "gradlint"
@@ -44,7 +44,7 @@ def load_library(path: str, settings: Settings) -> Op:
     if overload:
         names = packet.overloads()
         if overload[0] not in names:
-            near = nearest(overload[0], names) or names[:3]
+            near = nearest(overload[0], names, limit=3) or names[:3]
             raise TargetError(
                 f"`torch.ops.{namespace}.{name}` has no overload `{overload[0]}`",
                 hint=suggest(f"torch.ops.{namespace}.{name}.{other}" for other in near),
@@ -136,7 +136,7 @@ def expand_namespace(ref: OpRef, settings: Settings) -> list[OpRef]:
     _provide(namespace, settings)
     names = sorted(op for op in _registered() if op.startswith(f"{namespace}."))
     if not names:
-        near = nearest(namespace, {op.partition(".")[0] for op in _registered()})
+        near = nearest(namespace, {op.partition(".")[0] for op in _registered()}, limit=3)
         raise TargetError(
             f"no ops are registered under `{ref.path}`",
             hint=suggest((f"torch.ops.{other}" for other in near), _IMPORT),
@@ -163,11 +163,11 @@ def _registered() -> set[str]:
 def _like(namespace: str, name: str) -> list[str]:
     registered = _registered()
     same = {op.partition(".")[2]: op for op in registered if op.startswith(f"{namespace}.")}
-    found = [same[other] for other in nearest(name, same)]
+    found = [same[other] for other in nearest(name, same, limit=3)]
     elsewhere = [op for op in registered if op.partition(".")[2] == name]
     # Where the whole namespace is missing, similar names elsewhere would mislead.
     spaces = {op.partition(".")[0] for op in registered}
-    alike = [] if namespace in spaces else nearest(namespace, spaces)
+    alike = [] if namespace in spaces else nearest(namespace, spaces, limit=3)
     elsewhere += [f"{space}.{name}" for space in alike if f"{space}.{name}" in registered]
     return (found or sorted(set(elsewhere)))[:3]
 

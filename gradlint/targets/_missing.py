@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable
 
 from gradlint.base.errors import TargetError
+from gradlint.base.text import nearest
 from gradlint.model.op import OpRef
 from gradlint.targets._scan import operators
 from gradlint.targets._static import StaticModule
-from gradlint.targets.locate import folder_files, nearest, nearest_modules, skipped_folder
+from gradlint.targets.locate import folder_files, nearest_modules, skipped_folder
 
 FORMS = (
     "A target is pkg.mod:Name, path/file.py:Name, a module, file, folder, YAML spec "
@@ -69,7 +70,7 @@ def unknown_attribute(ref: OpRef, static: StaticModule) -> TargetError:
 def absent(ref: OpRef, listed: list[str], names: Iterable[str]) -> TargetError:
     """The error for ``ref.attribute`` missing where ``listed`` operators and ``names`` exist."""
     prefix = ref.path if ref.source == "file" else ref.path.rpartition(":")[2]
-    near = nearest(ref.attribute, listed) or nearest(ref.attribute, names)
+    near = nearest(ref.attribute, listed, limit=3) or nearest(ref.attribute, names, limit=3)
     found = [f"{prefix}:{name}" for name in near]
     if ref.source == "module" and not near:
         head, dot, rest = ref.attribute.partition(".")
@@ -89,7 +90,7 @@ def _near_paths(path: str) -> list[str]:
     found: list[str] = []
     if os.path.isdir(parent or "."):
         found += [
-            os.path.join(parent, name) for name in nearest(base, _visible(parent or "."), count=3)
+            os.path.join(parent, name) for name in nearest(base, _visible(parent or "."), limit=3)
         ]
         # `square` for square.py, and names without their ending
         found += [
@@ -103,7 +104,7 @@ def _near_paths(path: str) -> list[str]:
             if count >= _MOST_FILES:
                 break
             same.setdefault(os.path.basename(file), file)
-        found = [same[name] for name in nearest(base, same, cutoff=0.75)]
+        found = [same[name] for name in nearest(base, same, limit=3, similarity=0.75)]
     if not found and parent:
         found = [os.path.join(name, base) for name in _near_paths(parent)]
         found = [name for name in found if os.path.exists(name)]

@@ -6,11 +6,12 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
+
+from gradlint.base.text import nearest
 
 #: Folders without source of the user.
 SKIPPED = ("__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "env")
@@ -153,20 +154,11 @@ def dotted_of_file(path: str) -> tuple[str, str]:
     return folder, ".".join(parts) or stem
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Up to ``count`` of ``known`` that look like ``name``, best first; case is forgiven."""
-    folded: dict[str, str] = {}
-    for candidate in known:
-        folded.setdefault(candidate.casefold(), candidate)
-    matches = get_close_matches(name.casefold(), folded, n=count, cutoff=cutoff)
-    return [folded[match] for match in matches]
-
-
 def nearest_modules(name: str) -> list[str]:
     """Importable modules whose names look like ``name``."""
     head, _, tail = name.rpartition(".")
     if not head:
-        return nearest(name, _top_level_names())
+        return nearest(name, _top_level_names(), limit=3)
     parent = find_module(head)
     if parent is None:
         return [
@@ -175,7 +167,8 @@ def nearest_modules(name: str) -> list[str]:
     names = [
         os.path.splitext(entry.name)[0] for folder in parent.folders for entry in _entries(folder)
     ]
-    return [f"{head}.{other}" for other in nearest(tail, filter(str.isidentifier, names))]
+    near = nearest(tail, filter(str.isidentifier, names), limit=3)
+    return [f"{head}.{other}" for other in near]
 
 
 def _top_level(name: str, path: list[str]) -> ModuleSpec | None:

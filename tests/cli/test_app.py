@@ -92,18 +92,18 @@ def test_module_and_console_script_are_the_same() -> None:
         (["check", "x", "--select", "GL9x"], "GL9x"),
         (["check", "x", "--select", "wrong_gradeint"], "wrong_gradient"),
         (["check", "x", "--ignore", "GL40l"], "GL40"),
-        (["check", "x", "--dtype", "float46"], "did you mean float64?"),
-        (["check", "x", "--device", "cdua"], "did you mean cuda?"),
+        (["check", "x", "--dtype", "float46"], "did you mean `float64`?"),
+        (["check", "x", "--device", "cdua"], "did you mean `cuda`?"),
         (["check", "x", "--order", "3"], "--order"),
         (["check", "x", "--seed", "-1"], "--seed"),
         (["check", "x", "-j", "0"], "--jobs"),
         (["check", "x", "--memory", "0"], "--memory"),
         (["check", "x", "--timeout", "0"], "--timeout"),
-        (["check", "x", "--fail-on", "warnings"], "did you mean warning?"),
-        (["check", "x", "--color", "nevr"], "did you mean never?"),
-        (["check", "x", "--output-format", "jsno"], "did you mean json?"),
+        (["check", "x", "--fail-on", "warnings"], "did you mean `warning`?"),
+        (["check", "x", "--color", "nevr"], "did you mean `never`?"),
+        (["check", "x", "--output-format", "jsno"], "did you mean `json`?"),
         (["check", "x", "--report", "json"], "FORMAT=PATH"),
-        (["check", "x", "--report", "jso=out"], "did you mean json?"),
+        (["check", "x", "--report", "jso=out"], "did you mean `json`?"),
         (["check", "x", "-o", "no/such/folder/out"], "no folder"),
         (["check", "x", "-o", "."], "is a folder"),
     ],
@@ -128,12 +128,12 @@ def test_markup_in_what_the_user_typed_is_printed_as_it_is(
 def test_a_fault_of_gradlints_own_is_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gradlint.model.settings
+    import gradlint.model.resolve
 
-    def broken(*args: object) -> None:
+    def broken(*args: object, **options: object) -> None:
         raise ZeroDivisionError("oops [red]")
 
-    monkeypatch.setattr(gradlint.model.settings, "resolve_settings", broken)
+    monkeypatch.setattr(gradlint.model.resolve, "resolve_settings", broken)
     assert main(["check", "x"]) == 3
     err = capsys.readouterr().err
     assert err.startswith("internal error: ZeroDivisionError: oops [red]\n")

@@ -230,8 +230,8 @@ def test_inconclusive_is_shown_everywhere_and_fails_only_if_told_to(
     assert "The operator is inconclusive." in text
     assert "--fail-on inconclusive fails them." in text
     (line,) = (folder / "all.txt").read_text().splitlines()
-    assert "GL401 could not tell, which is no pass" in line
-    assert line.endswith("(inconclusive); next: raise --max-calls, or leave it out")
+    assert "GL401 inconclusive (not counted as passed)" in line
+    assert line.endswith("; next: raise --max-calls, or leave it out")
     report = json.loads((folder / "all.json").read_text())
     assert report["summary"]["inconclusive"] == 1
     assert report["targets"][0]["verdict"] == "inconclusive"

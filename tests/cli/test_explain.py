@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from types import ModuleType
 
 import pytest
 import typer
@@ -59,19 +58,15 @@ Griewank and Walther, 2008.
 @pytest.fixture(autouse=True)
 def table(monkeypatch: pytest.MonkeyPatch) -> tuple[Rule, ...]:
     """Three rules with known texts in the place of the real table."""
-    documented = ModuleType("documented")
-    documented.__doc__ = TEXT
-    monkeypatch.setitem(sys.modules, "documented", documented)
     found = (
         Rule(
-            "GL101", "wrong_number_of_gradients", "error", "not one gradient an input", "documented"
+            "GL101", "contract", "wrong_number_of_gradients", "error", "not one gradient an input"
         ),
-        Rule("GL401", "wrong_gradient", "error", "the gradient is wrong", "documented"),
-        Rule("GL501", "wrong_second_derivative", "warning", "so is the second", "documented", 2),
+        Rule("GL401", "value", "wrong_gradient", "error", "the gradient is wrong"),
+        Rule("GL501", "order", "wrong_second_derivative", "warning", "so is the second"),
     )
-    fake = ModuleType("gradlint.rules")
-    fake.TABLE = found  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "gradlint.rules", fake)
+    monkeypatch.setattr("gradlint.rules.catalogue.CATALOGUE", found)
+    monkeypatch.setattr("gradlint.model.rule._docstring", lambda path: TEXT)
     return found
 
 
@@ -102,8 +97,8 @@ def test_rules_are_found(table: tuple[Rule, ...], words: list[str], codes: list[
 @pytest.mark.parametrize(
     ("word", "hint"),
     [
-        ("GL411", "did you mean GL401? `gradlint rules` lists all"),
-        ("wrong_gradeint", "did you mean wrong_gradient? `gradlint rules` lists all"),
+        ("GL411", "did you mean `GL401`? `gradlint rules` lists all"),
+        ("wrong_gradeint", "did you mean `wrong_gradient`? `gradlint rules` lists all"),
         ("zzz", "`gradlint rules` lists all"),
         ("", "`gradlint rules` lists all"),
     ],

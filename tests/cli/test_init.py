@@ -85,7 +85,7 @@ def test_a_file_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("spec.yaml", "is a spec already"),
+        ("spec.yaml", "is already a spec"),
         ("linear_ops.py:Liner", "Linear"),
         ("nosuch_module_here:X", "nosuch_module_here"),
     ],

@@ -208,7 +208,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-4", "2^", "1e6", "2^99"])
 def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(GradlintError, match="is no number of elements"):
+    with pytest.raises(GradlintError, match="is not a number of elements"):
         parse_size(text)
 
 

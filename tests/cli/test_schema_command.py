@@ -26,7 +26,7 @@ def test_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "spce"]) == 2
-    assert "did you mean spec?" in capsys.readouterr().err
+    assert "did you mean `spec`?" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

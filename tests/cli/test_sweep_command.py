@@ -204,7 +204,7 @@ def test_nothing_to_sweep(ops, capsys):
         (["ops.py:Exp", "--plot", "plot.gif"], ".png, .svg or .pdf"),
         (["ops.py:Exp", "--plot", "nowhere/plot.png"], "no folder"),
         (["ops.py:Exp", "-o", "nowhere/out.txt"], "no folder"),
-        (["ops.py:Exp", "--output-format", "jsn"], "did you mean json?"),
+        (["ops.py:Exp", "--output-format", "jsn"], "did you mean `json`?"),
         (["ops.py:Exp", "--dtype", "float65"], "float64"),
         (["ops.py:Exp", "--steps", "2"], "--steps"),
         (["ops.py:Exp", "--inputs", "import os"], "--inputs"),
@@ -323,7 +323,7 @@ def test_the_default_generator_is_left_as_it_was():
 
 
 def test_mistakes_of_the_caller():
-    with pytest.raises(GradlintError, match="3 steps at least"):
+    with pytest.raises(GradlintError, match="at least 3 steps"):
         api.sweep(Cube, values(), steps=2)
     with pytest.raises(GradlintError, match="no sample 'other'"):
         api.sweep(Cube, values(), sample="other")

@@ -280,12 +280,11 @@ def test_inconclusive_is_said_plainly() -> None:
     )
     assert render(Report([target], seed=2), width=80) == (
         "inconclusive  m:Op  (function)  0 of 1 check passed\n"
-        "  inconclusive  GL401 could not tell, which is no pass (spec, float32): noise of\n"
-        "                some 1e-2\n"
+        "  inconclusive  GL401, not counted as passed (spec, float32): noise of some 1e-2\n"
         "\n"
         "The operator is inconclusive.\n"
-        "Inconclusive: 1 check (GL401) of 1 operator could not tell, which is no pass.\n"
-        "  --fail-on inconclusive fails them.\n"
+        "Inconclusive, not counted as passed: 1 check (GL401) of 1 operator. --fail-on\n"
+        "  inconclusive fails them.\n"
         "seed 2\n"
     )
 
@@ -372,7 +371,7 @@ def test_nothing_and_interrupted() -> None:
     assert text == (
         "skipped  m:Op\n"
         "\n"
-        "Interrupted: this is what was known by then.\n"
+        "Interrupted: this is what was known at that point.\n"
         "The operator was skipped.\n"
         "seed 3\n"
     )

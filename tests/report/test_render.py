@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from gradlint.base.errors import GradlintError
-from gradlint.model.report import Check, Finding, Report, TargetReport
+from gradlint.model.report import Check, Finding, TargetReport
+from gradlint.report.display import Report
 from gradlint.report.render import FORMATS, render, stream_options
 from gradlint.report.schema import json_schema
 
@@ -18,8 +19,7 @@ def test_unknown_format_offers_the_nearest() -> None:
     with pytest.raises(GradlintError) as caught:
         render(Report(), "concice")
     assert str(caught.value) == (
-        "--output-format: unknown output format 'concice'\n"
-        "did you mean concise? choose from full, concise, json"
+        "--output-format: unknown output format 'concice'\ndid you mean `concise`?"
     )
     assert FORMATS == ("full", "concise", "json")
 
@@ -29,8 +29,8 @@ def test_concise_is_one_line_a_finding(report: Report) -> None:
     report.targets[0].checks.append(Check("GL501", "inconclusive", note="noisy"))
     expected = (
         "examples/right/square.py:Square: GL202 summed by the [engine] (info)\n"
-        "examples/right/square.py:Square: GL501 could not tell, which is no pass: noisy "
-        "(inconclusive)\n"
+        "examples/right/square.py:Square: GL501 inconclusive (not counted as passed): "
+        "noisy\n"
         "examples/wrong/linear.py:31:41: GL401 wrong gradient for `weight`\n"
     )
     for width in (20, 80):

@@ -13,7 +13,8 @@ from rich.cells import cell_len
 
 from gradlint.base.errors import GradlintError
 from gradlint.model.report import Argument, SampleReport
-from gradlint.model.sweep import InputSweep, Measurement, SweepReport, SweepStep, SweepTarget
+from gradlint.model.sweep import InputSweep, Measurement, SweepStep, SweepTarget
+from gradlint.report.display import SweepReport
 from gradlint.report.plot import MARKS, check_plot, curves, limits, save_plot, terminal_plot
 from gradlint.report.sweep import render_sweep
 from gradlint.report.sweep_words import INSTALL_PLOT
@@ -152,7 +153,7 @@ def test_colour_only_when_asked_for():
     ("changes", "words"),
     [
         ({"verdict": "empty", "steps": []}, "x empty: it has no elements"),
-        ({"verdict": "cannot tell", "reason": "kinks"}, "differs at this very sample"),
+        ({"verdict": "cannot tell", "reason": "kinks"}, "differs at exactly this sample"),
         ({"verdict": "cannot tell", "reason": "not confirmed"}, "not along another"),
         ({"verdict": "cannot tell", "reason": "claim not finite"}, "NaN or Inf for `x`"),
         ({"verdict": "cannot tell", "reason": "no steps"}, "only 23 of 23 steps"),
@@ -161,10 +162,10 @@ def test_colour_only_when_asked_for():
             "errors up to 2e-1 of the gradient could hide",
         ),
         ({"verdict": "surrogate", "error": 0.5}, "a surrogate is declared for `x`"),
-        ({"reason": "rounded", "relative_error": 3e-8}, "but to 3e-8 only"),
+        ({"reason": "rounded", "relative_error": 3e-8}, "but only to 3e-8"),
         (
             {"reason": "by window fit"},
-            "the window fit agrees, an error of 1e-12 would have been seen",
+            "the window fit agrees; an error of 1e-12 would have been seen",
         ),
         ({"kinked": 3}, "3 of 12 output elements have a kink at this sample and are left out"),
         ({"kinked": 1}, "1 of 12 output elements has a kink at this sample and is left out"),
@@ -175,11 +176,11 @@ def test_colour_only_when_asked_for():
         ({"noise_factor": 1e4, "noise": 2e-12}, "or digits cancel inside"),
         (
             {"verdict": "differs", "error": 5.0, "measured": 0.0},
-            "the function has slope 0 there, backward claims one",
+            "the slope of the function is 0 there, but that of backward is not",
         ),
         (
             {"verdict": "differs", "error": 5.0, "claimed": 0.0},
-            "backward claims slope 0, the function has one",
+            "backward claims slope 0, but that of the function is not",
         ),
     ],
 )
@@ -196,14 +197,14 @@ def test_noise_truncation_and_elements_are_said():
     assert "truncation 2.0e+00 h^2, seen at steps 3.1e-05 to 5.0e-01; noise floor" in text
     assert (
         "single elements: an error of 3e-6 of the median one would have been seen; none of 12 "
-        "could be zeroed unseen"
+        "could be set to zero unnoticed"
     ) in text
     changes = {"noise_level": None, "curvature": None, "elements_seen": 7, "left_out": ["x", "y"]}
     text = flat(render_sweep(report_of(swept(**changes)), width=90))
     assert "noise 1.5 times that of rounding the outputs once (scatter of the finest steps)" in text
     assert "truncation: none seen at any step" in text
-    assert "5 of 12 could be zeroed unseen" in text
-    assert "not measured, the op is too slow: x, y" in text
+    assert "5 of 12 could be set to zero unnoticed" in text
+    assert "not measured because the op is too slow: x, y" in text
 
 
 def test_every_measurement_has_a_row():
@@ -394,7 +395,7 @@ def test_an_svg_holds_the_words(tmp_path):
 
 def test_unknown_suffixes_are_refused():
     for name in ("plot.gif", "plot", "plot.txt", ".png/x"):
-        with pytest.raises(GradlintError, match="can't tell the kind of plot") as caught:
+        with pytest.raises(GradlintError, match="does not say which kind of plot") as caught:
             check_plot(name)
         assert caught.value.exit_code == 2
         assert ".png, .svg or .pdf" in caught.value.hint

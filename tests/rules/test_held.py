@@ -14,7 +14,7 @@ from gradlint.experiments.baseline_comparison import held_once
 from gradlint.experiments.finite import extremes as _extremes
 from gradlint.experiments.order import second_order as _shared
 from gradlint.experiments.subject import READERS, Subject
-from gradlint.model.settings import resolve_settings
+from gradlint.model.resolve import resolve_settings
 from gradlint.rules.catalogue import by_code, rule_names
 
 X = torch.linspace(-1.5, 1.4, 7, dtype=torch.float64).requires_grad_()

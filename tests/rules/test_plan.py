@@ -14,7 +14,7 @@ from gradlint.api import _check_object
 from gradlint.experiments.call_budget import SECOND_KINDS, Plan
 from gradlint.experiments.call_cost import Shape, first_order_calls, second_order_calls
 from gradlint.model.report import Check, Report, TargetReport
-from gradlint.model.settings import resolve_settings
+from gradlint.model.resolve import resolve_settings
 from gradlint.numerics.directions import KINDS
 from gradlint.report.render import to_json
 from gradlint.rules.catalogue import rule_names

@@ -11,8 +11,9 @@ import pytest
 from gradlint.base.errors import GradlintError
 from gradlint.checking.examine import ignored_rules, without_suppressed
 from gradlint.model.report import Finding, Location
+from gradlint.model.resolve import resolve_settings
 from gradlint.model.rule import Outcome
-from gradlint.model.settings import Settings, resolve_settings
+from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import CATALOGUE, rule_names
 from gradlint.targets.build import from_object
 

@@ -17,7 +17,8 @@ import pytest
 
 from gradlint.base.errors import GradlintError
 from gradlint.model.report import TargetReport
-from gradlint.model.settings import SANITIZERS, Settings, resolve_settings
+from gradlint.model.resolve import resolve_settings
+from gradlint.model.settings import SANITIZERS, Settings
 from gradlint.rules.catalogue import rule_names
 from gradlint.running import _sanitizer
 from gradlint.running import run as _run

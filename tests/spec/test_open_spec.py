@@ -92,7 +92,7 @@ def test_without_inputs_there_are_no_samples(folder: Path) -> None:
     [
         ("op: scale_ops.py:Skale", 1, 5, "Skale"),
         ("name: x\nop: nosuch_module_here:Scale", 2, 5, "nosuch_module_here"),
-        ("op: scale_ops.py", 1, 5, "names 2 operators, a spec describes one"),
+        ("op: scale_ops.py", 1, 5, "names 2 operators, but a spec describes one"),
         ("op: sub/spec.yaml", 1, 5, "names 1 operators"),
         (
             "op: scale_ops.py:Scale\nextension: {sources: [a.cpp]}",

@@ -13,7 +13,7 @@ from gradlint.experiments.finite.finiteness import values_of
 from gradlint.experiments.finite.one_sided import OneSided, Slopes
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Rule
 
 #: Elements at which the function is measured, of those whose gradient is not finite.
@@ -113,7 +113,7 @@ def _finding(
     there: torch.Tensor,
     seen: OneSided,
     extreme: Extreme | None,
-    severity: str | None,
+    severity: Severity | None,
 ) -> Finding:
     item = subject.problem.inputs[index]
     value = gradient[tuple(where)]
@@ -148,7 +148,7 @@ def _finding(
     )
 
 
-def _severity(extreme: Extreme | None, *seen: OneSided | None) -> str | None:
+def _severity(extreme: Extreme | None, *seen: OneSided | None) -> Severity | None:
     """At values that nobody gave: a warning at kinks and edges of the domain, where conventions
     differ, and information at numbers that hardly occur."""
     if extreme is None:

@@ -8,7 +8,7 @@ from gradlint.experiments.baseline_comparison import Difference
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.raised_errors import raised_finding
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Rule
 from gradlint.trace.op_io import OpRaised
 
@@ -20,7 +20,7 @@ def changed_gradient(
     when: str,
     *,
     help: str,
-    severity: str | None = None,
+    severity: Severity | None = None,
     cause: str | None = None,
     cause_text: str = "",
 ) -> Finding:
@@ -59,7 +59,7 @@ def raised_there(
     when: str,
     *,
     help: str,
-    severity: str | None = None,
+    severity: Severity | None = None,
 ) -> Finding:
     """A finding that the op raises under a circumstance, and does not otherwise."""
     found = raised_finding(subject, rule, raised.error, f"{raised.phase} raises {when}:")

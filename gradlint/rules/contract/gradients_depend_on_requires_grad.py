@@ -92,7 +92,7 @@ from gradlint.experiments.contract.requires_grad_subsets import (
 from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.altered import pull_altered
@@ -142,7 +142,7 @@ def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding
         if -1 in told:
             return []
         told.add(-1)
-        honest = "info" if isinstance(raised.error, NotImplementedError) else None
+        honest: Severity | None = "info" if isinstance(raised.error, NotImplementedError) else None
         return [raised_there(subject, RULE, raised, when, help=_HELP, severity=honest)]
     found = []
     for item in baseline.differences(gradients, among=chosen):

@@ -89,7 +89,7 @@ from gradlint.experiments.returned_gradients import (
     returned_place,
 )
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.problem import Problem
@@ -196,7 +196,7 @@ def _input_index(subject: Subject, item: Returned) -> int | None:
     return item.node.leaves[item.position]
 
 
-def _severity(item: Returned, needed: list[Returned]) -> str:
+def _severity(item: Returned, needed: list[Returned]) -> Severity:
     if all(other.value is None for other in needed) or item is needed[0]:
         return "error"
     return "info" if _by_convention(item.name) else "warning"
@@ -223,7 +223,7 @@ def _constant(subject: Subject, item: Returned, slope: float) -> Finding:
     )
 
 
-def _finding(subject: Subject, item: Returned, slope: float, severity: str) -> Finding:
+def _finding(subject: Subject, item: Returned, slope: float, severity: Severity) -> Finding:
     name = item.name
     constant = (
         f"by its name `{name}` is a constant; `.detach()` it in the caller, or raise when "

@@ -91,7 +91,7 @@ from gradlint.experiments.findings_elsewhere import told
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
 from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -124,7 +124,7 @@ def probe(subject: Subject) -> Outcome:
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
-        mild = "info" if odd.hint else None
+        mild: Severity | None = "info" if odd.hint else None
         findings += told(
             subject, RULE, odd.look, odd.words, cause="odd-size", help=help, severity=mild
         )

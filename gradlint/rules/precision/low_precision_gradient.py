@@ -95,8 +95,8 @@ from gradlint.experiments.precision.against_float64 import (
 from gradlint.experiments.precision.error_growth import growing
 from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
-from gradlint.model.rule import CheckVerdict, Outcome
+from gradlint.model.report import CheckVerdict, Finding
+from gradlint.model.rule import Outcome
 from gradlint.numerics.twin import TwinJudgement
 from gradlint.rules.catalogue import rule_of
 

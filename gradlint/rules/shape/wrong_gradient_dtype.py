@@ -86,7 +86,7 @@ from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.returned_gradients import Returned, backward_place, returned_place
 from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.rules.catalogue import rule_of
@@ -194,7 +194,7 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
     )
 
 
-def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> str | None:
+def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> Severity | None:
     """None where the engine's cast loses nothing that the caller was promised."""
     if have == want:
         return None
@@ -219,7 +219,7 @@ def _coarsest(item: Returned) -> float:
     return max(found, default=0.0)
 
 
-def _finding(subject: Subject, item: Returned, severity: str, condition: str = "") -> Finding:
+def _finding(subject: Subject, item: Returned, severity: Severity, condition: str = "") -> Finding:
     assert item.meta is not None
     have = str(item.value.dtype).removeprefix("torch.")
     want = str(item.meta.dtype).removeprefix("torch.")

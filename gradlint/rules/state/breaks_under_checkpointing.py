@@ -88,7 +88,7 @@ from gradlint.experiments.state.saved_otherwise import (
 )
 from gradlint.experiments.state.state_findings import changed_gradient, raised_there
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.op_io import OpRaised
@@ -136,7 +136,8 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Finding]:
-    severity, help = ("warning", _SEED_HELP) if foreign else (None, _HELP)
+    severity: Severity | None = "warning" if foreign else None
+    help = _SEED_HELP if foreign else _HELP
     baseline = subject.once(make_baseline)
     assert baseline is not None
     try:

@@ -86,7 +86,7 @@ from gradlint.experiments.state.inplace_after_forward import make_tail
 from gradlint.experiments.state.repeated_calls import unfit
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome, Rule
 from gradlint.rules.catalogue import rule_of
 
@@ -177,12 +177,12 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("fail" if failed else "pass", findings, note=note)
 
 
-def _severity(subject: Subject, item: Written) -> str:
-    """ "" for a write that is no fault."""
+def _severity(subject: Subject, item: Written) -> Severity | None:
+    """None for a write that is no fault."""
     handed = item.handed
     assert handed is not None
     if item.declared or (handed.buffer and item.phase == "forward"):
-        return ""
+        return None
     words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
     if WRITTEN_TO.intersection(words):
         return "info"
@@ -195,7 +195,7 @@ def _severity(subject: Subject, item: Written) -> str:
     return "warning" if item.bumped and not subject.once(make_guarded).python else "error"
 
 
-def _finding(subject: Subject, item: Written, severity: str) -> Finding:
+def _finding(subject: Subject, item: Written, severity: Severity) -> Finding:
     found, name = item.difference, item.name
     undeclared = " undeclared" if item.phase == "forward" else ""
     return subject.finding(

@@ -79,7 +79,7 @@ from gradlint.experiments.state.lifetimes import Held, make_lifetime
 from gradlint.experiments.state.repeated_calls import unrun
 from gradlint.experiments.state.write_places import attribute_place
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -147,7 +147,7 @@ def _survived(subject: Subject, node: str) -> Finding:
     )
 
 
-def _kept(subject: Subject, held: list[Held], severity: str) -> Finding:
+def _kept(subject: Subject, held: list[Held], severity: Severity) -> Finding:
     item = held[0]
     names = ", ".join(f"`{other.attribute}`" for other in held)
     what = f"{item.kin} `{item.name}`" if item.name else f"tensor of {item.shape}"

@@ -111,8 +111,8 @@ from gradlint.experiments.value.surrogates import (
     warn_beside_surrogates,
 )
 from gradlint.experiments.value.uneven_inputs import uneven
-from gradlint.model.report import Finding
-from gradlint.model.rule import CheckVerdict, Outcome
+from gradlint.model.report import CheckVerdict, Finding, Severity
+from gradlint.model.rule import Outcome
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE
 from gradlint.rules.catalogue import rule_of
@@ -234,7 +234,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     outputs = subject.faulty_outputs(index)
     if len(outputs) > 1:
         found.numbers["outputs"] = outputs
-    severity = "error"
+    severity: Severity = "error"
     if cause is not None and cause.slug == "straight-through" and PIECEWISE in cause.text:
         severity = "warning"
     finding = subject.finding(

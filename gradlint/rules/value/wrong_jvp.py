@@ -105,8 +105,8 @@ from gradlint.experiments.value.forward_mode import (
 )
 from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.experiments.value.preconditions import obstacle
-from gradlint.model.report import Finding
-from gradlint.model.rule import CheckVerdict, Outcome
+from gradlint.model.report import CheckVerdict, Finding
+from gradlint.model.rule import Outcome
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.directions import direction
 from gradlint.numerics.products import norm, real_dot, widened

@@ -1,0 +1,67 @@
+"""Short texts for messages: the nearest valid name, and an exception in one line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+#: Characters of a name that are compared: matching is quadratic in the length, and nobody means a
+#: name of more than 60 characters.
+_COMPARED = 60
+
+#: Characters of an exception's text that :func:`error_text` keeps.
+_MOST_TEXT = 20_000
+
+
+def nearest(
+    name: str, known: Iterable[str], *, limit: int = 1, similarity: float = 0.6
+) -> list[str]:
+    """At most ``limit`` members of ``known`` that ``name`` may have meant, best first.
+
+    Upper and lower case count as the same.
+
+    Args:
+        name: what was written.
+        known: the valid names.
+        limit: how many to return.
+        similarity: the least ratio of matching characters (see ``difflib``), 0 to 1.
+    """
+    folded: dict[str, str] = {}
+    for item in sorted(known):
+        folded.setdefault(item.casefold(), item)
+    matches = difflib.get_close_matches(
+        name.casefold()[:_COMPARED], folded, n=limit, cutoff=similarity
+    )
+    return [folded[match] for match in matches]
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """``did you mean `x`?`` for the nearest member of ``known``; ``otherwise`` if none is near."""
+    found = nearest(name, known)
+    return f"did you mean `{found[0]}`?" if found else otherwise
+
+
+def error_text(error: BaseException) -> str:
+    """The text of ``error``, cut where it is endless; never raises, whatever ``__str__`` does."""
+    try:
+        text = str(error)
+    except BaseException as inner:
+        return f"<{type(error).__name__}, whose __str__ raises {type(inner).__name__}>"
+    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…"
+
+
+def first_line(text: str, limit: int = 200) -> str:
+    """The first line of ``text`` that is not blank, cut to ``limit`` characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def error_line(error: BaseException, limit: int = 200) -> str:
+    """``ErrorType: first line of its text``, cut to ``limit`` characters; never raises."""
+    return typed_line(type(error).__name__, error_text(error), limit)
+
+
+def typed_line(kind: str, text: str, limit: int = 200) -> str:
+    """:func:`error_line` for an exception of which only the type's name and the text are known."""
+    line = first_line(text, limit)
+    return first_line(f"{kind}: {line}" if line else kind, limit)

@@ -1,0 +1,258 @@
+"""Settings resolved: ``[tool.gradlint]`` in pyproject.toml, then the environment, then flags."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ValidationInfo
+
+from gradlint.base.errors import GradlintError
+from gradlint.base.text import did_you_mean
+from gradlint.model.report import FailOn
+from gradlint.model.settings import DEVICES, DTYPES, Device, Dtype, Sanitizer, Settings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: Seeds drawn where none is given lie below this: short enough to type again.
+FRESH_SEEDS = 10_000
+
+#: Variables of the environment that set something are named ``GRADLINT_TIMEOUT`` and so on.
+PREFIX = "GRADLINT_"
+
+#: The largest seed that torch takes, and more than enough for any other whole number.
+_MOST = 2**63 - 1
+
+#: Words of other libraries for dtypes.
+_DTYPE_NAMES = {"double": "float64", "float": "float32", "half": "float16", "bf16": "bfloat16"}
+
+#: Flags (``--device cpu,cuda``) → fields of :class:`Settings`.
+_ALIASES = {"device": "devices", "dtype": "dtypes", "import": "imports", "memory": "memory_mb"}
+
+
+def resolve_settings(
+    flags: Mapping[str, Any],
+    *,
+    rules: Mapping[str, str],
+    cwd: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Defaults, then ``[tool.gradlint]``, then ``GRADLINT_*``, then ``flags``; later ones win.
+
+    Args:
+        flags: field name (or the flag's, ``device``) → value; None, an empty list and an empty
+            tuple mean "not given". Lists may be given as text with commas.
+        rules: code → name of every rule, which ``select`` and ``ignore`` may name.
+        cwd: where the search for pyproject.toml starts; the nearest one upward that has a
+            ``[tool.gradlint]`` table counts. Default the current directory.
+        environ: the environment; default the process's own.
+
+    Returns:
+        The settings. Without a seed from anywhere a fresh one is drawn; without a number of
+        jobs there are as many as this process may use cores.
+
+    Raises:
+        GradlintError: an unknown key, a value that can't be used, an unknown rule code, or a
+            pyproject.toml that is not valid TOML; with the place and the nearest valid word.
+    """
+    values: dict[str, Any] = {}
+
+    def give(key: str, value: Any, place: Callable[[str], str]) -> None:
+        name = key.replace("-", "_")
+        name = _ALIASES.get(name, name)
+        values[name] = _converted(key, name, value, rules, place)
+
+    path, text, table = _pyproject(Path(cwd or os.getcwd()))
+    for key, value in table.items():
+        give(key, value, partial(_toml_place, path, text, key))
+    for key, value in sorted((os.environ if environ is None else environ).items()):
+        if key.startswith(PREFIX):
+            name = key.removeprefix(PREFIX).lower()
+            give(name, value, _always(f"environment variable {key}"))
+    for key, value in flags.items():
+        if value is not None and value != [] and value != ():
+            give(key, value, _always("--" + key.replace("_", "-")))
+    values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
+    values.setdefault("jobs", _cores())
+    return Settings(**values)
+
+
+def _always(place: str) -> Callable[[str], str]:
+    return lambda _item: place
+
+
+def _cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _split(value: Any) -> Any:
+    """``"a, b"`` and ``["a", "b, c"]`` as a tuple of distinct words; other values as they are."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        return value
+    parts = [part.strip() for item in items for part in item.split(",")]
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _names(value: Any) -> Any:
+    """Words as names of devices or dtypes: ``torch.Half`` is ``float16``."""
+    words = _split(value)
+    if not isinstance(words, tuple):
+        return words
+    parts = [part.removeprefix("torch.").lower() for part in words]
+    return tuple(dict.fromkeys(_DTYPE_NAMES.get(part, part) for part in parts))
+
+
+def _code(word: str, info: ValidationInfo) -> str:
+    """A code, a prefix of codes or a name of a rule, as a code or prefix in upper case."""
+    rules: Mapping[str, str] = info.context or {}
+    by_name = {name: code for code, name in rules.items()}
+    code = by_name.get(word.lower().replace("-", "_"), word.upper())
+    if any(rule.startswith(code) for rule in rules):
+        return code
+    hint = f"{did_you_mean(word, [*rules, *by_name])} `gradlint rules` lists all".lstrip()
+    raise PydanticCustomError(
+        "unknown_rule", "no rule is called {word}", {"word": repr(word), "hint": hint}
+    )
+
+
+Whole = Annotated[int, Field(ge=1, le=_MOST)]
+Flag = Annotated[bool, BeforeValidator(lambda value: False if value == "" else value)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Codes = Annotated[
+    tuple[Annotated[str, AfterValidator(_code)], ...],
+    BeforeValidator(_split),
+    AfterValidator(lambda codes: tuple(dict.fromkeys(codes))),
+]
+_FLAG: tuple[Any, str] = (Flag, "true or false")
+_COUNT: tuple[Any, str] = (Whole, "a whole number from 1")
+
+#: Field of :class:`Settings` → type of its values, and what to call them in a message.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "inputs": (Annotated[str, Field(pattern=r"\S")], "a text"),
+    "devices": (
+        Annotated[tuple[Device, ...], Field(min_length=1), BeforeValidator(_names)],
+        f"at least one of {', '.join(DEVICES)}",
+    ),
+    "require_device": _FLAG,
+    "dtypes": (
+        Annotated[tuple[Dtype, ...], Field(min_length=1), BeforeValidator(_names)],
+        f"at least one of {', '.join(DTYPES)}",
+    ),
+    "select": (
+        Annotated[Codes, AfterValidator(lambda codes: codes or None)],
+        "a text or a list of texts",
+    ),
+    "ignore": (Codes, "a text or a list of texts"),
+    "per_target_ignores": (
+        Annotated[dict[str, Codes], AfterValidator(lambda table: tuple(table.items()))],
+        'a table [tool.gradlint.per-target-ignores] with lines such as "legacy/*.py" = ["GL602"]',
+    ),
+    "order": (Annotated[int, Field(ge=1, le=2)], "1 or 2"),
+    "seed": (Annotated[int, Field(ge=0, le=_MOST)], "a whole number from 0"),
+    "timeout": (Annotated[float, Field(gt=0, allow_inf_nan=False)], "a number of seconds above 0"),
+    "jobs": _COUNT,
+    "fail_on": (FailOn, ""),
+    "imports": (Words, "a text or a list of texts"),
+    "memory_mb": _COUNT,
+    "max_calls": _COUNT,
+    "sanitizer": (Sanitizer, ""),
+    "debug": _FLAG,
+}
+
+
+def _converted(
+    key: str, name: str, value: Any, rules: Mapping[str, str], place: Callable[[str], str]
+) -> Any:
+    """``value`` as the field ``name`` of :class:`Settings` holds it."""
+    if name not in _KINDS:
+        known = [*_KINDS, *_ALIASES]
+        hint = did_you_mean(name, known, "settings are " + ", ".join(known))
+        raise GradlintError(f"unknown setting {key!r}", place=place(""), hint=hint)
+    kind, expected = _KINDS[name]
+    # Only texts are converted: in a TOML file, 1 is not true and true is not 1.
+    strict = isinstance(value, (bool, int, float))
+    try:
+        return TypeAdapter(kind).validate_python(value, strict=strict, context=rules)
+    except ValidationError as error:
+        message, hint, item = _explained(error.errors(include_url=False)[0], expected, value)
+    where = place(item)
+    # A flag and a variable of the environment name the key already, a line of a file does not.
+    message = f"{key}: {message}" if ".toml" in where else message
+    raise GradlintError(message, place=where, hint=hint)
+
+
+def _explained(wrong: ErrorDetails, expected: str, value: Any) -> tuple[str, str, str]:
+    """What is wrong with ``value``, the next step, and the word of it that is wrong."""
+    if wrong["type"] == "unknown_rule":
+        return wrong["msg"], wrong["ctx"]["hint"], str(wrong["input"])
+    if wrong["type"] == "literal_error":
+        choices = re.findall(r"'([^']+)'", wrong["ctx"]["expected"])
+        word = str(wrong["input"])
+        message = f"{wrong['input']!r} is not one of {', '.join(choices)}"
+        return message, did_you_mean(word, choices), word
+    return f"expected {expected}, got {value!r}", "", ""
+
+
+# -- pyproject.toml --------------------------------------------------------------------------------
+
+
+def _pyproject(start: Path) -> tuple[str, str, dict[str, Any]]:
+    """Path, text and ``[tool.gradlint]`` of the nearest pyproject.toml that has one."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        shown = os.path.relpath(path, start)
+        try:
+            text = path.read_bytes().decode()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise GradlintError(f"can't be read: {error}", place=shown) from None
+        try:
+            tool = tomllib.loads(text).get("tool")
+        except tomllib.TOMLDecodeError as error:
+            found = re.search(r"\s*\(at line (\d+), column (\d+)\)", str(error))
+            place = f"{shown}:{found[1]}:{found[2]}" if found else shown
+            message = str(error).replace(found[0], "") if found else str(error)
+            raise GradlintError(f"not valid TOML: {message}", place=place) from None
+        table = tool.get("gradlint") if isinstance(tool, dict) else None
+        if table is not None and not isinstance(table, dict):
+            raise GradlintError("tool.gradlint: expected a table", place=shown)
+        if table is not None:
+            return shown, text, table
+    return "", "", {}
+
+
+def _toml_place(path: str, text: str, key: str, item: str) -> str:
+    """``path:line:column`` of ``item`` in the value of ``key``, or of the key."""
+    header = re.search(r"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*gradlint[ \t]*\]", text, re.MULTILINE)
+    start = header.end() if header else 0
+    found = re.compile(rf"^[ \t]*([\"']?){re.escape(key)}\1[ \t]*=", re.MULTILINE).search(
+        text, start
+    )
+    if found is None:
+        return path
+    at = found.start() + len(found[0]) - len(found[0].lstrip())
+    if item:
+        inside = text.find(item, found.end())
+        at = inside if inside >= 0 else at
+    line = text.count("\n", 0, at) + 1
+    return f"{path}:{line}:{at - (text.rfind(chr(10), 0, at) + 1) + 1}"
