@@ -9,6 +9,7 @@ import torch
 
 from gradlint.inputs.domains import DOMAINS
 from gradlint.spec._domains import NAMES, parse_domain
+from gradlint.spec._samples import draw
 
 SHAPES = [[], [1], [7], [4, 4], [2, 3, 3], [0, 3]]
 
@@ -37,7 +38,7 @@ def _inside(name: str, x: torch.Tensor) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_named_domains_hold_what_is_drawn(name: str, shape: list[int]) -> None:
-    made = parse_domain(name).draw(shape, torch.Generator().manual_seed(3))
+    made = draw(parse_domain(name), shape, torch.Generator().manual_seed(3))
     assert made.dtype == torch.float64
     assert list(made.shape) == shape
     assert bool(made.isfinite().all())
@@ -60,7 +61,7 @@ def test_named_domains_hold_what_is_drawn(name: str, shape: list[int]) -> None:
 )
 def test_intervals(text: str, low: float, high: float) -> None:
     domain = parse_domain(text)
-    made = domain.draw([50], torch.Generator().manual_seed(0))
+    made = draw(domain, [50], torch.Generator().manual_seed(0))
     assert low < float(made.min()) < float(made.max()) < high
     assert len(made.unique()) == 50
 
