@@ -14,7 +14,6 @@ import torch
 
 from gradlint.diagnosis import _order, _whole
 from gradlint.diagnosis._altered import altered_causes
-from gradlint.diagnosis._factors import recognised
 from gradlint.diagnosis._hypothesis import Hypothesis, surviving
 from gradlint.diagnosis._patterns import pattern_cause, worded
 from gradlint.diagnosis.cause import Cause, together
@@ -26,13 +25,10 @@ from gradlint.diagnosis.evidence import (
     agrees,
     at,
     largest,
-    unravel,
     wrong_elements,
 )
 from gradlint.diagnosis.response import (
-    CONSTANT,
     LINEAR,
-    NOT_LINEAR,
     Response,
     added,
     ignores,
@@ -42,18 +38,15 @@ from gradlint.numerics.directional_response import Reaction
 from gradlint.numerics.pattern import Pattern
 from gradlint.numerics.products import widened
 
-# -- Wrong elements told by their values: all of one sign, or beyond or below a bound, and no
-# others
-#
-# A branch of forward that backward lacks, or whose condition is another one there, is wrong exactly
-# where values are in a range. By position these elements are scattered, or form a pattern by
-# chance.
 #: Ranges tried of each tensor: below and above a bound, of the values and of their magnitudes.
 FORMS = 4
 
 #: Up to this chance that elements wrong for another reason are a range of values too, the range is
 #: named (heuristic: 2 of 12 elements are, by 0.06, and 1 of 12 is not).
 MOST_CHANCE = 0.1
+
+#: Slopes at least that a hypothesis must explain where no element was measured.
+FEWEST = 3
 
 
 def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
@@ -130,26 +123,6 @@ def _bounded(side: str, sign: str, low: float, high: float) -> str:
 
 def _bound(low: float, high: float) -> str:
     return f"a bound between {low:.3g} and {high:.3g}"
-
-
-# -------------------------------------------------------------------------------------------------
-
-__all__ = [
-    "CONSTANT",
-    "LINEAR",
-    "NOT_LINEAR",
-    "Cause",
-    "Evidence",
-    "Response",
-    "diagnose",
-    "recognised",
-    "unravel",
-    "whole",
-    "wrong_elements",
-]
-
-#: Slopes at least that a hypothesis must explain where no element was measured.
-FEWEST = 3
 
 
 def diagnose(

@@ -34,7 +34,6 @@ from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
 
-# -- Common random numbers: every call of a stochastic function draws the same ones ---------------
 class RandomState:
     """The random generators as they were when this was made, and whether a call has drawn.
 
@@ -101,9 +100,6 @@ def _same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     same = a == b
     return bool(same.all() if hasattr(same, "all") else same)
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,13 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite, dense, norm, rms, widened
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 
-# -- Steps and tolerances that the caller gave: they widen what is accepted -----------------------
 #: Inputs of up to this many elements are compared element by element; of larger ones, the wrong
 #: elements that a search finds and as many at random (heuristic: six evaluations an element).
 COMPARED = 256
 SAMPLED = 48
+
+#: Torch's words where a function without a graph depends on its inputs.
+EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
 
 
 def torch_accepts(function: Function, options: Options) -> bool:
@@ -67,10 +69,6 @@ def within(judged: Map, decision: Decision, place: int, options: Options) -> boo
     return True
 
 
-# -------------------------------------------------------------------------------------------------
-
-
-# -- Do the gradients of single outputs add up to that of all? -------------------------------------
 def unequal_shares(function: Function, seed: int) -> list[int]:
     """Positions of the inputs for which they don't, beyond rounding; one backward an output, and
     one for all."""
@@ -100,12 +98,6 @@ def unequal_shares(function: Function, seed: int) -> list[int]:
         if rest is not None and not close(rest, torch.zeros_like(rest), top):
             found.append(place)
     return found
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Torch's words where a function without a graph depends on its inputs.
-EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
 
 
 def check_values(function: Function, options: Options) -> list[Failure]:

@@ -11,8 +11,13 @@ from torch.autograd.gradcheck import GradcheckError
 
 from gradlint.dropin._options import SEED_VARIABLE, Options
 
+#: How the words of gradcheck are meant where gradgradcheck says them.
+SECOND_ORDER = (
+    "note: the function checked here is backward: its outputs are the gradients of the inputs, its "
+    "inputs are those of the function, then grad_outputs"
+)
 
-# -- What the drop-ins say where they pass without having judged ----------------------------------
+
 class InconclusiveWarning(UserWarning):
     """A drop-in returned True although gradlint itself could not judge everything.
 
@@ -20,9 +25,6 @@ class InconclusiveWarning(UserWarning):
     path, or nothing). ``python -W error::gradlint.InconclusiveWarning``, or the same filter in
     pytest, makes it a failure, as ``--fail-on inconclusive`` does on the command line.
     """
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -38,13 +40,6 @@ class Failure:
     opening: str
     lines: list[str] = field(default_factory=list)
     cause: BaseException | None = None
-
-
-#: How the words of gradcheck are meant where gradgradcheck says them.
-SECOND_ORDER = (
-    "note: the function checked here is backward: its outputs are the gradients of the inputs, its "
-    "inputs are those of the function, then grad_outputs"
-)
 
 
 def raise_failures(failures: Sequence[Failure], options: Options) -> None:

@@ -19,12 +19,17 @@ from gradlint.numerics.map import Projection
 from gradlint.numerics.products import norm, rms, unit_roundoff, widened
 from gradlint.numerics.verdict import DIFFERS
 
-# -- Backward as a function: (inputs, cotangents) ↦ gradients -------------------------------------
 #: One kind of direction shows whether backward itself is wrong; gradcheck looks closer.
 GLANCE = ("signs",)
 
 #: The name of the node that @once_differentiable leaves in a graph ends so.
 REFUSAL = "Error"
+
+#: Said where backward is marked so.
+ONCE = (
+    "note: backward is marked @once_differentiable, which refuses second derivatives: write it "
+    "with differentiable operations and drop the mark, or leave gradgradcheck out"
+)
 
 
 class Backward:
@@ -156,15 +161,6 @@ def _refused(grads: list[torch.Tensor]) -> bool:
             return True
         nodes += [following for following, _ in node.next_functions if following is not None]
     return False
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Said where backward is marked so.
-ONCE = (
-    "note: backward is marked @once_differentiable, which refuses second derivatives: write it "
-    "with differentiable operations and drop the mark, or leave gradgradcheck out"
-)
 
 
 def gradgradcheck(

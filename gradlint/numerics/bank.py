@@ -15,8 +15,11 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import widened
 from gradlint.numerics.seeds import mixed
 
+#: Draws are kept where inputs and outputs have at most this many elements together (heuristic:
+#: 16 MiB of float64 for four draws); beyond, they are made again at the price of one VJP each.
+KEPT = 2**17
 
-# -- One pair (v, u) along which a sweep measures -------------------------------------------------
+
 @dataclass(frozen=True)
 class Draw:
     """One pair (v, u) for one input.
@@ -53,13 +56,6 @@ def _direction(x: torch.Tensor, g: torch.Tensor, generator: torch.Generator) -> 
     phase = torch.sgn(widened(g))
     phase = torch.where(phase.abs() > 0.0, phase, signs(x, generator))
     return phase * scale * (0.5 + 0.5 * share).to(x.device)
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Draws are kept where inputs and outputs have at most this many elements together (heuristic:
-#: 16 MiB of float64 for four draws); beyond, they are made again at the price of one VJP each.
-KEPT = 2**17
 
 
 @dataclass

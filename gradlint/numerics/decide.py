@@ -20,7 +20,6 @@ from gradlint.numerics.judge import Judgement, judge
 from gradlint.numerics.kinks import (
     beside_the_kink,
     differs_closer_by,
-    nudge,
     smooth_masks,
     without_jumps,
 )
@@ -40,13 +39,19 @@ from gradlint.numerics.verdict import (
     InputJudgement,
 )
 
+#: Where the first two judgements contradict each other, these (relative to the seed) break the tie:
+#: a second disagreement beyond 6.5 σ under independent directions is no chance.
+FURTHER_SEEDS = (4, 5, 6)
 
-# -- Is a small disagreement spread over all elements, or that of a few? ---------------------------
-#
-# What is tolerated of a gradient (few digits, rounding) is relative to ‖g∘u‖, which grows with the
-# size of the tensor, and one wrong element among very many is small beside it. Zooming in on the
-# half that disagrees more, the disagreement of a few elements grows relative to ‖g∘u‖; that of all
-# does not.
+#: Significand bits up to which the float64 twin, where there is one, is always asked: differences
+#: of 16-bit numbers resolve too little to pass anything by themselves.
+ALWAYS_TWIN = 11
+
+#: What is said of gradients that are below the rounding of the outputs.
+LOST = "its gradient is next to nothing beside the outputs, and lost in their rounding"
+ZERO = "its gradient is zero but for rounding: judged beside the outputs"
+
+
 def concentrated(function: Map, index: int, probe: Probe, pair: Pair) -> bool:
     """Whether few elements of input ``index`` make up a disagreement that is tolerable beside the
     whole gradient, and not beside their own share of it.
@@ -108,23 +113,6 @@ def _measured(
         if step is not None:
             steps.append(step)
     return estimate(steps, 1.0)
-
-
-# -------------------------------------------------------------------------------------------------
-
-__all__ = ["Decision", "decide", "nudge"]
-
-#: Where the first two judgements contradict each other, these (relative to the seed) break the tie:
-#: a second disagreement beyond 6.5 σ under independent directions is no chance.
-FURTHER_SEEDS = (4, 5, 6)
-
-#: Significand bits up to which the float64 twin, where there is one, is always asked: differences
-#: of 16-bit numbers resolve too little to pass anything by themselves.
-ALWAYS_TWIN = 11
-
-#: What is said of gradients that are below the rounding of the outputs.
-LOST = "its gradient is next to nothing beside the outputs, and lost in their rounding"
-ZERO = "its gradient is zero but for rounding: judged beside the outputs"
 
 
 @dataclass

@@ -14,20 +14,6 @@ from gradlint.numerics.directions import cotangent
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import unit_roundoff, widened
 
-# -- What rounding in a lower precision does to a computation, emulated in the higher one ---------
-#
-# Under :class:`Rounding` every operation of PyTorch runs on wide tensors whose values lie on the
-# grid
-# of the narrow dtype: each result is rounded to that grid stochastically (up or down, with odds
-# that
-# make the mean right), so that repeated runs scatter as rounding in the narrow dtype makes them
-# scatter. This is Monte Carlo arithmetic (Parker 1997; Denis, de Oliveira Castro & Petit 2016,
-# "Verificarlo"). Exact results stay exact: masks, ties, gathered elements.
-#
-# Kernels of PyTorch round inside too, and by different amounts: accumulated in float32 or not. So
-# each is run on the narrow operands as well, and where its own error exceeds one rounding, that
-# error, with a random sign, takes its place. What only the op under judgment does is given no such
-# licence.
 #: Operations emulated in one run; the rest of a longer run is exact, so that a loop of very many
 #: steps is held to the accuracy that a shorter one could reach (heuristic: 10 ms each 100).
 LONGEST_RUN = 5000
@@ -35,8 +21,16 @@ LONGEST_RUN = 5000
 #: Kernels whose wide operands lie off the narrow grid by more than this share of its spacing show
 #: that something out of sight has computed them.
 OFF_GRID = 1e-3
-
 _COMPLEX = (torch.float16, torch.float32)
+_T = TypeVar("_T")
+
+#: Operations emulated in repeated runs, at most (heuristic: some 3 s); runs of very many operations
+#: are repeated less often, but this often at least.
+OPERATIONS = 30000
+FEWEST_RUNS = 4
+
+#: The function must show moves of this share of the low dtype's ε: else it computes in that too.
+FINE_MOVE = 1.0 / 8.0
 
 
 class Rounding(TorchDispatchMode):
@@ -191,19 +185,6 @@ def _lifts(func: Any) -> bool:
     """Whether ``func`` brings in a tensor made of Python numbers: in the narrow dtype they would
     have been rounded."""
     return func.name() in ("aten::lift_fresh", "aten::lift")
-
-
-# -------------------------------------------------------------------------------------------------
-
-_T = TypeVar("_T")
-
-#: Operations emulated in repeated runs, at most (heuristic: some 3 s); runs of very many operations
-#: are repeated less often, but this often at least.
-OPERATIONS = 30000
-FEWEST_RUNS = 4
-
-#: The function must show moves of this share of the low dtype's ε: else it computes in that too.
-FINE_MOVE = 1.0 / 8.0
 
 
 class RoundedRuns:

@@ -31,31 +31,37 @@ from gradlint.numerics.differences import (
 )
 from gradlint.numerics.directions import KINDS
 from gradlint.numerics.gradient_scale import SHARE_OF_OUTPUT, Worth, weigh
-from gradlint.numerics.map import Map, Projection, along, working_bits
-from gradlint.numerics.pair import CLEARLY, Pair
+from gradlint.numerics.map import Map, along, working_bits
+from gradlint.numerics.pair import Pair
 from gradlint.numerics.path import PATH_STEPS, path_at_a_glance, path_integral
 from gradlint.numerics.products import unit_roundoff
 from gradlint.numerics.verdict import (
     AGREES,
-    DIFFERS,
     FEW_ROUNDINGS,
     HONEST,
-    ROUNDED,
     SUSPECT,
     TOLERATED,
-    UNRESOLVED,
     UNSURE,
     InputJudgement,
     verdict,
 )
 
-# -- One input while it is judged: what was measured along each draw ------------------------------
 #: A disagreement that exceeds its error bar this many times needs no further steps (heuristic).
 BEYOND_DOUBT = 100.0
 
 #: An input of one element has one direction: draws differ in their cotangents alone, in each of
 #: which every output counts.
 LONE_DRAWS = 2
+
+#: Where every pair agrees this closely (error bar relative to ‖g∘u‖, by significand bits) at one
+#: step, no ladder of steps is climbed (heuristic: float32's rounding in float64, so that a cast
+#: inside is looked at more closely; truncation, noise and an error would have to cancel in each of
+#: the pairs).
+GLANCED = {53: 2.0**-24, 24: 3e-5, 11: 7e-3, 8: 3e-2}
+
+#: Draws of the first look: one along the gradient, one random, and one that gives small elements
+#: their weight; a wrong gradient would have to agree with all of them to a float32's rounding.
+GLANCED_DRAWS = 3
 
 
 class Trial:
@@ -227,41 +233,6 @@ class Trial:
             worth=max(worth.product, abs(found.slope)),
             tolerated=self.tolerated,
         )
-
-
-# -------------------------------------------------------------------------------------------------
-
-__all__ = [
-    "AGREES",
-    "CLEARLY",
-    "DIFFERS",
-    "HONEST",
-    "ROUNDED",
-    "SHARE_OF_OUTPUT",
-    "TOLERATED",
-    "UNRESOLVED",
-    "UNSURE",
-    "InputJudgement",
-    "Judgement",
-    "Map",
-    "Pair",
-    "Probe",
-    "Projection",
-    "along",
-    "judge",
-    "working_bits",
-]
-
-#: Where every pair agrees this closely (error bar relative to ‖g∘u‖, by significand bits) at one
-#: step, no ladder of steps is climbed (heuristic: float32's rounding in float64, so that a cast
-#: inside is looked at more closely; truncation, noise and an error would have to cancel in each of
-#: the pairs).
-GLANCED = {53: 2.0**-24, 24: 3e-5, 11: 7e-3, 8: 3e-2}
-
-
-#: Draws of the first look: one along the gradient, one random, and one that gives small elements
-#: their weight; a wrong gradient would have to agree with all of them to a float32's rounding.
-GLANCED_DRAWS = 3
 
 
 @dataclass

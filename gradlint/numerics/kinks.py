@@ -17,12 +17,6 @@ from gradlint.numerics.map import Map, along, working_bits
 from gradlint.numerics.products import unit_roundoff, widened
 from gradlint.numerics.verdict import DIFFERS, UNSURE, InputJudgement
 
-# -- Outputs that have a kink at the point, told apart from smooth ones ---------------------------
-#
-# Per output j, second differences d_k = f_j(x + h·u/2ᵏ) + f_j(x − h·u/2ᵏ) − 2·f_j(x). Where f_j is
-# smooth, d_k = 4·d_{k+1}; at a kink, d_k = 2·d_{k+1}. Two halvings are needed: one alone is blind
-# to
-# a kink at a third of the step.
 #: A second difference may miss the smooth ratio by this share before it counts as a kink, and a
 #: kink must be at least this share of the change of f_j to count. Measured on twelve smooth ops,
 #: 100 trials each: no false kink; recall 77–92 % on relu, max, pooling, clamp, hinge in float32.
@@ -30,6 +24,17 @@ RATIO_SLACK = 0.35
 SMALLEST_KINK = 0.1
 SHARE_OF_TYPICAL_RANGE = 0.3
 ULPS = 8.0
+
+#: Kinks are looked for at these multiples of the step that a measurement used: a kink farther off
+#: would have kept it from converging.
+KINK_STEPS = (1.0, 8.0)
+
+#: The same for path integrals, which reach as far as their step and no farther.
+KINK_STEPS_OF_PATH = (0.25, 1.0)
+
+#: A sample is nudged by this share of each element's scale (heuristic: far beyond the finest
+#: steps, small enough to stay in the domain).
+NUDGE = 0.03
 
 
 def kinked_outputs(
@@ -77,20 +82,6 @@ def kinked_outputs(
                 size > SMALLEST_KINK * 2.0**-k * torch.maximum(ranges[k], spread)
             )
     return flags
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Kinks are looked for at these multiples of the step that a measurement used: a kink farther off
-#: would have kept it from converging.
-KINK_STEPS = (1.0, 8.0)
-
-#: The same for path integrals, which reach as far as their step and no farther.
-KINK_STEPS_OF_PATH = (0.25, 1.0)
-
-#: A sample is nudged by this share of each element's scale (heuristic: far beyond the finest
-#: steps, small enough to stay in the domain).
-NUDGE = 0.03
 
 
 def smooth_masks(

@@ -29,12 +29,51 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import norm, real_dot, rms, unit_roundoff, widened
 from gradlint.numerics.verdict import AGREES, DIFFERS, HONEST, UNSURE
 
-# -- What is known of a gradient in low precision beside its float64 twin -------------------------
 #: Elements below this share of the largest say nothing about the resolution.
 SMALL = 0.1
 
 #: Worst elements kept as evidence.
 SHOWN = 3
+
+#: Independent cotangents under which the two are compared.
+COTANGENTS = 2
+
+#: Fresh ones, of which one must confirm what differs: where a single element is wrong, its gradient
+#: may be next to nothing under one of them.
+FRESH = 2
+
+#: Emulated runs for each cotangent, and those that follow where an element differs.
+DRAWS = 4
+MORE_DRAWS = 16
+
+#: F: deviations s that an element may be off (heuristic: s itself is uncertain by a half, and the
+#: largest of many elements is compared).
+DEVIATIONS = 6.0
+
+#: Noise of the runs that look for flipped branches, in units of rounding's own: what one rounding
+#: can flip, these flip in about every second run.
+FLIPPING_NOISE = 4.0
+FLIPPING_DRAWS = 24
+
+#: An element that some louder run moves by this share of the disagreement is not judged, unless
+#: the noise of that element alone, with this many deviations, would move it so far.
+REPRODUCED = 0.5
+LOUDEST = 4.0
+
+#: C, and the allowance for the scale, in units of ε, by significand bits. One rounding is ε/2.
+#: Float32 has room to spare and kernels that add up thousands of terms one by one; in 16 bits sums
+#: are taken in float32 (heuristic).
+ULPS = {24: 16.0, 11: 1.0, 8: 1.0}
+ULPS_OF_SCALE = {24: 16.0, 11: 2.0, 8: 2.0}
+
+#: Where part of the computation is out of sight, deviations count this many times: it may add up
+#: in any order.
+UNSEEN = {24: 16.0, 11: 2.0, 8: 2.0}
+
+#: Beyond this share of outputs that disagree, the op computes something else in float64 (other
+#: random numbers, another branch); below, those outputs are left out.
+OTHER_FUNCTION = 0.05
+_RANK = {AGREES: 0, UNSURE: 1, DIFFERS: 2}
 
 
 @dataclass(frozen=True)
@@ -147,50 +186,6 @@ def resolving_power(wide: torch.Tensor, allowed: torch.Tensor, judged: torch.Ten
         return float(allowed.max())
     large = magnitude >= SMALL * top
     return float((allowed / magnitude)[large].median())
-
-
-# -------------------------------------------------------------------------------------------------
-
-__all__ = ["TwinElement", "TwinJudgement", "TwinView", "compare"]
-
-#: Independent cotangents under which the two are compared.
-COTANGENTS = 2
-
-#: Fresh ones, of which one must confirm what differs: where a single element is wrong, its gradient
-#: may be next to nothing under one of them.
-FRESH = 2
-
-#: Emulated runs for each cotangent, and those that follow where an element differs.
-DRAWS = 4
-MORE_DRAWS = 16
-
-#: F: deviations s that an element may be off (heuristic: s itself is uncertain by a half, and the
-#: largest of many elements is compared).
-DEVIATIONS = 6.0
-
-#: Noise of the runs that look for flipped branches, in units of rounding's own: what one rounding
-#: can flip, these flip in about every second run.
-FLIPPING_NOISE = 4.0
-FLIPPING_DRAWS = 24
-
-#: An element that some louder run moves by this share of the disagreement is not judged, unless
-#: the noise of that element alone, with this many deviations, would move it so far.
-REPRODUCED = 0.5
-LOUDEST = 4.0
-
-#: C, and the allowance for the scale, in units of ε, by significand bits. One rounding is ε/2.
-#: Float32 has room to spare and kernels that add up thousands of terms one by one; in 16 bits sums
-#: are taken in float32 (heuristic).
-ULPS = {24: 16.0, 11: 1.0, 8: 1.0}
-ULPS_OF_SCALE = {24: 16.0, 11: 2.0, 8: 2.0}
-
-#: Where part of the computation is out of sight, deviations count this many times: it may add up
-#: in any order.
-UNSEEN = {24: 16.0, 11: 2.0, 8: 2.0}
-
-#: Beyond this share of outputs that disagree, the op computes something else in float64 (other
-#: random numbers, another branch); below, those outputs are left out.
-OTHER_FUNCTION = 0.05
 
 
 def compare(
@@ -403,9 +398,6 @@ class _Comparison:
         usual = size / (norm(self.twin.values[result.index]) or 1.0)
         result.resolution = float(allowed.median()) / usual if usual > 0.0 else math.inf
         return result.resolution <= SHARE_OF_OUTPUT[self.bits]
-
-
-_RANK = {AGREES: 0, UNSURE: 1, DIFFERS: 2}
 
 
 def _coarsest(dtypes: Sequence[torch.dtype], inside: torch.dtype | None) -> torch.dtype:

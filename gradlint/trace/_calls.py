@@ -22,12 +22,25 @@ from gradlint.trace.global_state import preserved_state
 from gradlint.trace.op_io import Handed, OpRaised, Output, outputs_in
 from gradlint.trace.random import OwnGenerators, start_from
 
-# -- Casts to coarser dtypes that an op makes inside ----------------------------------------------
 #: Coarser ones come last.
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 #: Casts to these make a staircase of a function in float32 and float64.
 _COARSE = (torch.float16, torch.bfloat16)
+
+#: From this many bytes on memory is kept: below, allocators keep it themselves (glibc's malloc
+#: returns larger blocks to the system at once).
+KEPT_FROM_BYTES = 2**20
+
+#: How many hold a storage, or None where this PyTorch does not tell.
+_holders = getattr(torch._C, "_storage_Use_Count", None)
+
+#: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
+#: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
+_LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
+
+#: Exceptions and changes of outputs that a problem keeps to tell of.
+MOST_TOLD = 4
 
 
 class Casts(TorchDispatchMode):
@@ -60,21 +73,6 @@ class Casts(TorchDispatchMode):
 def _coarser(dtype: torch.dtype | None, before: torch.dtype) -> bool:
     known = dtype in _DTYPES and before in _DTYPES
     return known and _DTYPES.index(before) < min(2, _DTYPES.index(dtype))
-
-
-# -------------------------------------------------------------------------------------------------
-
-# -- Copies of large tensors, in memory that is used again ----------------------------------------
-#
-# Fresh memory costs several times what copying into memory costs that was touched before: the
-# system
-# hands it over page by page.
-#: From this many bytes on memory is kept: below, allocators keep it themselves (glibc's malloc
-#: returns larger blocks to the system at once).
-KEPT_FROM_BYTES = 2**20
-
-#: How many hold a storage, or None where this PyTorch does not tell.
-_holders = getattr(torch._C, "_storage_Use_Count", None)
 
 
 class Spare:
@@ -113,16 +111,6 @@ class Spare:
 def _count(tensor: torch.Tensor) -> int:
     assert _holders is not None
     return int(_holders(tensor.untyped_storage()._cdata))
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
-#: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
-_LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
-
-#: Exceptions and changes of outputs that a problem keeps to tell of.
-MOST_TOLD = 4
 
 
 class Calls:

@@ -21,8 +21,11 @@ from gradlint.trace.graph import MOST_NODES
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
 
+#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
+#: the class without its namespace and its own arguments is kept.
+_NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
 
-# -- Where a C++ ``torch::autograd::Function`` stands in the sources of an extension --------------
+
 def function_places(name: str, sources: Sequence[str]) -> dict[str, Location]:
     """``forward`` and ``backward`` → place, of the class ``name``; empty where it is not found.
 
@@ -51,13 +54,6 @@ def _line(path: str, text: str, start: int, line: str) -> Location:
     number = text.count("\n", 0, start) + 1
     column = len(line) - len(line.lstrip()) + 1
     return Location(shown_path(path), number, column, number, len(line) + 1)
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
-#: the class without its namespace and its own arguments is kept.
-_NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
 
 
 class Native:

@@ -17,8 +17,14 @@ import torch
 from gradlint.trace import _modes
 from gradlint.trace.originals import put_back
 
+#: Devices that autocast is switched on for one by one.
+_CAST = ("cpu", "cuda")
 
-# -- Pieces of global state that an operator may change: how each is read and put back ------------
+#: Flags of cuDNN that change what convolutions compute.
+_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
+_UNREADABLE = object()
+
+
 @dataclass(frozen=True)
 class Setting:
     """A piece of global state. ``restore`` is called with the value read before; ``shown`` says a
@@ -88,11 +94,6 @@ def _restore_cudnn(value: tuple[bool | None, ...]) -> None:
             getattr(torch._C, f"_set_cudnn_{name}")(enabled)
 
 
-#: Devices that autocast is switched on for one by one.
-_CAST = ("cpu", "cuda")
-#: Flags of cuDNN that change what convolutions compute.
-_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
-
 #: In the order in which they are put back.
 SETTINGS = (
     Setting("default dtype", torch.get_default_dtype, torch.set_default_dtype),
@@ -136,9 +137,6 @@ SETTINGS = (
 )
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Changes:
     """What the body changed, in words such as ``default dtype: torch.float32 → torch.float64``.
@@ -178,9 +176,6 @@ def preserved_state() -> Iterator[Changes]:
             changes.texts.append("warning filters changed")
             warnings.filters[:] = filters  # type: ignore[index]
         _restore_generators(generators)
-
-
-_UNREADABLE = object()
 
 
 def _read(setting: Setting) -> Any:

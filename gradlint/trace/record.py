@@ -19,8 +19,10 @@ from gradlint.trace.cpp_backward import called_again, listening, native_nodes
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
-# -- Which ``return`` of a function was executed: for functions with several, the one to point at --
 _NAMES = ("backward", "vjp")
+
+#: The multiplier of Knuth's MMIX generator.
+_SPREAD = 6364136223846793005
 
 
 @dataclass
@@ -94,10 +96,6 @@ def _enclosed(function: Any) -> Callable[..., Any] | None:
     return functions[0] if wrapper and len(functions) == 1 else None
 
 
-# -------------------------------------------------------------------------------------------------
-
-
-# -- What an op keeps for its backward pass -------------------------------------------------------
 def saved_tensors(problem: Problem) -> list[tuple[str, torch.Tensor]]:
     """Tensors saved for backward, each with the input's or output's name, or ``saved[k]``.
 
@@ -153,12 +151,6 @@ def _key(tensor: torch.Tensor) -> tuple[object, ...]:
     except RuntimeError:  # subclasses without storage
         return (id(tensor),)
     return (pointer, tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: The multiplier of Knuth's MMIX generator.
-_SPREAD = 6364136223846793005
 
 
 @dataclass
