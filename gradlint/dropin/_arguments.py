@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from gradlint.dropin._sparse import is_sparse
 from gradlint.model.sample import map_tensors
+from gradlint.trace.sparse import is_sparse
 
 Tensors = tuple[torch.Tensor, ...]
 

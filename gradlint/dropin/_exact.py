@@ -10,10 +10,10 @@ import torch
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
-from gradlint.dropin._sparse import is_sparse
 from gradlint.dropin.failure import Failure
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.products import dense
+from gradlint.trace.sparse import is_sparse
 
 #: Elements of a zero gradient of a masked sparse input may be this large (torch's allclose).
 MASKED_ZERO = 1e-8

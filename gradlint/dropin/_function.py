@@ -7,8 +7,6 @@ back whatever happens.
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from gradlint.dropin._arguments import (
     tensors_in,
     unshared,
 )
-from gradlint.dropin._sparse import SparseInput, is_sparse
 from gradlint.experiments.direction_projections import projections
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
@@ -32,19 +29,24 @@ from gradlint.numerics.map import Projection
 from gradlint.numerics.products import dense
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+from gradlint.trace.random import GeneratorStates, generator_states
+from gradlint.trace.sparse import Pattern, is_sparse
 
 
 class RandomState:
-    """The random generators as they were when this was made, and whether a call has drawn.
+    """The states of the caller's random generators before and after the first call.
 
-    Replaying them makes a function with dropout one fixed function of its inputs. The caller's
-    generators end where a single call would have left them.
+    If every call starts from the state before, a function with dropout is one fixed function of its
+    inputs. In the end the generators are left where a single call would have left them.
+
+    Args:
+        cuda: whether generators of CUDA devices are included.
     """
 
     def __init__(self, *, cuda: bool) -> None:
         self._cuda = cuda
-        self._start = self._read()
-        self._end: list[Any] | None = None
+        self._start = generator_states(cuda=cuda)
+        self._end: GeneratorStates | None = None
         self._reseeded = False
 
     @property
@@ -53,53 +55,66 @@ class RandomState:
         return self._end is not None
 
     def after_first_call(self) -> None:
-        """Notice whether a call has drawn."""
-        now = self._read()
-        if not all(_same(a, b) for a, b in zip(self._start, now, strict=True)):
+        """Remember the states if the call has drawn random numbers."""
+        now = generator_states(cuda=self._cuda)
+        if now != self._start:
             self._end = now
 
     def replay(self) -> None:
-        """Put the generators back to the start, if calls draw from them."""
+        """Restore the states from before the first call, if calls draw random numbers."""
         if self.drawn:
-            self._write(self._start)
+            self._start.restore()
 
     def reseeded(self) -> None:
-        """Say that others seed the generators from here on."""
+        """Note that other code seeds the generators from now on."""
         self._reseeded = True
 
     def finish(self) -> None:
         """Leave the generators where one call leaves them."""
         if self._end is not None or self._reseeded:
-            self._write(self._start if self._end is None else self._end)
-
-    def _read(self) -> list[Any]:
-        numpy = sys.modules.get("numpy")
-        return [
-            torch.default_generator.get_state(),
-            random.getstate(),
-            numpy.random.get_state(legacy=False) if numpy is not None else None,
-            torch.cuda.get_rng_state_all() if self._cuda else None,
-        ]
-
-    def _write(self, state: list[Any]) -> None:
-        torch.default_generator.set_state(state[0])
-        random.setstate(state[1])
-        numpy = sys.modules.get("numpy")
-        if numpy is not None and state[2] is not None:
-            numpy.random.set_state(state[2])
-        if self._cuda:
-            torch.cuda.set_rng_state_all(state[3])
+            (self._end or self._start).restore()
 
 
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor):
-        return torch.equal(a, b)
-    if isinstance(a, list):
-        return all(_same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, dict):  # numpy's: keys and position inside "state", and a cached normal
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    same = a == b
-    return bool(same.all() if hasattr(same, "all") else same)
+class SparseInput:
+    """A sparse input, given as the dense tensor that it stands for.
+
+    Args:
+        tensor: the input.
+        masked: whether only the specified elements are inputs. If not, the function is evaluated at
+            tensors of the same layout with every element specified, as in torch.
+
+    Attributes:
+        value: the dense tensor, detached.
+        pattern: if masked, True for the specified elements; else None.
+    """
+
+    def __init__(self, tensor: torch.Tensor, masked: bool) -> None:
+        like = tensor.detach()
+        self.value = like.to_dense()
+        template = like if masked else _fully_specified(like)
+        if template.layout == torch.sparse_coo:
+            template = template.coalesce()
+        self._stored = Pattern(template)
+        self.pattern: torch.Tensor | None = None
+        if masked:
+            ones = torch.ones_like(self._stored.values)
+            self.pattern = dense(self._stored.filled(ones)) != 0
+
+    def tensor(self, value: torch.Tensor) -> torch.Tensor:
+        """A leaf of the input's layout with the elements of the dense ``value``."""
+        return self._stored.filled(self._stored.picked(value)).requires_grad_()
+
+
+def _fully_specified(like: torch.Tensor) -> torch.Tensor:
+    """A tensor of the layout of ``like`` with every element specified."""
+    ones = torch.ones(like.shape, dtype=like.dtype, device=like.device)
+    if like.layout == torch.sparse_coo:
+        return ones.to_sparse(like.sparse_dim())
+    blocks = None
+    if like.layout in (torch.sparse_bsr, torch.sparse_bsc):
+        first = like.crow_indices() if like.layout == torch.sparse_bsr else like.ccol_indices()
+        blocks = tuple(like.values().shape[first.dim() : first.dim() + 2])
+    return ones.to_sparse(layout=like.layout, blocksize=blocks, dense_dim=like.dense_dim())
 
 
 @dataclass(frozen=True)

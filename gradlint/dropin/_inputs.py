@@ -9,7 +9,7 @@ import torch
 from torch.overrides import is_tensor_like
 
 from gradlint.dropin._arguments import is_dense, tensors_in
-from gradlint.dropin._sparse import is_sparse, specified
+from gradlint.trace.sparse import Pattern, is_sparse
 
 #: Overlap that strides alone do not settle is looked for element by element up to this many
 #: elements (heuristic: a few milliseconds).
@@ -39,7 +39,7 @@ def check_inputs(args: tuple[Any, ...]) -> None:
             if not tensor.requires_grad:
                 continue
             any_grad = True
-            content = specified(tensor) if is_sparse(tensor) else tensor
+            content = Pattern(tensor).values if is_sparse(tensor) else tensor
             if is_dense(content) and overlaps(content):
                 how = "a dimension with stride 0" if _stride_0(content) else "overlapping memory"
                 raise RuntimeError(

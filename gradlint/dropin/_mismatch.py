@@ -12,7 +12,7 @@ from gradlint.dropin._options import Options
 from gradlint.dropin.failure import Failure
 from gradlint.experiments.mismatch import mismatch
 from gradlint.numerics.decide import Decision
-from gradlint.numerics.judge import judge
+from gradlint.numerics.judge import judge, outputs_that_differ
 from gradlint.numerics.map import Map
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.report.wording import measurement, plain, signed, small
@@ -60,20 +60,12 @@ def describe(
 
 
 def faulty_outputs(judged: Map, index: int, seed: int) -> list[int]:
-    """Outputs whose share of the gradient of input ``index`` is wrong; all where none is alone."""
+    """The outputs whose share of the gradient of input ``index`` is wrong; all of them if each is
+    right by itself."""
     everything = list(range(len(judged.outputs)))
     if len(everything) == 1:
         return everything
-    found = []
-    for chosen in everything:
-        masks = [
-            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
-            for place, y in enumerate(judged.outputs)
-        ]
-        alone = judge(judged, seed=seed, inputs=[index], masks=masks)
-        if alone.inputs[0].verdict == DIFFERS:
-            found.append(chosen)
-    return found or everything
+    return outputs_that_differ(judged, index, seed=seed) or everything
 
 
 def _part(judged: Map, output: int, index: int, seed: int) -> str:

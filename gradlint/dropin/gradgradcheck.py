@@ -18,6 +18,7 @@ from gradlint.dropin.gradcheck import verify
 from gradlint.numerics.map import Projection
 from gradlint.numerics.products import norm, rms, unit_roundoff, widened
 from gradlint.numerics.verdict import DIFFERS
+from gradlint.trace.graph import nodes_above
 
 #: One kind of direction shows whether backward itself is wrong; gradcheck looks closer.
 GLANCE = ("signs",)
@@ -150,17 +151,7 @@ def _drawn(y: torch.Tensor, generator: torch.Generator, strided: bool) -> torch.
 
 def _refused(grads: list[torch.Tensor]) -> bool:
     """Whether the graph of ``grads`` ends at @once_differentiable."""
-    nodes = [grad.grad_fn for grad in grads if grad.grad_fn is not None]
-    seen: set[Any] = set()
-    while nodes:
-        node = nodes.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.name().endswith(REFUSAL):
-            return True
-        nodes += [following for following, _ in node.next_functions if following is not None]
-    return False
+    return any(node.name().endswith(REFUSAL) for node in nodes_above(grads))
 
 
 def gradgradcheck(

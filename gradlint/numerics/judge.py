@@ -38,6 +38,7 @@ from gradlint.numerics.path import PATH_STEPS, path_at_a_glance, path_integral
 from gradlint.numerics.products import unit_roundoff
 from gradlint.numerics.verdict import (
     AGREES,
+    DIFFERS,
     FEW_ROUNDINGS,
     MIN_RESOLUTION,
     SUSPECT,
@@ -301,6 +302,29 @@ def judge(
         _climb(trials, Trial.finest)
         _walk_paths(trials)
     return Judgement([trial.conclude() for trial in trials], bank)
+
+
+def outputs_that_differ(
+    function: Map, index: int, *, seed: int, kinds: Sequence[str] = KINDS
+) -> list[int]:
+    """Positions of the outputs whose share of the gradient of input ``index`` is wrong.
+
+    Each output is judged by itself, with the others masked.
+
+    Args:
+        seed: seed of cotangents and directions.
+        kinds: kinds of direction.
+    """
+    found = []
+    for chosen in range(len(function.outputs)):
+        masks = [
+            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
+            for place, y in enumerate(function.outputs)
+        ]
+        judged = judge(function, seed=seed, kinds=kinds, inputs=[index], masks=masks)
+        if judged.inputs[0].verdict == DIFFERS:
+            found.append(chosen)
+    return found
 
 
 def _glance(trials: Sequence[Trial]) -> None:

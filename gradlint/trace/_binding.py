@@ -10,8 +10,8 @@ import torch
 
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
-from gradlint.trace._sparse import Pattern, is_sparse
 from gradlint.trace.op_io import Handed, Input
+from gradlint.trace.sparse import Pattern, is_sparse
 
 #: The same values in another layout, or None for none.
 Relay = Callable[[torch.Tensor], "torch.Tensor | None"]

@@ -85,12 +85,19 @@ def _by_base() -> Iterator[list[Applied]]:
             return returned
         return returned
 
+    with apply_replaced(apply):
+        yield applied
+
+
+@contextmanager
+def apply_replaced(apply: Callable[..., Any]) -> Iterator[None]:
+    """In the body, ``apply`` is the class method with which ``Function.apply`` ends."""
     base: Any = _SingleLevelFunction
     missing = object()
     before = base.__dict__.get("apply", missing)
     base.apply = classmethod(apply)
     try:
-        yield applied
+        yield
     finally:
         if before is missing:
             del base.apply

@@ -17,7 +17,7 @@ import torch
 from gradlint.model.report import Location
 from gradlint.targets.source_file import read_source, shown_path
 from gradlint.trace.applied import NodeRun, TensorMeta
-from gradlint.trace.graph import MOST_NODES
+from gradlint.trace.graph import nodes_above
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
 
@@ -68,19 +68,8 @@ def class_of(name: str) -> str | None:
 
 
 def native_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
-    """Nodes of C++ Functions above ``outputs``, each once."""
-    waiting = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
-    seen: set[Any] = set()
-    found = []
-    while waiting and len(seen) < MOST_NODES:
-        node: Any = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        waiting += [parent for parent, _ in node.next_functions if parent is not None]
-        if class_of(node.name()) is not None:
-            found.append(node)
-    return found
+    """The nodes of C++ Functions above ``outputs``, each once."""
+    return [node for node in nodes_above(outputs) if class_of(node.name()) is not None]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from torch.autograd.function import FunctionCtx, _SingleLevelFunction
 from gradlint.model.sample import positional_names
 from gradlint.trace.applied import (
     applies_in_cpp,
+    apply_replaced,
     forward_signature,
     methods_replaced,
     sets_up_context,
@@ -58,17 +59,8 @@ def _in_apply(found: list[ArgumentWritten]) -> Iterator[None]:
         with _compared(cls, args, found):
             return call(*args, **kwargs)
 
-    base: Any = _SingleLevelFunction
-    missing = object()
-    kept = base.__dict__.get("apply", missing)
-    base.apply = classmethod(apply)
-    try:
+    with apply_replaced(apply):
         yield
-    finally:
-        if kept is missing:
-            del base.apply
-        else:
-            base.apply = kept
 
 
 @contextmanager
