@@ -1,8 +1,8 @@
-"""The caller's function at the caller's own tensors.
+"""Evaluate the caller's function by moving the caller's own tensors.
 
-Functions under test often read tensors that they were not passed: a module's parameters, say, that
-are also among ``inputs``. So the caller's own tensors are moved, in place as torch does, and put
-back whatever happens.
+Functions under test often read tensors that are not passed to them, such as parameters of a module
+that are also among ``inputs``. So the caller's own tensors are moved in place, as torch does, and
+restored whatever happens.
 """
 
 from __future__ import annotations
@@ -119,12 +119,12 @@ def _fully_specified(like: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known of a function; both are asked after its first call.
+    """What is known about a function beforehand; both are called after its first call.
 
     Args:
-        rounding: standard deviation of the rounding of an element of each output, where it is
-            larger than one rounding.
-        domain: what keeps the direction of each input inside its domain.
+        rounding: returns the standard deviation of the rounding of an element of each output, if
+            that is larger than one rounding.
+        domain: returns, for each input, the projection that keeps directions inside its domain.
     """
 
     rounding: Callable[[], Sequence[float]] | None = None
@@ -139,19 +139,19 @@ class Function:
         args: its arguments; tensors that require grad are the differentiable inputs. They may sit
             in nested lists, tuples and dicts.
         masked: whether only the specified elements of sparse inputs are inputs.
-        knowledge: what is known of it beforehand.
+        knowledge: what is known about the function beforehand.
 
     Attributes:
         inputs: the differentiable inputs, each once, in the order of the arguments.
         positions: index into ``args`` of each.
-        sparse: how each sparse one is given as a dense tensor; None for the others.
-        values: their values, dense copies that nothing changes.
+        sparse: for each sparse input its :class:`SparseInput`; None for the others.
+        values: their values, as dense copies that nothing changes.
         returned: the outputs at the sample, with their graph.
-        differentiable: positions among them of those that require grad.
+        differentiable: positions, among ``returned``, of those that require grad.
         forward_calls, backward_calls: how often each was called.
         changes_in_place: positions of the inputs that a call changes without autograd's knowledge.
-        raised: what the last evaluation beside the sample raised, if it did.
-        shapes_change: whether outputs had another number, shape or dtype beside the sample.
+        raised: the exception of the last evaluation away from the sample, if it raised.
+        shapes_change: whether number, shape or dtype of the outputs differed away from the sample.
     """
 
     def __init__(
@@ -188,13 +188,11 @@ class Function:
         self.returned: Tensors = ()
         self.differentiable: list[int] = []
 
-    # -- at the sample --------------------------------------------------------------------------
-
     def start(self) -> Tensors:
         """Call the function at the sample; its outputs, with their graph.
 
         Raises:
-            ValueError: an output is no tensor, or a differentiable one is sparse.
+            ValueError: an output is not a tensor, or a differentiable one is sparse.
         """
         versions = [tensor._version for tensor in self.inputs]
         returned = self._invoke()
@@ -224,7 +222,7 @@ class Function:
 
     @property
     def stochastic(self) -> bool:
-        """Whether the function draws random numbers: the same ones at every call here."""
+        """Whether the function draws random numbers (the same ones at every call here)."""
         return self._random.drawn
 
     def backward(
@@ -237,7 +235,7 @@ class Function:
         """VJP at the sample through ``outputs``, whose graph is kept.
 
         Args:
-            batched: whether cotangents, and so gradients, have a leading axis of a batch.
+            batched: whether cotangents, and so gradients, have a leading batch axis.
         """
         self._place(self.values)
         self.backward_calls += 1
@@ -253,7 +251,7 @@ class Function:
         )
 
     def call_with(self, stand_ins: dict[int, torch.Tensor]) -> Tensors:
-        """Outputs at the sample, other tensors standing in for some of ``inputs``."""
+        """Outputs at the sample, with some of ``inputs`` replaced by ``stand_ins``."""
         self._place(self.values)
         swap = {id(self.inputs[place]): tensor for place, tensor in stand_ins.items()}
         return outputs_of(self._invoke(lambda tensor: swap.get(id(tensor), tensor)))
@@ -264,14 +262,12 @@ class Function:
         made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device)
         return made.copy_(value)
 
-    # -- anywhere ---------------------------------------------------------------------------------
-
     def evaluate(self, values: Sequence[torch.Tensor]) -> Tensors | None:
-        """Outputs at ``values``; None where the function raises there.
+        """Outputs at ``values``; None if the function raises there.
 
         Raises:
-            Exception: what the function raised, where it does not raise it again when called
-                again: that is no matter of the point.
+            Exception: what the function raised, if it does not raise again when called again, since
+                then the point is not the cause.
         """
         self._place(values)
         swap = self._swap(values)
@@ -289,7 +285,7 @@ class Function:
     def pull_beside(
         self, values: Sequence[torch.Tensor], wanted: Sequence[int], cotangents: Sequence[Any]
     ) -> list[torch.Tensor | None]:
-        """VJP from a fresh call; NaN where the function or its backward raises there."""
+        """VJP from a fresh call at ``values``; NaN if the function or its backward raises."""
         nothing: list[torch.Tensor | None] = [torch.full_like(v, float("nan")) for v in values]
         self._place(values)
         swap = self._swap(values)
@@ -305,8 +301,8 @@ class Function:
         return [None if grad is None else dense(grad) for grad in grads]
 
     def domain(self) -> Sequence[Projection | None]:
-        """What keeps the direction of each input inside its domain: symmetric matrices, of which
-        the function reads one triangle."""
+        """For each input the projection that keeps directions inside its domain (symmetric ones for
+        matrices of which the function reads only one triangle), or None."""
         if self.knowledge.domain is not None:
             return self.knowledge.domain()
 
@@ -316,21 +312,21 @@ class Function:
             return [None] * len(self.inputs)
 
     def problem(self) -> Problem:
-        """The function on copies of its arguments, as the rules see it."""
+        """The function on copies of its arguments, as a problem like those of the rules."""
         self._place(self.values)
         self._random.reseeded()
         op = Op("function", "function", "callable", self.call)
         return Problem(op, Sample("inputs", "inputs", self.args))
 
     def replayed(self, *args: Any) -> Any:
-        """The function itself, drawing the same random numbers at every call."""
+        """Call the function itself, with the same random numbers at every call."""
         self.forward_calls += 1
         self._random.replay()
         return self.call(*args)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Lets others move the caller's tensors in place; they are put back afterwards."""
+        """In the body, other code may move the caller's tensors in place; they are restored."""
         self._place(self.values)
         try:
             yield
@@ -339,12 +335,10 @@ class Function:
             self._place(self.values)
 
     def restore(self) -> None:
-        """Put the caller's tensors back as they were, and the random generators to where one call
-        leaves them."""
+        """Restore the caller's tensors, and leave the random generators where one call leaves
+        them."""
         self._place(self.values)
         self._random.finish()
-
-    # -- inner workings ---------------------------------------------------------------------------
 
     def _invoke(self, swap: Callable[[torch.Tensor], torch.Tensor] | None = None) -> Any:
         self.forward_calls += 1
@@ -355,15 +349,15 @@ class Function:
     def _place(self, values: Sequence[torch.Tensor]) -> None:
         for place, (tensor, value) in enumerate(zip(self.inputs, values, strict=True)):
             if self.sparse[place] is None and self._current[place] is not value:
-                # Not through autograd, and without a new version: the graph at the sample stays
-                # valid, since the values it saved are back whenever it is used.
+                # Through .data, so that the tensor's version stays the same: the graph at the
+                # sample remains valid, because its saved values are back whenever it is used.
                 tensor.data.copy_(value)
                 self._current[place] = None if place in self._unstable else value
 
     def _swap(
         self, values: Sequence[torch.Tensor]
     ) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        """How sparse inputs are replaced by tensors made from ``values``, if there are any."""
+        """A function that replaces sparse inputs by ones with ``values``; None without any."""
         made = {
             id(tensor): sparse.tensor(value)
             for tensor, value, sparse in zip(self.inputs, values, self.sparse, strict=True)

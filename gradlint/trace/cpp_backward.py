@@ -21,16 +21,16 @@ from gradlint.trace.graph import nodes_above
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
 
-#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
-#: the class without its namespace and its own arguments is kept.
+#: Name of the node of a ``torch::autograd::Function<T>``: the demangled type, from which the class
+#: without its namespace and template arguments is taken.
 _NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
 
 
 def function_places(name: str, sources: Sequence[str]) -> dict[str, Location]:
-    """``forward`` and ``backward`` → place, of the class ``name``; empty where it is not found.
+    """Places of ``forward`` and ``backward`` of the C++ class ``name``; empty if it is not found.
 
     Args:
-        name: of the class, without namespaces and arguments.
+        name: name of the class, without namespaces and template arguments.
         sources: paths of C++ and CUDA files.
     """
     head = re.compile(rf"\b(?:struct|class)\s+{re.escape(name)}\b[^;{{]*\{{")
@@ -57,7 +57,7 @@ def _line(path: str, text: str, start: int, line: str) -> Location:
 
 
 class Native:
-    """Stands for the class of a C++ Function where a Python one would have its own."""
+    """Base of the classes that represent C++ Functions, which have no Python class."""
 
 
 def class_of(name: str) -> str | None:
@@ -74,7 +74,7 @@ def native_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
 
 @contextmanager
 def listening(nodes: Sequence[Any]) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:
-    """In the body, note what each of ``nodes`` is given, as copies."""
+    """In the body, note copies of the gradients that each of ``nodes`` receives."""
     given: list[tuple[Any, tuple[Any, ...]]] = []
 
     def hook(node: Any) -> Any:
@@ -97,12 +97,12 @@ def called_again(
     given: Sequence[tuple[Any, tuple[Any, ...]]],
     leaves: Sequence[torch.Tensor],
 ) -> list[NodeRun]:
-    """Each of the nodes called once more with what it was given.
+    """Call each of the nodes once more with the gradients that it received.
 
     Args:
         problem: the op on its sample; its random numbers are the same as in the run.
-        given: nodes with what they received, from :func:`listening`.
-        leaves: what stood for the inputs of ``problem``.
+        given: nodes and the gradients that they received, from :func:`listening`.
+        leaves: the leaves that represent the inputs of ``problem``.
     """
     slots = {id(leaf): index for index, leaf in enumerate(leaves)}
     runs = []
@@ -120,7 +120,6 @@ def called_again(
 
 
 def _entry(problem: Problem, node: Any, slots: dict[int, int], *, alone: bool) -> NodeRun:
-
     leaves: list[int | None] = []
     metas: list[TensorMeta | None] = []
     for parent, number in node.next_functions:
@@ -149,7 +148,7 @@ def _entry(problem: Problem, node: Any, slots: dict[int, int], *, alone: bool) -
 
 
 def _meta(parent: Any, number: int, variable: Any) -> TensorMeta | None:
-    """What the engine expects for an edge: of a leaf itself, else as the next node says."""
+    """What the engine expects for an edge: that of the leaf, or the metadata of the next node."""
     if variable is not None:
         return TensorMeta(tuple(variable.shape), variable.dtype, variable.device, True)
     known = getattr(parent, "_input_metadata", ())

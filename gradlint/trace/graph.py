@@ -100,7 +100,7 @@ def memory_of(tensor: torch.Tensor) -> int | None:
     return pointer or None
 
 
-def whose(
+def memory_owner(
     tensor: torch.Tensor, handed: Sequence[Handed], outputs: Sequence[tuple[str, torch.Tensor]]
 ) -> tuple[str, str]:
     """Kind ("output", "input" or "argument") and name of what ``tensor`` shares memory with;
