@@ -19,8 +19,8 @@ from gradlint.numerics.differences import LADDER, Estimate, difference, estimate
 from gradlint.numerics.directions import KINDS
 from gradlint.numerics.judge import Judgement, judge
 from gradlint.numerics.kinks import (
-    beside_the_kink,
     differs_closer_by,
+    judge_without_kinks,
     smooth_masks,
     without_jumps,
 )
@@ -322,7 +322,7 @@ def _confirm(
                 decision.notes[item.index] = "disagreed once and not again under fresh directions"
         elif not differs_closer_by(function, item, first, kinds, seed):
             decision.kinked = max(decision.kinked, flagged)
-            verdict, note = beside_the_kink(function, item.index, masks, kinds, seed)
+            verdict, note = judge_without_kinks(function, item.index, masks, kinds, seed)
             decision.verdicts[place] = verdict
             decision.notes[item.index] = note
 

@@ -231,7 +231,7 @@ class RoundedRuns:
         """The gradients under ``cotangents``, with fresh rounding."""
 
         def pull() -> list[torch.Tensor]:
-            vs = [self._beside(v) for v in cotangents] if self.unseen else cotangents
+            vs = [self._moved_by_units(v) for v in cotangents] if self.unseen else cotangents
             return self.function.gradients_at(self._values(), vs)
 
         return self._run(pull, noise)
@@ -281,9 +281,9 @@ class RoundedRuns:
 
     def _values(self) -> list[torch.Tensor]:
         values = self.function.values
-        return [self._beside(x) for x in values] if self.unseen else values
+        return [self._moved_by_units(x) for x in values] if self.unseen else values
 
-    def _beside(self, value: torch.Tensor) -> torch.Tensor:
+    def _moved_by_units(self, value: torch.Tensor) -> torch.Tensor:
         if not (value.is_floating_point() or value.is_complex()):
             return value
         steps = torch.randint(-1, 2, tuple(value.shape), generator=self.generator)

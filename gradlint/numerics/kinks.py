@@ -135,7 +135,7 @@ def differs_closer_by(
     return closer.inputs[0].verdict == DIFFERS
 
 
-def beside_the_kink(
+def judge_without_kinks(
     function: Map, index: int, masks: list[torch.Tensor], kinds: Sequence[str], seed: int
 ) -> tuple[str, str]:
     """The verdict without the outputs that have kinks, or else at a nearby point; and a note."""
@@ -149,14 +149,14 @@ def beside_the_kink(
     if nudged is None:
         return UNSURE, f"{total - left} of {total} outputs have a kink at this sample"
     there = judge(nudged, seed=seed, kinds=kinds, inputs=[index])
-    beside = there.inputs[0]
-    if beside.verdict == DIFFERS:
+    nearby = there.inputs[0]
+    if nearby.verdict == DIFFERS:
         # The nudge may lead to other kinks: in low precision the steps reach far.
-        smooth = smooth_masks(nudged, beside, there)
+        smooth = smooth_masks(nudged, nearby, there)
         again = judge(nudged, seed=seed + 1, kinds=kinds, inputs=[index], masks=smooth).inputs[0]
         return (DIFFERS, "") if again.verdict == DIFFERS else (UNSURE, "kinks everywhere nearby")
     note = f"{total - left} of {total} outputs have a kink at this sample; judged at a nearby point"
-    return beside.verdict, note
+    return nearby.verdict, note
 
 
 def without_jumps(

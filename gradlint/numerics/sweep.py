@@ -165,10 +165,10 @@ def _doubt(function: Map, index: int, seed: int, steps: int | None) -> str:
     again, _ = _sweep_once(function, index, seed + 1, steps, None)
     if again.verdict not in (DIFFERS, ROUNDED):
         return UNCONFIRMED
-    beside = nudge(function, seed + 2)
-    if beside is None:
+    nearby = nudge(function, seed + 2)
+    if nearby is None:
         return ""
-    there, _ = _sweep_once(beside, index, seed, steps, None)
+    there, _ = _sweep_once(nearby, index, seed, steps, None)
     return "" if there.verdict in (DIFFERS, ROUNDED) else KINKS
 
 

@@ -53,7 +53,7 @@ def as_zero(
     changed = False
     for seed in range(1, TRIALS + 1):
         generator = torch.Generator().manual_seed(seed)
-        values, vs = (beside(of, generator) for of in (function.values, probe.cotangents))
+        values, vs = (moved_by_units(of, generator) for of in (function.values, probe.cotangents))
         try:
             found = function.gradients_at(values, vs)
         except Exception:  # the user's backward may raise anything
@@ -67,7 +67,7 @@ def as_zero(
     return replace(item, pairs=[replace(pair, worth=0.0) for pair in item.pairs])
 
 
-def beside(
+def moved_by_units(
     tensors: Sequence[torch.Tensor], generator: torch.Generator, units: int = 1
 ) -> list[torch.Tensor]:
     """``tensors``, with each element moved up or down by at most ``units`` in the last place."""

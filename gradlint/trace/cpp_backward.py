@@ -1,8 +1,8 @@
-"""What the backward of a C++ ``torch::autograd::Function`` really returned.
+"""Find out what the backward of a C++ ``torch::autograd::Function`` really returned.
 
-A node made in C++ is no Python object, and the hooks that it takes see gradients after the engine
-has cast, summed or refused them. But the node can be called: a hook before it notes what it is
-given, and after the run it is called again with the same.
+A node made in C++ cannot be wrapped in Python, and its hooks see gradients only after the engine
+has cast, summed or rejected them. But the node can be called: a pre-hook notes the gradients that
+it receives, and after the run it is called again with the same ones.
 """
 
 from __future__ import annotations

@@ -172,10 +172,10 @@ def _reachable(roots: Iterable[Any]) -> Iterator[Any]:
 
 
 def _parts(item: Any) -> list[Any]:
-    if isinstance(item, (list, tuple, set, frozenset)):
-        return list(islice(item, MOST_LOOKED_THROUGH))
-    if isinstance(item, dict):
-        return list(islice(item.values(), MOST_LOOKED_THROUGH))
+    """What an object holds, in which generators may be found."""
+    if isinstance(item, (list, tuple, set, frozenset, dict)):
+        held = item.values() if isinstance(item, dict) else item
+        return list(islice(held, MOST_LOOKED_THROUGH))
     if isinstance(item, FunctionType):
         return _parts_of_function(item)
     if isinstance(item, MethodType):
@@ -187,8 +187,8 @@ def _parts(item: Any) -> list[Any]:
         item, torch.nn.Module
     ):
         return []
-    held = list(getattr(item, "__dict__", {}).values())
-    return held if isinstance(item, type) else [*held, owner]
+    attributes = list(getattr(item, "__dict__", {}).values())
+    return attributes if isinstance(item, type) else [*attributes, owner]
 
 
 def _parts_of_function(function: FunctionType) -> list[Any]:

@@ -59,7 +59,12 @@ PLANTED = [
     (lambda g: g.flip(0, 1), (4, 3), "flipped-axis", "axes [0, 1]"),
     (lambda g: g.roll(1, 1), (4, 5), "permuted-axis", "rolled by -1 along axis 1"),
     (lambda g: g.roll(2, 0), (7,), "permuted-axis", "rolled by -2 along axis 0"),
-    (lambda g: g[[2, 0, 3, 1]], (4, 3), "permuted-axis", "slices of axis 0 in the order (1, 3, 0, 2)"),
+    (
+        lambda g: g[[2, 0, 3, 1]],
+        (4, 3),
+        "permuted-axis",
+        "slices of axis 0 in the order (1, 3, 0, 2)",
+    ),
     (lambda g: g.permute(2, 0, 1), (3, 3, 3), "permuted-axis", "order (1, 2, 0)"),
     (lambda g: g.transpose(0, 2), (3, 2, 3), "transposed", ".transpose(0, 2)"),
     (lambda g: g.mT.reshape(g.shape), (2, 4, 3), "transposed", ".mT"),
