@@ -1,1 +1,1 @@
-"""From what was measured, or raised, to its cause."""
+"""Find the likely cause of what was measured, or of an exception that was raised."""

@@ -1,7 +1,7 @@
-"""Faults in what backward does with grad_output: the gradient is right, for another cotangent.
+"""Faults in how backward uses grad_output: the returned gradient is right for another cotangent.
 
-From J·u, measured along a few directions, the slope ⟨v', J·u⟩ follows for every cotangent v'. If
-backward returned the gradient for v' in place of v, it equals ⟨g, u⟩.
+J·u is measured along a few directions u, which yields the slope ⟨v', J·u⟩ for every cotangent v'.
+If that equals ⟨g, u⟩ for all of them, backward returned the gradient for v' instead of v.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from gradlint.numerics.products import norm, widened
 
 Alter = Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]
 
-#: Where a slice of grad_output alone reaches more than this share of a gradient, that is a sum over
-#: the slices (element by element, it would reach its own slice).
+#: If more than this share of a gradient is not zero, although it comes from one slice of
+#: grad_output, the right gradient is a sum over slices (an elementwise one would be zero elsewhere;
+#: heuristic).
 MOSTLY = 0.5
 
-#: An element-by-element derivative is believed if two directions yield the same to this.
+#: Relative accuracy to which two directions must yield the same elementwise derivative (heuristic).
 SAME = 1e-4
 
 
@@ -61,18 +62,20 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
         for place, output in enumerate(outputs):
             yield _Altered(
                 "ignores-one-grad-output",
-                f"the gradient of `{name}` is right if nothing comes back from `{output}`, whose "
-                "grad_output is ignored: it agrees",
-                f"add the share of the grad_output of `{output}` to the gradient of `{name}`",
+                f"the gradient of `{name}` ignores the grad_output of `{output}`: with that set to "
+                "zero it agrees",
+                f"add the contribution of the grad_output of `{output}` to the gradient of "
+                f"`{name}`",
                 partial(_without, place),
             )
         if len(shapes) > 2:
             for place, output in enumerate(outputs):
                 yield _Altered(
                     "ignores-one-grad-output",
-                    f"the gradient of `{name}` uses the grad_output of `{output}` alone: it agrees",
-                    f"add the shares of the other grad_outputs to the gradient of `{name}`",
-                    partial(_alone, place),
+                    f"the gradient of `{name}` uses only the grad_output of `{output}`: with the "
+                    "others set to zero it agrees",
+                    f"add the contributions of the other grad_outputs to the gradient of `{name}`",
+                    partial(_only, place),
                 )
         return
     shape = shapes[0]
@@ -83,23 +86,23 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
             for number, words in ((0, "first"), (size - 1, "last")):
                 yield _Altered(
                     "missing-reduction",
-                    f"the gradient of `{name}` is not summed over axis {axis} of the output: it is "
-                    f"that of the {words} slice and agrees",
+                    f"the gradient of `{name}` is not summed over axis {axis} of the output: for "
+                    f"the {words} slice alone it agrees",
                     f"sum over axis {axis} of grad_output: return (…).sum({axis}) for `{name}`",
                     partial(_slice_alone, axis, number),
                 )
         yield _Altered(
             "flipped-axis",
-            f"grad_output is read from last to first along axis {axis}: so read, the gradient of "
-            f"`{name}` agrees",
+            f"grad_output is read from last to first along axis {axis}: for a flipped one, the "
+            f"gradient of `{name}` agrees",
             f"do not flip grad_output along axis {axis}",
             partial(_flip, axis),
         )
         for shift in (1, -1) if size > 2 else ():
             yield _Altered(
                 "permuted-axis",
-                f"grad_output is read rolled by {shift} along axis {axis}: so read, the gradient "
-                f"of `{name}` agrees",
+                f"grad_output is shifted cyclically by {shift} along axis {axis}: for a shifted "
+                f"one, the gradient of `{name}` agrees",
                 f"do not shift grad_output along axis {axis}",
                 partial(_roll, shift, axis),
             )
@@ -107,8 +110,8 @@ def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator
         if shape[a] == shape[b] > 1:
             yield _Altered(
                 "transposed",
-                f"grad_output is read with its axes {a} and {b} exchanged: so read, the gradient "
-                f"of `{name}` agrees",
+                f"grad_output is read with its axes {a} and {b} exchanged: for a transposed one, "
+                f"the gradient of `{name}` agrees",
                 f"use grad_output as it is, not transposed, for `{name}`",
                 partial(_exchange, a, b),
             )
@@ -128,7 +131,7 @@ def _fit(evidence: Sequence[Evidence], reactions: Sequence[Reaction], alter: Alt
             if not abs(found.residual) <= max(found.bar, EXPLAINED * scale):
                 return None
             if found.bar > 0.1 * scale:
-                continue  # too coarse to tell
+                continue  # the measurement is too coarse
             worst, count = max(worst, abs(found.residual) / scale if scale else 0.0), count + 1
     return Fit(worst, count) if count > 1 else None
 
@@ -136,9 +139,11 @@ def _fit(evidence: Sequence[Evidence], reactions: Sequence[Reaction], alter: Alt
 def _wrongly_reduced(
     evidence: Sequence[Evidence], reactions: Sequence[Reaction], name: str
 ) -> list[Cause]:
-    """Where the function acts element by element on a broadcast input, v∘d holds the share of
-    every output element, and the gradient is its sum over the broadcast axes. Was it summed over
-    others?"""
+    """Whether the gradient of a broadcast input was summed over the wrong axes.
+
+    If the function acts element by element, with derivative d, the gradient is the sum of v∘d over
+    the axes along which the input was broadcast. Sums over other axes of the same sizes are tried.
+    """
     first = evidence[0]
     if len(first.cotangents) != 1 or len(reactions) < 2 or first.own.dim() == 0:
         return []
@@ -168,7 +173,7 @@ def _wrongly_reduced(
                 Cause(
                     "wrong-axis",
                     f"wrong-axis: the gradient of `{name}` is summed over {_axes(summed)} of the "
-                    f"output instead of {_axes(right)}: so summed it agrees{fit}",
+                    f"output instead of {_axes(right)}: with that sum it agrees{fit}",
                     f"sum over {_axes(right)} for `{name}`",
                     fit.misfit,
                 )
@@ -180,7 +185,8 @@ def _wrongly_reduced(
 def _local_derivative(
     reactions: Sequence[Reaction], spread: tuple[int, ...]
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """d with J·u = d∘u for every u, u broadcast as ``spread``; None where there is none."""
+    """d with J·u = d∘u for every u, broadcast as ``spread``, and its error bar; None if J is not
+    diagonal in that sense."""
     seen = []
     for reaction in reactions[:2]:
         u = reaction.u.reshape(spread)
@@ -223,7 +229,7 @@ def _without(place: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [torch.zeros_like(v) if k == place else v for k, v in enumerate(vs)]
 
 
-def _alone(place: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def _only(place: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [v if k == place else torch.zeros_like(v) for k, v in enumerate(vs)]
 
 

@@ -1,14 +1,11 @@
 """The table of PyTorch's error texts: slug, pattern, what it means, what to change.
 
-The first pattern that is found wins, so special ones stand before general ones. Texts change
-between releases: patterns name the part that has stayed, and the tests provoke every one of them.
+The first pattern that matches wins, so special ones stand before general ones. Texts change between
+releases, so patterns contain the part that has stayed the same; the tests provoke each of them.
 """
 
 from __future__ import annotations
 
-# -- PyTorch's error texts about in-place changes, dtypes, devices, shapes and memory -------------
-#
-# The columns are those of ``_engine_texts``.
 _IN_PLACE = (
     (
         "leaf-modified-in-place",
@@ -29,7 +26,7 @@ _IN_PLACE = (
         r"view was created inside a custom Function",
         "a view made under `no_grad` (or inside a Function) was changed in place where autograd "
         "records",
-        "do both inside or both outside of `no_grad`, or clone",
+        "do both inside or both outside `no_grad`, or clone",
     ),
     (
         "overlapping-memory",
@@ -51,7 +48,7 @@ _TYPES = (
         "cuda-not-available",
         r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|"
         r"Cannot access accelerator device when none is available|0 active drivers",
-        "the op needs a CUDA device, and there is none here",
+        "the op needs a CUDA device, but this machine has none",
         "run on a machine with a GPU, or give the op a CPU path",
     ),
     (
@@ -93,7 +90,7 @@ _TYPES = (
         r"expected scalar type (Long|Int) but found (Float|Double|Half|BFloat16)|"
         r"expected target dtype to be|to have one of the following scalar types: (Long|Int)|"
         r"expected condition to be a boolean tensor",
-        "an index, class or mask tensor has a dtype that can't serve as one",
+        "an index, class or mask tensor has an unsuitable dtype",
         "pass an integer tensor for indices and classes, a boolean one for masks",
     ),
     (
@@ -134,7 +131,7 @@ _TYPES = (
     (
         "index-out-of-range",
         r"is out of bounds for dimension|index out of range|Dimension out of range",
-        "an index or an axis lies outside of the tensor",
+        "an index or an axis lies outside the tensor",
         "check the index against the shape; the op may need inputs of another rank",
     ),
     (
@@ -151,21 +148,19 @@ _TYPES = (
 TENSOR_TEXTS: tuple[tuple[str, str, str, str], ...] = (*_IN_PLACE, *_TYPES)
 
 
-# -------------------------------------------------------------------------------------------------
-
 _RETURNED = (
     (
         "wrong-number-of-gradients",
         r"returned an incorrect number of gradients \(expected \d+, got \d+\)",
         "backward must return exactly one value for every argument of forward (without `ctx`)",
-        "return one value per argument, in the order of forward; `None` for those that are no "
+        "return one value per argument, in the order of forward; `None` for those that are not "
         "tensors or need no gradient",
     ),
     (
         "gradient-for-non-tensor",
         r"returned a gradient different than None at position \d+, but the corresponding forward "
         r"input was not a Variable",
-        "backward returned a gradient for an argument that is no tensor",
+        "backward returned a gradient for an argument that is not a tensor",
         "return `None` at that position; if it was meant for another argument, the order of the "
         "returned values does not match the order of forward's arguments",
     ),
@@ -185,7 +180,7 @@ _RETURNED = (
     (
         "invalid-gradient-device",
         r"returned an invalid gradient at index \d+ - expected device",
-        "a gradient lies on another device than its input",
+        "a gradient is on a different device than its input",
         "create gradients with `torch.empty_like(input)` or `device=input.device`",
     ),
     (
@@ -247,7 +242,7 @@ _SAVED = (
         "saved-tensor-hooks",
         r"don't yet support saved tensor hooks",
         "`torch.func` was called while saved-tensor hooks were active",
-        "call the op outside of the hooks (checkpointing, offloading)",
+        "call the op outside the hooks (checkpointing, offloading)",
     ),
     (
         "unpack-saved-tensors",
@@ -266,7 +261,7 @@ _SAVED = (
         "checkpoint-differs",
         r"torch\.utils\.checkpoint: .* (recompute|saved)|"
         r"When use_reentrant=True, torch\.utils\.checkpoint is incompatible",
-        "a checkpointed region can't be differentiated this way",
+        "a checkpointed region cannot be differentiated this way",
         "pass `use_reentrant=False`, and make the recomputation save the same tensors",
     ),
 )
@@ -283,15 +278,15 @@ _GRAPH = (
     (
         "differentiated-tensor-needs-no-gradient",
         r"One of the differentiated Tensors does not require grad",
-        "a gradient was asked for a tensor that does not require grad",
+        "a gradient was requested for a tensor that does not require grad",
         "call `.requires_grad_()` on it before it is used",
     ),
     (
         "once-differentiable",
         r"trying to differentiate twice a function that was marked with @once_differentiable",
-        "this backward is declared first order only, and a second derivative was asked for",
+        "this backward is declared first order only, but a second derivative was requested",
         "write backward with differentiable operations and drop `@once_differentiable`, or do not "
-        "ask for second derivatives",
+        "request second derivatives",
     ),
     (
         "no-graph",
@@ -315,19 +310,19 @@ _GRAPH = (
     (
         "non-scalar-backward",
         r"grad can be implicitly created only for (real )?scalar outputs",
-        "`.backward()` without an argument was called on a tensor that is no real scalar",
+        "`.backward()` without an argument was called on a tensor that is not a real scalar",
         "reduce to a scalar first, or pass the incoming gradient",
     ),
     (
         "grad-output-shape",
         r"Mismatch in shape: grad_output\[\d+\] has a shape of",
-        "the incoming gradient has another shape than the output",
+        "the incoming gradient does not have the shape of the output",
         "pass a gradient of the output's shape",
     ),
     (
         "grad-on-integer-tensor",
         r"[Oo]nly Tensors of floating point (and complex )?dtype can require gradients",
-        "an integer or boolean tensor was asked to require grad",
+        "an integer or boolean tensor was set to require grad",
         "convert it to a floating dtype, or leave it without gradient",
     ),
     (
@@ -370,11 +365,11 @@ _FUNCTION = (
         r"'(NoneType|Tensor|int|float)' object has no attribute "
         r"'(save_for_backward|needs_input_grad|mark_dirty|mark_non_differentiable|"
         r"set_materialize_grads|saved_tensors|save_for_forward)'",
-        "what forward or backward takes for `ctx` is no context: forward was called directly, a "
+        "the `ctx` of forward or backward is not a context: forward was called directly, a "
         "`@staticmethod` or the `ctx` parameter is missing, or forward takes `ctx` although "
         "`setup_context` is defined",
         "call `MyFunction.apply(...)`; forward takes `ctx` first, unless `setup_context` is "
-        "defined: then only that one gets it",
+        "defined, in which case only that one gets it",
     ),
     (
         "no-backward",
@@ -397,19 +392,19 @@ _FUNCTION = (
     (
         "no-jvp",
         r"You must implement the jvp function for custom autograd\.Function",
-        "forward mode was asked of a Function without `jvp`",
+        "forward mode was applied to a Function without `jvp`",
         "add a static method `jvp(ctx, *tangents)`, or use reverse mode",
     ),
     (
         "vmap-ambiguous",
         r"it has both generate_vmap_rule=True and an overrid+en vmap staticmethod",
-        "`generate_vmap_rule` and an own `vmap` exclude each other",
+        "`generate_vmap_rule` and a `vmap` method exclude each other",
         "keep one of them",
     ),
     (
         "no-vmap",
         r"does not have vmap support|To use autograd\.Function with vmap, you must",
-        "`torch.vmap` was asked of a Function without support for it",
+        "`torch.vmap` was applied to a Function without support for it",
         "set `generate_vmap_rule = True` or write the static method `vmap`",
     ),
     (
@@ -439,7 +434,7 @@ _FUNCTION = (
         r"(forward|backward|vjp|setup_context|<lambda>)\(\) "
         r"(takes|missing) .*(positional|keyword-only) argument",
         "the arguments that were passed do not fit the method's parameters",
-        "forward takes `ctx` and then the arguments of `apply` (no `ctx` where `setup_context` is "
+        "forward takes `ctx` and then the arguments of `apply` (no `ctx` if `setup_context` is "
         "defined); backward takes `ctx` and one gradient per output of forward; "
         "`setup_context(ctx, inputs, output)` takes these three. All are static methods",
     ),

@@ -1,4 +1,4 @@
-"""Factors in words: simple fractions, sizes of axes, and constants that formulas hold."""
+"""Describe factors: as simple fractions, sizes of axes, or constants common in formulas."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from gradlint.diagnosis.evidence import EXPLAINED, Evidence
 
-#: Denominators of simple fractions.
+#: Largest denominator of a simple fraction.
 SIMPLE = 16
 
-#: Constants of formulas, with how they read.
+#: Constants that are common in formulas, and how they are written.
 CONSTANTS = (
     (math.pi, "pi"),
     (2.0 * math.pi, "2 pi"),
@@ -30,7 +30,7 @@ CONSTANTS = (
 
 
 def recognised(factor: float, evidence: Sequence[Evidence], *, slack: float = EXPLAINED) -> str:
-    """``factor`` in words where it is a simple fraction, a constant, or made of one size.
+    """``factor`` as a simple fraction, a constant, or an expression of one size, else as a number.
 
     Args:
         slack: relative error that the factor may have.
@@ -40,39 +40,38 @@ def recognised(factor: float, evidence: Sequence[Evidence], *, slack: float = EX
 
 
 def meaning(factor: float, evidence: Sequence[Evidence], *, slack: float = EXPLAINED) -> str:
-    """Where a size that the factor is made of comes from, as a clause; else ""."""
+    """A clause that says which size the factor contains; "" if it contains none."""
     found = _reading(factor, evidence, slack)
     return found[1] if found else ""
 
 
 def _reading(factor: float, evidence: Sequence[Evidence], slack: float) -> tuple[str, str] | None:
-    """How ``factor`` reads, and the size it is made of in words."""
-
-    def near(value: float) -> bool:
-        return abs(value - factor) <= slack * abs(factor)
-
+    """How ``factor`` is written, and a clause on the size in it; None if it is not recognised."""
     sizes = list(_sizes(evidence[0])) if evidence else []
     fraction = Fraction(factor).limit_denominator(SIMPLE)
-    if fraction != 0 and near(float(fraction)):
+    if fraction != 0 and abs(float(fraction) - factor) <= slack * abs(factor):
         for size, words in sizes:
             if size > 4 and fraction in (size, Fraction(1, size)):
                 return str(fraction), f"{size} is {words}"
         return str(fraction), ""
-    for size, words in sizes:
-        told = f"{size} is {words}"
-        for value, shown in _made_of(size):
-            for sign, mark in ((1.0, ""), (-1.0, "-")):
-                if near(sign * value):
-                    return mark + shown, told
-    for constant, shown in CONSTANTS:
-        for value, words in ((constant, shown), (1.0 / constant, f"1/({shown})")):
-            for sign, mark in ((1.0, ""), (-1.0, "-")):
-                if near(sign * value):
-                    return mark + words, ""
+    for value, shown, clause in _known_values(sizes):
+        for sign, mark in ((1.0, ""), (-1.0, "-")):
+            if abs(sign * value - factor) <= slack * abs(factor):
+                return mark + shown, clause
     return None
 
 
-def _made_of(size: int) -> Iterator[tuple[float, str]]:
+def _known_values(sizes: Sequence[tuple[int, str]]) -> Iterator[tuple[float, str, str]]:
+    """Values that a factor may have, how they are written, and a clause on the size in them."""
+    for size, words in sizes:
+        for value, shown in _expressions(size):
+            yield value, shown, f"{size} is {words}"
+    for constant, shown in CONSTANTS:
+        yield constant, shown, ""
+        yield 1.0 / constant, f"1/({shown})", ""
+
+
+def _expressions(size: int) -> Iterator[tuple[float, str]]:
     yield float(size), f"{size}"
     yield 1.0 / size, f"1/{size}"
     if size > 2:
@@ -85,8 +84,8 @@ def _made_of(size: int) -> Iterator[tuple[float, str]]:
 
 
 def _sizes(item: Evidence) -> Iterator[tuple[int, str]]:
-    """Sizes of the input and of the outputs, the likeliest first: whole tensors, axes, products of
-    axes."""
+    """Sizes of the input and of the outputs, with a description, the likeliest first: of whole
+    tensors, of axes, of several axes together."""
     name = item.names[item.index]
     tensors = [(tuple(item.own.shape), f"`{name}`")]
     outputs = [tuple(v.shape) for v in item.cotangents]

@@ -1,4 +1,4 @@
-"""A hypothesis: what backward should have returned, if one fault were all that is wrong."""
+"""A hypothesis: what backward should have returned if a certain fault were the only one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Hypothesis:
     """One possible fault.
 
     Args:
-        slug: of the cause.
-        text: what holds if it is the cause; " to 2e-10 in 16 of 16 measurements" follows.
+        slug: slug of the cause.
+        text: what holds if it is the cause; " to 2e-10 in 16 of 16 measurements" is appended.
         help: what to change.
-        candidate: the right gradient if it is the cause; None where it does not apply.
-        after: what follows in the text.
+        candidate: returns the right gradient if it is the cause; None if it does not apply.
+        after: text that follows after that.
     """
 
     slug: str
@@ -37,8 +37,8 @@ class Hypothesis:
 def surviving(
     hypotheses: Iterable[Hypothesis], evidence: Sequence[Evidence]
 ) -> list[tuple[Hypothesis, Fit]]:
-    """The hypotheses that explain all of ``evidence``. One item at a time, so that few candidates
-    exist at once."""
+    """The hypotheses that explain all of ``evidence``, tested item by item, so that only one
+    candidate exists at a time."""
     alive = [(hypothesis, Fit(0.0, 0)) for hypothesis in hypotheses]
     for item in evidence:
         still = []

@@ -1,4 +1,4 @@
-"""Faults of order: the gradient is right, but its axes or slices are not in their places."""
+"""Faults of order: the gradient is right except for the order of its axes or slices."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gradlint.diagnosis._hypothesis import Hypothesis
 from gradlint.diagnosis.evidence import EXPLAINED, Evidence
 from gradlint.numerics.products import widened
 
-#: Beyond this many axes only pairs of them are exchanged.
+#: With more axes than this, only exchanges of two axes are tried.
 ALL_ORDERS = 4
 
-#: An axis of at most this many slices is searched for an order of its slices, where every element
-#: was measured.
+#: If every element was measured, permutations of the slices are looked for along axes of at most
+#: this many slices.
 MOST_SLICES = 64
 
 
 def reordered_axes(shape: Sequence[int], name: str) -> Iterator[Hypothesis]:
-    """g with its axes in another order, or its elements read as if they were.
+    """g with its axes permuted, or with its elements read in that order.
 
     If T is right, backward may have returned T.permute(p).reshape(shape of T), or
     T.reshape(permuted shape).permute(inverse of p).
@@ -76,7 +76,7 @@ def _reordered(
 
 
 def flipped(shape: Sequence[int], name: str) -> Iterator[Hypothesis]:
-    """g with some axes from last to first."""
+    """g flipped along some axes."""
     axes = [axis for axis, size in enumerate(shape) if size > 1]
     sets = [
         chosen for length in (1, 2, len(axes)) for chosen in itertools.combinations(axes, length)
@@ -95,7 +95,7 @@ def flipped(shape: Sequence[int], name: str) -> Iterator[Hypothesis]:
 
 
 def rolled(first: Evidence, name: str) -> Iterator[Hypothesis]:
-    """g shifted cyclically along an axis; shifts that the slope of ``first`` admits.
+    """g shifted cyclically along an axis, by the shifts that agree with the slope of ``first``.
 
     Σᵢ g[i − k]·u[i] for all k at once is a cyclic cross-correlation (by FFT).
     """
@@ -110,7 +110,7 @@ def rolled(first: Evidence, name: str) -> Iterator[Hypothesis]:
             near = (sums - first.slope).abs() <= allowed
             shifts = [shift for shift in torch.nonzero(near).flatten().tolist() if shift]
             if len(shifts) > MOST_SLICES:
-                continue  # this slope tells nothing
+                continue  # too many shifts agree with this slope
         elif size > MOST_SLICES**2:
             continue
         for shift in shifts if size > 2 else ():
@@ -124,14 +124,14 @@ def rolled(first: Evidence, name: str) -> Iterator[Hypothesis]:
 
 
 def rearranged(first: Evidence, name: str) -> Iterator[Hypothesis]:
-    """g with the slices of an axis in the order in which they come nearest to what was measured."""
+    """g with the slices of an axis in the order that comes nearest to the measured gradient."""
     own = first.own
     if not first.complete or not bool(first.good.all()):
         return
     true = first.measured.reshape(tuple(own.shape))
     for axis, size in enumerate(own.shape):
         if not 2 < size <= MOST_SLICES or own.numel() == size:
-            continue  # the order of single numbers can always be had
+            continue  # single numbers can always be brought into any order
         have = widened(own).movedim(axis, 0).reshape(size, -1).cpu()
         want = true.movedim(axis, 0).reshape(size, -1)
         distance = (want[:, None, :] - have[None, :, :]).abs().amax(dim=2)
@@ -141,7 +141,7 @@ def rearranged(first: Evidence, name: str) -> Iterator[Hypothesis]:
             continue
         yield Hypothesis(
             "permuted-axis",
-            f"with the slices of axis {axis} in another order ({_brief(listed)}) it agrees",
+            f"with the slices of axis {axis} in the order ({_brief(listed)}) it agrees",
             f"put the gradient of `{name}` back into the order of axis {axis}: index it with the "
             "inverse of the permutation that forward applies",
             partial(_select, order, axis),
@@ -149,8 +149,8 @@ def rearranged(first: Evidence, name: str) -> Iterator[Hypothesis]:
 
 
 def mirrored(first: Evidence, name: str) -> Iterator[Hypothesis]:
-    """What backward returns for a mirrored grad_output, mirrored back: a sum that runs the wrong
-    way, or along the wrong axis. Backward is asked again for every one of them."""
+    """What backward returns for a mirrored grad_output, mirrored back. This finds cumulative sums
+    that run the wrong way or along the wrong axis; it calls backward for each candidate."""
     shape = tuple(first.own.shape)
     if len(first.cotangents) != 1 or tuple(first.cotangents[0].shape) != shape:
         return
@@ -158,7 +158,7 @@ def mirrored(first: Evidence, name: str) -> Iterator[Hypothesis]:
         if size > 1:
             yield Hypothesis(
                 "flipped-axis",
-                f"done from the other end of axis {axis} it agrees",
+                f"computed from the other end of axis {axis} it agrees",
                 f"run the other way along axis {axis} for `{name}`: flip grad_output, and flip the "
                 "result back",
                 partial(_both, partial(_flipped, axis)),
@@ -167,8 +167,7 @@ def mirrored(first: Evidence, name: str) -> Iterator[Hypothesis]:
         if shape[a] == shape[b] > 1:
             yield Hypothesis(
                 "wrong-axis",
-                f"done along axis {a} where it is done along axis {b}, and the other way round, it "
-                "agrees",
+                f"computed with axes {a} and {b} exchanged it agrees",
                 f"work along the axis of forward for `{name}`: {a} and {b} are confused",
                 partial(_both, partial(_exchange, a, b)),
             )

@@ -1,4 +1,4 @@
-"""What wrong elements have in common, in words."""
+"""Describe what the wrong elements have in common."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gradlint.diagnosis.cause import Cause
 from gradlint.diagnosis.evidence import EXPLAINED, Evidence, at, largest, wrong_elements
 from gradlint.numerics.pattern import BORDER, DIAGONAL, PRODUCT, UPPER, Pattern, Pick, pattern_of
 
-#: Where more than this share of the elements is wrong, a pattern of them explains nothing
-#: (heuristic: of a wrong formula, a slice at the edge is often right).
+#: If more than this share of the elements is wrong, a pattern explains nothing (heuristic: even
+#: with a wrong formula, a slice at the edge is often right).
 MOST_WRONG = 0.7
 
 #: Names of the first two axes of a matrix.
@@ -19,7 +19,7 @@ ROWS = ("row", "column")
 
 
 def pattern_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
-    """The pattern of the wrong elements where all were measured; None without one."""
+    """The pattern of the wrong elements if all were measured; None if they form no pattern."""
     first = evidence[0]
     shape = tuple(first.own.shape)
     complete = [item for item in evidence if item.complete and bool(item.good.all())]
@@ -42,7 +42,7 @@ def worded(pattern: Pattern, name: str, count: int | None = None) -> Cause | Non
     """The cause that only the elements of ``pattern`` are wrong.
 
     Args:
-        count: wrong elements, where all are known.
+        count: number of wrong elements, if all are known.
     """
     shape, picks = pattern.shape, pattern.picks
     share = float(pattern.mask().double().mean())

@@ -1,4 +1,4 @@
-"""Faults of a whole gradient: it has the wrong size or owner, and is right otherwise."""
+"""Faults of a whole gradient: wrong sign, scale or conjugate, or another input's gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradlint.diagnosis._hypothesis import Hypothesis
 from gradlint.diagnosis.evidence import EXPLAINED, Evidence, at, fit_of
 from gradlint.numerics.products import real_dot
 
-#: Beyond this relative misfit of a factor (float32), only the simplest readings of it are given.
+#: Largest relative deviation at which a factor still counts as recognised (heuristic: float32).
 ROUGH = 1e-3
 
 
@@ -45,24 +45,24 @@ def scaled(evidence: Sequence[Evidence], name: str) -> Hypothesis | None:
         return None
     factor = numerator / denominator
     if abs(factor + 1.0) <= EXPLAINED:
-        return None  # `sign` says the same
+        return None  # this is the hypothesis `sign`
     fit = fit_of(evidence, [item.own * factor for item in evidence])
     if fit is None:
         return None
     slack = min(ROUGH, max(EXPLAINED, 3.0 * fit.misfit))
     shown = recognised(factor, evidence, slack=slack)
-    told = meaning(factor, evidence, slack=slack)
+    clause = meaning(factor, evidence, slack=slack)
     return Hypothesis(
         "scaled",
         f"the returned gradient times {shown} agrees",
         f"multiply the gradient of `{name}` by {shown}",
         lambda item: item.own * factor,
-        f" ({told})" if told else "",
+        f" ({clause})" if clause else "",
     )
 
 
 def conjugate(name: str) -> Iterator[Hypothesis]:
-    """The conjugate of all that was returned, or of the factor beside grad_output."""
+    """The conjugate of the returned gradient, or of the derivative with which it multiplies v."""
     help_text = (
         f"return grad_output times the conjugate of the derivative for `{name}`: PyTorch's "
         "gradients are conjugate Wirtinger derivatives, so `{expression}` lacks a .conj()"
@@ -75,7 +75,7 @@ def conjugate(name: str) -> Iterator[Hypothesis]:
 
 
 def _factor_conjugated(item: Evidence) -> torch.Tensor | None:
-    """conj(g(conj(v))): of v·d, v·conj(d). Of elementwise functions backward need not be asked."""
+    """conj(g(conj(v))), which turns v·d into v·conj(d); elementwise functions need no call."""
     own = item.own
     for v in item.cotangents:
         if v.is_complex() and v.shape == own.shape and bool((v != 0).all()):

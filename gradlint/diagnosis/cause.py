@@ -10,11 +10,11 @@ class Cause:
     """A named cause.
 
     Args:
-        slug: as in the JSON contract.
-        text: one line for a reader, with how well it explains the evidence.
+        slug: name of the cause in JSON output.
+        text: one line for a reader, which says how well the cause explains the evidence.
         help: what to change; ``{expression}`` stands for the source of the returned gradient.
-        misfit: largest deviation left, relative to the largest measurement.
-        others: slugs of the causes that explain the evidence as well.
+        misfit: largest remaining deviation, relative to the largest measurement.
+        others: slugs of other causes that explain the evidence equally well.
     """
 
     slug: str
@@ -25,7 +25,7 @@ class Cause:
 
 
 def together(causes: list[Cause]) -> Cause | None:
-    """The first of ``causes``, which all explain the evidence; the others are named in its text."""
+    """Combine ``causes``, which all explain the evidence, into the first of them."""
     if not causes:
         return None
     first, rest = causes[0], causes[1:]

@@ -1,8 +1,9 @@
 """From a mismatch to its likely cause.
 
-Each hypothesis turns what backward returned into what it should have returned if that were the
-only fault; it explains the evidence if it then agrees with every measurement, under independent
-cotangents. Hypotheses that explain it equally well are all named, the most specific one first.
+Each hypothesis turns the returned gradient into the one that backward should have returned if a
+certain fault were the only one. It explains the evidence if the result agrees with every
+measurement, under independent cotangents. Hypotheses that explain it equally well are all named,
+the most specific one first.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import torch
 
 from gradlint.diagnosis import _order, _whole
 from gradlint.diagnosis._altered import altered_causes
-from gradlint.diagnosis._factors import recognised
 from gradlint.diagnosis._hypothesis import Hypothesis, surviving
 from gradlint.diagnosis._patterns import pattern_cause, worded
 from gradlint.diagnosis.cause import Cause, together
@@ -26,13 +26,10 @@ from gradlint.diagnosis.evidence import (
     agrees,
     at,
     largest,
-    unravel,
     wrong_elements,
 )
 from gradlint.diagnosis.response import (
-    CONSTANT,
     LINEAR,
-    NOT_LINEAR,
     Response,
     added,
     ignores,
@@ -42,27 +39,28 @@ from gradlint.numerics.directional_response import Reaction
 from gradlint.numerics.pattern import Pattern
 from gradlint.numerics.products import widened
 
-# -- Wrong elements told by their values: all of one sign, or beyond or below a bound, and no
-# others
-#
-# A branch of forward that backward lacks, or whose condition is another one there, is wrong exactly
-# where values are in a range. By position these elements are scattered, or form a pattern by
-# chance.
-#: Ranges tried of each tensor: below and above a bound, of the values and of their magnitudes.
+#: Kinds of range tried for each tensor: below or above a bound, for values and for magnitudes.
 FORMS = 4
 
-#: Up to this chance that elements wrong for another reason are a range of values too, the range is
-#: named (heuristic: 2 of 12 elements are, by 0.06, and 1 of 12 is not).
+#: A range is named if the probability that elements which are wrong for another reason form a range
+#: is at most this (heuristic: two wrong of 12 qualify with 0.06, one of 12 does not).
 MOST_CHANCE = 0.1
+
+#: If no element was measured, a hypothesis must explain at least this many slopes.
+FEWEST = 3
 
 
 def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
-    """The range of values at which a gradient is wrong, and outside of which it is right; None
-    without one, or where chance would explain it.
+    """The range of values in which a gradient is wrong, and outside which it is right; None if no
+    such range exists, or if it may be due to chance.
+
+    A branch of forward that backward lacks, or takes under another condition, makes exactly those
+    elements wrong whose values lie in a range. Their positions are scattered, or form a pattern by
+    chance only.
 
     Args:
         evidence: with the same elements measured under independent cotangents, or none measured.
-        name: of the input whose gradient it is.
+        name: name of the input whose gradient is examined.
     """
     measured = [item for item in evidence if bool(item.good.any())]
     if not measured or not measured[0].values:
@@ -77,28 +75,28 @@ def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
     count, bad = int(wrong.sum() + right.sum()), int(wrong.sum())
     if FORMS * len(tensors) > MOST_CHANCE * math.comb(count, bad):
         return None
-    for whose, values in tensors:
-        words = _range(values[wrong], values[right], whose)
+    for owner, values in tensors:
+        words = _range(values[wrong], values[right], owner)
         if words:
             return Cause(
                 "value-range",
                 f"value-range: wrong for the {bad} of {count} elements of `{name}` {words}, "
                 "right for the others",
-                f"compare forward and backward for elements {words}: a branch, mask or bound of "
-                "forward that backward lacks, or has otherwise",
+                f"compare forward and backward for elements {words}: backward may lack a branch, "
+                "mask or bound of forward, or apply it differently",
             )
     return None
 
 
 def _neutral(item: Evidence) -> torch.Tensor:
-    """True for elements that are zero as returned and as measured: right under any formula."""
+    """True for elements that are zero both as returned and as measured, so right by any formula."""
     top = max(largest(item.measured), largest(item.own))
     size = torch.maximum(at(item, item.own).abs(), item.measured.abs())
     return size <= torch.clamp(item.bars, min=EXPLAINED * top)
 
 
 def _candidates(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
-    """The inputs of one shape with the gradient, its own first, at the measured elements."""
+    """Names and measured elements of the inputs with the gradient's shape, its own input first."""
     own = item.values[item.index]
     order = sorted(range(len(item.values)), key=lambda k: k != item.index)
     for k in order:
@@ -109,7 +107,7 @@ def _candidates(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _range(wrong: torch.Tensor, right: torch.Tensor, name: str) -> str:
-    """The side of a bound on which all values of ``wrong`` are and none of ``right``, in words."""
+    """Words for the bound that separates all values of ``wrong`` from those of ``right``, or ""."""
     if float(wrong.max()) < float(right.min()):
         low, high = float(wrong.max()), float(right.min())
         return f"where `{name}` is {_bounded('below', 'negative', low, high)}"
@@ -132,26 +130,6 @@ def _bound(low: float, high: float) -> str:
     return f"a bound between {low:.3g} and {high:.3g}"
 
 
-# -------------------------------------------------------------------------------------------------
-
-__all__ = [
-    "CONSTANT",
-    "LINEAR",
-    "NOT_LINEAR",
-    "Cause",
-    "Evidence",
-    "Response",
-    "diagnose",
-    "recognised",
-    "unravel",
-    "whole",
-    "wrong_elements",
-]
-
-#: Slopes at least that a hypothesis must explain where no element was measured.
-FEWEST = 3
-
-
 def diagnose(
     evidence: Sequence[Evidence],
     *,
@@ -161,20 +139,20 @@ def diagnose(
     outputs: Sequence[str] = (),
     right: Sequence[int] = (),
 ) -> Cause | None:
-    """The causes that explain all of ``evidence``, as one; None where nothing does.
+    """The causes that explain all of ``evidence``, combined into one; None if nothing does.
 
     Args:
         evidence: under independent cotangents.
-        response: how backward was seen to respond to further cotangents. Where it is not linear
-            in them, what explains two need not explain a third, and only that is said.
-        pattern: the wrong elements of a tensor too large to measure whole, where they are known.
+        response: how backward responds to further cotangents. If it is not linear in them, what
+            explains two need not explain a third, so only the nonlinearity is reported.
+        pattern: the wrong elements, if known, of a tensor too large to be measured completely.
         reactions: J·u along independent directions.
         outputs: names of the outputs.
         right: positions of the inputs whose gradients were found right.
     """
     usable = [item for item in evidence if item.usable]
     if not usable or agrees(usable):
-        return None  # the bars are too wide to tell right from wrong, let alone why
+        return None  # the error bars are too wide even to show that the gradient is wrong
     if isinstance(response, str):
         response = Response(response)
     name = usable[0].names[usable[0].index]
@@ -238,7 +216,7 @@ def _hypotheses(first: Evidence, evidence: Sequence[Evidence], name: str) -> Ite
 
 
 def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:
-    """grad_output itself is returned although the function is no identity."""
+    """grad_output itself is returned although the function is not the identity."""
     for item in evidence:
         if not any(
             v.shape == item.own.shape
@@ -257,7 +235,7 @@ def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:
 
 
 def _returned_twice(evidence: Sequence[Evidence], right: Sequence[int]) -> Cause | None:
-    """The gradient of another input, where that is right."""
+    """The gradient of another input is returned, and is right for that one."""
     first = evidence[0]
     name = first.names[first.index]
     for other in right:
@@ -265,8 +243,8 @@ def _returned_twice(evidence: Sequence[Evidence], right: Sequence[int]) -> Cause
             other_name = first.names[other]
             return Cause(
                 "swapped",
-                f"swapped: the gradient of `{other_name}` is returned for `{name}` too",
-                f"return the gradient of `{name}` itself: what is returned now is right for "
+                f"swapped: the gradient of `{other_name}` is also returned for `{name}`",
+                f"return the gradient of `{name}` itself: the returned one is right for "
                 f"`{other_name}`",
             )
     return None

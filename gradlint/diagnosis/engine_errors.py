@@ -1,4 +1,4 @@
-"""What PyTorch's own error texts mean, and what to do about them."""
+"""Explain PyTorch's own error texts: what they mean, and what to do about them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from gradlint.diagnosis._engine_texts import KNOWN
 
-#: Characters kept of an exception's text (heuristic: the compiler's are a tenth of it; one of 50 MB
-#: takes longer to search than a check may).
+#: Characters of an exception's text that are kept (heuristic: the compiler's texts are a tenth of
+#: that; searching a text of 50 MB takes longer than a check may).
 MOST_TEXT = 20_000
 
 
@@ -30,7 +30,7 @@ class Explanation:
     text: str
 
 
-#: Errors by which the engine rejects what backward returned: each belongs to a rule of its own.
+#: Errors by which the engine rejects what backward returned, with the rule that reports each.
 REJECTIONS = {
     "wrong-number-of-gradients": "GL101",
     "gradient-for-non-tensor": "GL102",
@@ -50,7 +50,7 @@ def explain(error: BaseException) -> Explanation | None:
 
 
 def explain_text(text: str) -> Explanation | None:
-    """The explanation of an error of which only the text is left."""
+    """The explanation of an error text; None if it is not in the table."""
     for slug, pattern, meaning, fix in _compiled():
         if pattern.search(text):
             return Explanation(slug, meaning, fix, text)
@@ -58,8 +58,8 @@ def explain_text(text: str) -> Explanation | None:
 
 
 def error_text(error: BaseException) -> str:
-    """``str(error)`` as far as a reader gets, or a text that says why there is none; never
-    raises."""
+    """``str(error)``, cut to :data:`MOST_TEXT` characters, or a text that says why it has none;
+    never raises."""
     try:
         text = str(error)
         return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"

@@ -1,4 +1,4 @@
-"""What is known of a wrong gradient under one cotangent, and how hypotheses are held against it."""
+"""What is known about a wrong gradient under one cotangent, and how hypotheses are tested."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import torch
 
 from gradlint.numerics.products import norm, real_dot, widened
 
-#: A hypothesis explains a measurement that it meets within this share of the largest one, or
-#: within its error bar (heuristic; measured elements carry 8 digits or more in float64).
+#: A hypothesis explains a measurement if it agrees within this share of the largest measurement, or
+#: within :data:`BARS` error bars (heuristic: measured elements have 8 digits or more in float64).
 EXPLAINED = 1e-5
-
-#: In units of the error bar, likewise.
 BARS = 10.0
 
-#: A hypothesis must leave at most this share of the error that it is to explain (heuristic: error
-#: bars alone would let a wide one pass for any hypothesis that changes little).
+#: A hypothesis may leave at most this share of the error unexplained (heuristic: with wide error
+#: bars alone, any hypothesis that changes little would seem to explain it).
 LEFT = 0.05
 
 
@@ -30,16 +28,16 @@ class Evidence:
         index: position of the input among the differentiable ones.
         names: names of all differentiable inputs.
         claimed: the gradients returned for all of them.
-        elements: flat positions measured in input ``index``.
+        elements: flat positions that were measured in input ``index``.
         measured: the derivative at each of them.
         bars: their error bars.
-        cotangents: what backward was given, one an output.
-        move: a direction along which the slope of ⟨v, f⟩ was measured; None without.
+        cotangents: those passed to backward, one per output.
+        move: a direction along which the slope of ⟨v, f⟩ was measured, or None.
         slope: that slope.
         slope_bar: its error bar.
-        pull: what backward returns for this input given other cotangents; None where it can't be
-            asked.
-        values: all differentiable inputs, where the derivative was measured; empty if not known.
+        pull: returns what backward returns for this input under other cotangents; None if backward
+            cannot be called again.
+        values: the point, as one tensor per differentiable input; empty if not known.
     """
 
     index: int
@@ -82,8 +80,8 @@ class Fit:
 
     Args:
         misfit: largest deviation, relative to the largest measurement of its kind.
-        count: measurements that it explains: all there are.
-        before, after: sums of the squared errors of what was returned, and of the hypothesis.
+        count: number of measurements.
+        before, after: sums of squared errors of the returned gradient, and of the hypothesis.
     """
 
     misfit: float
@@ -93,10 +91,11 @@ class Fit:
 
     @property
     def removes_the_error(self) -> bool:
-        """Whether next to nothing is left of the error."""
+        """Whether at most :data:`LEFT` of the error remains."""
         return self.after <= LEFT**2 * self.before
 
     def __add__(self, other: Fit) -> Fit:
+        """The fit to both sets of measurements."""
         return Fit(
             max(self.misfit, other.misfit),
             self.count + other.count,
@@ -105,6 +104,7 @@ class Fit:
         )
 
     def __str__(self) -> str:
+        """The end of a sentence such as "it agrees to 2e-10 in 16 of 16 measurements"."""
         size = f" to {self.misfit:.0e}" if self.misfit > 0.0 else " exactly"
         if self.count < 2:
             return size
@@ -112,7 +112,7 @@ class Fit:
 
 
 def wrong_elements(item: Evidence) -> torch.Tensor:
-    """True for every measured element that the returned gradient misses, bars allowed for."""
+    """True for every measured element from which the returned gradient clearly deviates."""
     own, measured = at(item, item.own), item.measured
     floor = EXPLAINED * max(largest(measured), largest(own))
     error = (own - measured).abs()
@@ -129,8 +129,8 @@ def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def fit_of(evidence: Sequence[Evidence], candidates: Sequence[torch.Tensor | None]) -> Fit | None:
-    """How well the candidates (what backward should have returned, one an item) meet all that was
-    measured; None where they miss any of it, or do not get rid of the error."""
+    """How well the candidates (what backward should have returned, one per item) agree with all
+    measurements; None if they miss any of them, or do not remove the error."""
     total = Fit(0.0, 0)
     for item, candidate in zip(evidence, candidates, strict=True):
         found = meets(item, candidate)
@@ -141,7 +141,7 @@ def fit_of(evidence: Sequence[Evidence], candidates: Sequence[torch.Tensor | Non
 
 
 def meets(item: Evidence, candidate: torch.Tensor | None) -> Fit | None:
-    """How well a candidate meets what was measured under one cotangent; None where it does not."""
+    """How well a candidate agrees with the measurements of one cotangent; None if it does not."""
     worst, count = 0.0, 0
     before = after = 0.0
     if candidate is None or candidate.shape != item.own.shape:
@@ -171,7 +171,7 @@ def meets(item: Evidence, candidate: torch.Tensor | None) -> Fit | None:
 
 
 def agrees(evidence: Sequence[Evidence]) -> bool:
-    """Whether the returned gradients themselves meet all that was measured."""
+    """Whether the returned gradients themselves agree with all measurements."""
     for item in evidence:
         if bool(wrong_elements(item).any()):
             return False
@@ -191,7 +191,7 @@ def at(item: Evidence, gradient: torch.Tensor) -> torch.Tensor:
 
 
 def largest(tensor: torch.Tensor) -> float:
-    """The largest finite magnitude; 0 where there is none."""
+    """The largest finite magnitude; 0 if no element is finite."""
     finite = tensor.detach().abs()
     finite = finite[torch.isfinite(finite)]
     return float(finite.max()) if finite.numel() else 0.0

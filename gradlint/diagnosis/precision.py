@@ -1,4 +1,4 @@
-"""Gradients that went through a dtype of fewer digits."""
+"""Recognise gradients that were computed in, or cast to, a dtype with fewer digits."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from gradlint.diagnosis.cause import Cause
 from gradlint.diagnosis.evidence import Evidence, at
 from gradlint.numerics.products import unit_roundoff
 
-#: Dtypes that gradients are found cast to, the coarsest first.
+#: Dtypes that are considered, the coarsest first.
 LOWER = (torch.bfloat16, torch.float16, torch.float32)
 
-#: Errors may reach this many units of the lower dtype's roundoff, relative to the element, and the
-#: typical one must reach a tenth of a unit (heuristic: one to three roundings).
+#: Relative to the element, errors may reach MOST_UNITS of the lower dtype's roundoff, and the
+#: typical one must reach LEAST_UNITS (heuristic: one to three roundings).
 MOST_UNITS, LEAST_UNITS = 4.0, 0.1
 
-#: Share of the errors on either side of zero, at least: rounding has no sign.
+#: Smallest share of errors on either side of zero, since rounding errors have random signs
+#: (heuristic).
 EITHER_SIGN = 0.15
 
-#: Elements it takes to see that.
+#: Fewest elements from which this is concluded (heuristic).
 FEWEST = 6
 
 
 def low_precision(evidence: Sequence[Evidence], name: str) -> Cause | None:
-    """Whether all errors are of the size of a lower dtype's rounding, and of either sign."""
+    """The cause if all errors have the size of a lower dtype's rounding, and both signs."""
     relative, held = [], []
     for item in evidence:
         own, measured = at(item, item.own), item.measured
@@ -58,9 +59,9 @@ def low_precision(evidence: Sequence[Evidence], name: str) -> Cause | None:
         wide = str(evidence[0].own.dtype).removeprefix("torch.")
         return Cause(
             "low-precision",
-            f"low-precision: the gradient of `{name}` is right to the {unit / 2:.0e} of {shown} "
-            f"only ({errors.numel()} elements, errors of either sign"
-            + (f"; every value is one of {shown})" if cast else ")"),
+            f"low-precision: the gradient of `{name}` is only right to {unit / 2:.0e}, the "
+            f"rounding of {shown} ({errors.numel()} elements, errors of both signs"
+            + (f"; {shown} represents every value exactly)" if cast else ")"),
             f"keep backward in {wide}: no .to({shown}), .half() or autocast on the way",
             float(errors.abs().max()),
         )
@@ -68,7 +69,8 @@ def low_precision(evidence: Sequence[Evidence], name: str) -> Cause | None:
 
 
 def cast_down(gradients: Sequence[torch.Tensor], name: str) -> Cause | None:
-    """Whether every value of every gradient is one of a lower dtype: it was cast on the way.
+    """The cause if a lower dtype represents every value of every gradient exactly, which shows that
+    it was cast; or None.
 
     Args:
         gradients: returned for one input under different cotangents.
@@ -84,8 +86,8 @@ def cast_down(gradients: Sequence[torch.Tensor], name: str) -> Cause | None:
             shown, wide = (str(each).removeprefix("torch.") for each in (dtype, values[0].dtype))
             return Cause(
                 "low-precision",
-                f"low-precision: every value of the gradient of `{name}` is one of {shown}, though "
-                f"it is returned in {wide}",
+                f"low-precision: {shown} represents every value of the gradient of `{name}` "
+                f"exactly, though it is returned in {wide}",
                 f"keep backward in {wide}: no .to({shown}), .half() or autocast on the way",
             )
     return None

@@ -1,4 +1,4 @@
-"""How backward responds to its cotangents, and what follows where it is not linear in them."""
+"""How backward responds to its cotangents, and the causes if it is not linear in them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Response:
 
     Args:
         kind: :data:`LINEAR`, :data:`CONSTANT` or :data:`NOT_LINEAR`.
-        offset: what it returns where nothing comes back from any output, if that is not zero.
-        stale: what of an earlier call it returns ("grad_output", "inputs"); "" if nothing.
+        offset: what it returns if all cotangents are zero, unless that is zero too.
+        stale: what it reuses from an earlier call ("grad_output", "inputs"); "" if nothing.
     """
 
     kind: str = LINEAR
@@ -31,20 +31,20 @@ class Response:
 
 
 def response_cause(evidence: Sequence[Evidence], response: Response, name: str) -> Cause | None:
-    """What a backward that is not linear in its cotangents does; None where it is linear. (Rounding
-    in a coarse dtype is not linear either.)"""
+    """The cause for a backward that is not linear in its cotangents; None if it is linear. Rounding
+    in a coarse dtype is not linear either."""
     if response.stale:
         return _stale(name, response.stale)
     offset = response.offset
     if offset is not None:
-        constant = f"additive-constant: the gradient of `{name}` has a term that is there even if"
+        constant = f"additive-constant: the gradient of `{name}` has a term that remains even if"
         fit = fit_of(evidence, [item.own - offset for item in evidence])
         if fit is not None:
             return Cause(
                 "additive-constant",
-                f"{constant} grad_output is zero; without it, it agrees{fit}",
+                f"{constant} grad_output is zero; without that term it agrees{fit}",
                 f"multiply every term of the gradient of `{name}` by grad_output; a regularizer "
-                "belongs into the loss, not into backward",
+                "belongs in the loss, not in backward",
                 fit.misfit,
             )
     if response.kind == CONSTANT:
@@ -86,8 +86,8 @@ def added(evidence: Sequence[Evidence], name: str) -> Cause | None:
         return None
     return Cause(
         "additive-constant",
-        f"additive-constant: the gradient of `{name}` is off by the same whatever grad_output is: "
-        f"without that it agrees{fit}",
+        f"additive-constant: the gradient of `{name}` is off by the same amount whatever "
+        f"grad_output is: without that constant it agrees{fit}",
         f"multiply every term of the gradient of `{name}` by grad_output",
         fit.misfit,
     )
@@ -96,8 +96,8 @@ def added(evidence: Sequence[Evidence], name: str) -> Cause | None:
 def _stale(name: str, what: str) -> Cause:
     return Cause(
         "stale",
-        f"stale: the gradient of `{name}` is that of the call before: backward uses the {what} of "
-        "an earlier call",
+        f"stale: the gradient of `{name}` is that of the previous call: backward uses the {what} "
+        "of an earlier call",
         "keep nothing between calls: save tensors with ctx.save_for_backward, not on the class, "
         "the module or in a global",
     )
@@ -107,8 +107,8 @@ def _not_linear(name: str) -> Cause:
     return Cause(
         "not-linear",
         f"not-linear: the gradient of `{name}` is not linear in grad_output, as a vector-Jacobian "
-        "product is: something clips, rectifies or rounds it, adds to it, or keeps state between "
-        "calls",
+        "product must be: something clips, rectifies or rounds it, adds to it, or keeps state "
+        "between calls",
         "multiply grad_output by the derivative and do nothing else to it: clip gradients in a "
         "hook or in the optimizer",
     )

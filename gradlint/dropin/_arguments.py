@@ -1,4 +1,4 @@
-"""Arguments and outputs of the caller's function: tensors among other things."""
+"""The arguments and outputs of the caller's function, which may hold tensors in containers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from gradlint.dropin._sparse import is_sparse
 from gradlint.model.sample import map_tensors
+from gradlint.trace.sparse import is_sparse
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -21,7 +21,7 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """Lists and tuples as tuples, anything else in a tuple of one, as torch does."""
+    """A list or tuple as a tuple, anything else as a tuple of one, as torch does."""
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
@@ -29,13 +29,13 @@ def outputs_of(returned: Any) -> Tensors:
     """The tensors that a function returned.
 
     Raises:
-        ValueError: something in it is no tensor.
+        ValueError: one of the outputs is not a tensor.
     """
     outputs = as_tuple(returned)
     for place, output in enumerate(outputs):
         if not isinstance(output, torch.Tensor):
             raise ValueError(
-                f"output {place} of the function is no tensor but "
+                f"output {place} of the function is not a tensor but "
                 f"{'None' if output is None else 'a ' + type(output).__name__}: gradcheck needs a "
                 "function that returns a tensor or a tuple of tensors; wrap it in one that "
                 "returns those to be checked, such as `lambda *args: fn(*args)[0]`"
@@ -49,16 +49,16 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def has_memory(tensor: torch.Tensor) -> bool:
-    """Whether elements lie in a strided storage that can be pointed at (those of a tensor that
-    autograd knows to be zero do not)."""
+    """Whether ``tensor`` has a strided storage with an address; a tensor that autograd knows to be
+    zero has none."""
     return is_dense(tensor) and not tensor._is_zerotensor()
 
 
 def check_layouts(outputs: Sequence[torch.Tensor]) -> None:
-    """Refuse outputs of layouts that torch refuses.
+    """Raise for outputs of layouts that torch rejects.
 
     Raises:
-        ValueError: one is sparse, or of MKLDNN.
+        ValueError: an output is sparse, or an MKLDNN tensor.
     """
     for output in outputs:
         kind = "Sparse" if is_sparse(output) else "MKLDNN"
@@ -77,8 +77,8 @@ def equal(tensor: torch.Tensor, value: torch.Tensor) -> bool:
 
 
 def unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """``args`` with copies of those tensors that share memory with another: moving one of them
-    must not move the other."""
+    """``args`` with copies of those tensors that share memory, so that moving one of them does not
+    move another."""
     tensors = [t for t in dict.fromkeys(tensors_in(args)) if has_memory(t) and t.numel()]
     owners: dict[int, int] = {}
     for tensor in tensors:

@@ -1,4 +1,4 @@
-"""The caller's function as the map that the measurements judge."""
+"""Turn the caller's function into the map that the measurements judge."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
     """``function`` as the map that is judged.
 
     Args:
-        chosen: positions of the outputs that count; default the differentiable ones.
+        chosen: positions of the outputs to judge; by default the differentiable ones.
     """
     wanted = function.differentiable if chosen is None else list(chosen)
     at_sample = [function.returned[k] for k in wanted]
     point = function.values
     here = function.returned
     if any(sparse is not None and sparse.pattern is None for sparse in function.sparse):
-        # Where every element is specified the function may be another one (a mean over the
-        # specified ones, say): differences are taken there, as in torch.
+        # With every element specified the function may differ (if it takes the mean over specified
+        # elements, for example), so differences are taken there, as in torch.
         here = function.evaluate(point) or here
     outputs = [_own(dense(here[k].detach()), function.inputs) for k in wanted]
     endless = None
@@ -34,7 +34,8 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
         endless = [torch.isinf(y) for y in outputs]
         outputs = [y.masked_fill(inf, 0.0) for y, inf in zip(outputs, endless, strict=True)]
 
-    # What a call may return views of: inputs, which are moved, and buffers it returns every time.
+    # A call may return views of tensors that change later: of inputs, which are moved, and of
+    # buffers that it returns every time.
     moving = (*function.inputs, *function.returned)
 
     def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
@@ -80,7 +81,7 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
 
 
 def _twin(function: Function) -> Map | None:
-    """The same in float64; None where that is what it is, or where the function refuses."""
+    """The same function in float64; None if it is in float64 already or does not accept it."""
     if all(value.dtype in (torch.float64, torch.complex128) for value in function.values):
         return None
     return float64_twin(function.problem())
@@ -106,8 +107,8 @@ def _own(output: torch.Tensor, others: Sequence[torch.Tensor]) -> torch.Tensor:
 def _constants_out(
     outputs: Sequence[torch.Tensor], endless: Sequence[torch.Tensor]
 ) -> list[torch.Tensor] | None:
-    """``outputs`` with zeros where they are infinite at the sample; None where one of those is
-    finite now, and so no constant (a mask's −∞ is one)."""
+    """``outputs`` with zeros where they are infinite at the sample, like the −∞ of a mask; None if
+    one of those elements is finite now, and so not a constant."""
     if any(not bool(torch.isinf(y[inf]).all()) for y, inf in zip(outputs, endless, strict=True)):
         return None
     return [

@@ -16,13 +16,13 @@ from gradlint.dropin.failure import Failure
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.products import dense
 
-#: Torch's words, which test suites match.
+#: Torch's own messages, since test suites match them.
 WORDS = "gradcheck or gradgradcheck failed while testing batched gradient computation."
 FORWARD_WORDS = "gradcheck failed while testing batched gradient computation with forward-mode AD."
 
 
 def check_batched(function: Function, options: Options) -> list[Failure]:
-    """``torch.autograd.grad(is_grads_batched=True)`` gives what single calls give."""
+    """Check that ``torch.autograd.grad(is_grads_batched=True)`` agrees with single calls."""
     generator = torch.Generator().manual_seed(options.seed + 13)
     for k, output in enumerate(function.outputs):
         vs = [cotangent(output.detach(), generator) for _ in range(2)]
@@ -45,7 +45,7 @@ def check_batched(function: Function, options: Options) -> list[Failure]:
 
 
 def check_batched_forward(function: Function, options: Options) -> list[Failure]:
-    """``vmap`` over forward mode gives what single calls give."""
+    """Check that ``vmap`` over forward mode agrees with single calls."""
     generator = torch.Generator().manual_seed(options.seed + 17)
     for place, value in enumerate(function.values):
         us = [cotangent(value, generator) for _ in range(2)]
@@ -61,8 +61,8 @@ def check_batched_forward(function: Function, options: Options) -> list[Failure]
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="There is a performance drop")
-                # torch.func.vmap has no batching rule for dual tensors; this one is torch's own
-                # choice here.
+                # torch.func.vmap has no batching rule for dual tensors; torch's gradcheck uses this
+                # internal one.
                 result: Sequence[torch.Tensor] = _vmap(push)(torch.stack(us))
         except RuntimeError as error:
             return [_raised(error, FORWARD_WORDS)]
@@ -81,7 +81,7 @@ def _filled(grad: torch.Tensor | None, leaf: torch.Tensor) -> torch.Tensor:
 def _raised(error: RuntimeError, words: str) -> Failure:
     return Failure(
         f"While computing batched gradients, got: {error}\n\n{words}",
-        ["backward or forward mode uses an operation that vmap can't batch"],
+        ["backward or forward mode uses an operation that vmap cannot batch"],
         error,
     )
 

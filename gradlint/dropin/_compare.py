@@ -1,4 +1,4 @@
-"""Two results of one computation, done in two ways."""
+"""Compare two results of the same computation, obtained in two ways."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import torch
 
 from gradlint.numerics.products import unit_roundoff
 
-#: Roundings by which they may differ, in units of the dtype's epsilon relative to the largest
-#: element (heuristic: sums of a few thousand terms in another order).
+#: Rounding by which they may differ, in units of the dtype's epsilon relative to the largest
+#: element (heuristic: sums of a few thousand terms in a different order).
 ROUNDINGS = 100.0
 
 
 def close(a: torch.Tensor, b: torch.Tensor, top: float | None = None) -> bool:
-    """Whether ``a`` and ``b`` agree to rounding: as torch's ``allclose`` does, or to
-    :data:`ROUNDINGS` relative to the largest element, for sums may cancel.
+    """Whether ``a`` and ``b`` agree up to rounding.
+
+    They do if torch's ``allclose`` says so, or if they agree to :data:`ROUNDINGS` relative to the
+    largest element, since the elements are sums whose terms may cancel.
 
     Args:
-        top: size of the terms, where they are larger than what they add up to.
+        top: size of the terms, if larger than that of the sums.
     """
     if a.shape != b.shape:
         return False

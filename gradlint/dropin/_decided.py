@@ -20,14 +20,15 @@ def decided(
     kinds: Sequence[str] = KINDS,
     inputs: Sequence[int] | None = None,
 ) -> tuple[Map, Decision]:
-    """The map that was judged in the end, and the decision on it.
+    """The map that was finally judged, and the decision on it.
 
-    Only where something is wrong is it asked whether the function reads one triangle of a square
-    input: nearly all functions don't, and asking takes calls.
+    Some functions read only one triangle of a square input, so that its elements cannot be moved
+    independently. This is examined only if something seems wrong, because it takes calls and
+    nearly all functions are not of that kind.
 
     Args:
         kinds: kinds of direction.
-        inputs: positions of those to judge; default all.
+        inputs: positions of the inputs to judge; default all.
     """
     decision = decide(judged, seed=seed, kinds=kinds, inputs=inputs)
     if suspects(decision, DIFFERS, UNSURE):
@@ -38,13 +39,13 @@ def decided(
 
 
 def suspects(decision: Decision, *verdicts: str) -> list[int]:
-    """Places in the judgement of the inputs with one of ``verdicts``."""
+    """Positions, in the judgement, of the inputs with one of ``verdicts``."""
     return [place for place, verdict in enumerate(decision.verdicts) if verdict in verdicts]
 
 
 def _symmetric(function: Function, judged: Map) -> Map | None:
-    """``judged`` with symmetric directions for square inputs of which the function reads one
-    triangle (as Cholesky factors and eigenvalues do); None where there are none."""
+    """``judged`` with symmetric directions for square inputs of which the function reads only one
+    triangle (as Cholesky factorisation does); None if there are no such inputs."""
     square = any(
         value.dim() >= 2 and value.shape[-1] == value.shape[-2] >= 2 for value in judged.values
     )

@@ -1,4 +1,4 @@
-"""Checks that need no measurement: running backward again, with zeros, and with nothing."""
+"""Checks that need no measurement: backward run twice, with zeros, with undefined gradients."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
-from gradlint.dropin._sparse import is_sparse
 from gradlint.dropin.failure import Failure
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.products import dense
+from gradlint.trace.sparse import is_sparse
 
-#: Elements of a zero gradient of a masked sparse input may be this large (torch's allclose).
+#: Largest element of a zero gradient of a masked sparse input (atol of torch's allclose).
 MASKED_ZERO = 1e-8
 
 
 def check_again(function: Function, options: Options) -> Iterator[Failure]:
-    """Backward run twice on one graph gives the same gradients, of the inputs' dtypes."""
+    """Check that backward, run twice on one graph, returns the same gradients, and their dtypes."""
     generator = torch.Generator().manual_seed(options.seed)
     vs = [cotangent(y.detach(), generator) for y in function.outputs]
     kept = [v.clone() for v in vs]
@@ -45,12 +45,12 @@ def check_again(function: Function, options: Options) -> Iterator[Failure]:
         lines = [f"the gradient of input {which} changes by up to {worst:.2e} between two runs"]
         if changed:
             lines.append(
-                f"cause: backward changes the gradient of output {changed[0]}, which it was given, "
-                "in place; clone it first"
+                f"cause: backward changes the incoming gradient of output {changed[0]} in place; "
+                "clone it first"
             )
         else:
             lines.append(
-                "if the operation is non-deterministic by nature, pass nondet_tol=<tolerance>"
+                "if the operation is inherently non-deterministic, pass nondet_tol=<tolerance>"
             )
         yield Failure(
             "Backward is not reentrant, i.e., running backward with same input and grad_output "
@@ -61,7 +61,7 @@ def check_again(function: Function, options: Options) -> Iterator[Failure]:
 
 
 def check_zero(function: Function, options: Options) -> Iterator[Failure]:
-    """Gradients are zero where every output gradient is, and fit their inputs."""
+    """Check that gradients are zero if every output gradient is, and have their inputs' form."""
     zeros = [torch.zeros(y.shape, dtype=y.dtype, device=y.device) for y in function.outputs]
     for k, (grad, leaf) in enumerate(
         zip(function.backward(function.outputs, zeros), function.inputs, strict=True)
@@ -85,7 +85,7 @@ def check_zero(function: Function, options: Options) -> Iterator[Failure]:
 
 
 def check_undefined(function: Function) -> Iterator[Failure]:
-    """Backward treats undefined output gradients as zeros: all of them, then each by itself."""
+    """Check that undefined output gradients count as zeros: all of them, then each by itself."""
     undefined: Any = torch._C._functions.UndefinedGrad
     outputs = function.outputs
     cases: list[list[torch.Tensor]] = [[undefined()(y) for y in outputs]]
@@ -106,9 +106,9 @@ def check_undefined(function: Function) -> Iterator[Failure]:
                 '"tools/autograd/derivatives.yaml"',
                 [
                     f"backward raised {type(error).__name__} where the gradient of {which} is "
-                    f"undefined: {_first_line(error)}",
-                    "an output that the loss does not use has the gradient None if "
-                    "set_materialize_grads(False) was called",
+                    f"undefined: {error_line(error)}",
+                    "with set_materialize_grads(False), outputs that the loss does not use have "
+                    "the gradient None",
                 ],
                 error,
             )
@@ -128,7 +128,7 @@ def check_undefined(function: Function) -> Iterator[Failure]:
 
 
 def _misfit(grad: torch.Tensor, leaf: torch.Tensor) -> str:
-    """What is wrong with the form of a gradient, in torch's words; empty if nothing is."""
+    """What is wrong with a gradient's layout, dtype, device or shape, in torch's words, or ""."""
     if grad.layout != torch.strided:
         if grad.layout != leaf.layout:
             return f"grad is incorrect layout ({grad.layout} is not {leaf.layout})"
@@ -147,7 +147,7 @@ def _misfit(grad: torch.Tensor, leaf: torch.Tensor) -> str:
 
 
 def _distance(a: torch.Tensor | None, b: torch.Tensor | None) -> float:
-    """Largest difference of two gradients; None is zero, and NaN in both is no difference."""
+    """Largest difference of two gradients; None counts as zero, and NaN as equal to NaN."""
     if a is None and b is None:
         return 0.0
     if a is None or b is None:
@@ -164,7 +164,3 @@ def _largest(flat: torch.Tensor) -> str:
     if bad.numel():
         return str(bad.flatten()[0].item())
     return f"up to {float(flat.abs().max()):.3g}"
-
-
-def _first_line(error: BaseException) -> str:
-    return error_line(error)

@@ -1,8 +1,8 @@
-"""Forward mode: against backward by the adjoint identity, and against the function itself.
+"""Check forward mode: against backward by the adjoint identity, and against the function itself.
 
-⟨v, J·u⟩ = ⟨Jᵀv, u⟩ holds to rounding. Where it does, a backward that was judged right vouches for
-forward mode; where it doesn't, or where backward is not checked, t ↦ f(x + t·u) is judged as a
-function of the one number t, with J·u as its derivative.
+If forward mode and backward are right, ⟨v, J·u⟩ = ⟨Jᵀv, u⟩ holds up to rounding, so a backward that
+was judged right confirms forward mode. If the identity does not hold, or backward is not checked,
+t ↦ f(x + t·u) is judged as a function of the single number t, with J·u as its derivative.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check_forward(function: Function, options: Options, trusted: bool) -> list[F
     """Judge J·u for every input.
 
     Args:
-        trusted: whether backward was judged and found right.
+        trusted: whether backward was judged to be right.
     """
     judged = as_map(function)
     failures = []
@@ -65,14 +65,14 @@ def tangents(
     """J·u of every differentiable output at ``values``.
 
     Args:
-        moves: input position → u, of that input's dtype; None leaves the input without a tangent,
-            and inputs not named get zeros.
+        moves: input position → u, in that input's dtype; None leaves the input without a tangent,
+            and inputs that are not listed get zeros.
     """
     with fwd.dual_level():
         stand_ins = {}
         for place, value in enumerate(values):
             u = moves.get(place, torch.zeros_like(value))
-            # A copy: the function's own tensors have other users than this dual level.
+            # A copy, because the function's own tensors are used outside this dual level too.
             primal = function.laid_out(place, value)
             stand_ins[place] = primal if u is None else fwd.make_dual(primal, u.to(value.dtype))
         returned: Tensors = function.call_with(stand_ins)
@@ -83,7 +83,7 @@ def tangents(
 
 
 def _directions(x: torch.Tensor, generator: torch.Generator) -> list[tuple[str, torch.Tensor]]:
-    """Two directions, of different signs; for complex inputs an imaginary and a real one."""
+    """Two directions with independent signs; for complex inputs one imaginary and one real."""
     scale = move_scale(x)
     real = torch.empty(x.shape, dtype=torch.float64, device=x.device)
     drawn = [scale * signs(real, generator) for _ in range(2)]
@@ -101,7 +101,7 @@ def _judge_along(
     trusted: bool,
     generator: torch.Generator,
 ) -> tuple[list[int], list[str]] | None:
-    """Outputs whose J·u is wrong, and what to say of them; None where it is right."""
+    """The outputs whose J·u is wrong, and lines that describe the error; None if it is right."""
     pushed = tangents(function, judged.values, {place: u})
     bits = working_bits(judged, judged.values[place])
     gap = scale = 0.0
@@ -130,7 +130,7 @@ def _judge_along(
     item = decision.judgement.inputs[0]
     worst = item.worst
     lines = [
-        f"along one direction forward mode says {worst.claimed:.6g}, the function changes by "
+        f"along one direction forward mode returns {worst.claimed:.6g}, the function changes by "
         f"{worst.measured:.6g} (error bar {worst.bar:.1e})"
     ]
     outputs = faulty_outputs(line, 0, options.seed)
@@ -167,7 +167,7 @@ def _line(
         )
         return [torch.tensor([slope], dtype=torch.float64)]
 
-    # x + t·u is rounded, and f moves by J times that: about as much as ε·J·u.
+    # x + t·u is rounded, which changes f by J times that rounding, about ε·J·u.
     rounding = [0.0 if ju is None else unit_roundoff(x.dtype) * rms(ju) for ju in pushed]
     return Map([here], judged.outputs, evaluate, pull_at, rounding)
 
@@ -175,7 +175,7 @@ def _line(
 def _worst_element(
     line: Map, pushed: list[torch.Tensor | None], output: int, h: float
 ) -> list[str]:
-    """The element of J·u that is most wrong, measured at the step that decided."""
+    """A line on the element of J·u with the largest error, at the step that decided."""
     after, before = (line.evaluate([torch.full((1,), t, dtype=torch.float64)]) for t in (h, -h))
     if after is None or before is None:
         return []
@@ -204,7 +204,7 @@ def _dtypes(function: Function, place: int, u: torch.Tensor) -> str:
 
 
 def check_undefined_tangents(function: Function, options: Options) -> list[Failure]:
-    """An input without a tangent counts as one whose tangent is zero."""
+    """Check that an input without a tangent is treated like one whose tangent is zero."""
     generator = torch.Generator().manual_seed(options.seed + 12)
     moves: dict[int, torch.Tensor | None] = {
         place: move_scale(x) * signs(x, generator) for place, x in enumerate(function.values)
@@ -220,7 +220,7 @@ def check_undefined_tangents(function: Function, options: Options) -> list[Failu
                     Failure(
                         f"Mismatch in tangent values for output with index: {k} when input: "
                         f"{place} has an undefined tangent value.",
-                        ["without a tangent it must count as one whose tangent is zero"],
+                        ["without a tangent, an input must be treated as if its tangent were zero"],
                     )
                 ]
     return []

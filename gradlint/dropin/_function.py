@@ -1,14 +1,12 @@
-"""The caller's function at the caller's own tensors.
+"""Evaluate the caller's function by moving the caller's own tensors.
 
-Functions under test often read tensors that they were not passed: a module's parameters, say, that
-are also among ``inputs``. So the caller's own tensors are moved, in place as torch does, and put
-back whatever happens.
+Functions under test often read tensors that are not passed to them, such as parameters of a module
+that are also among ``inputs``. So the caller's own tensors are moved in place, as torch does, and
+restored whatever happens.
 """
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from gradlint.dropin._arguments import (
     tensors_in,
     unshared,
 )
-from gradlint.dropin._sparse import SparseInput, is_sparse
 from gradlint.experiments.direction_projections import projections
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
@@ -32,20 +29,24 @@ from gradlint.numerics.map import Projection
 from gradlint.numerics.products import dense
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+from gradlint.trace.random import GeneratorStates, generator_states
+from gradlint.trace.sparse import Pattern, is_sparse
 
 
-# -- Common random numbers: every call of a stochastic function draws the same ones ---------------
 class RandomState:
-    """The random generators as they were when this was made, and whether a call has drawn.
+    """The states of the caller's random generators before and after the first call.
 
-    Replaying them makes a function with dropout one fixed function of its inputs. The caller's
-    generators end where a single call would have left them.
+    If every call starts from the state before, a function with dropout is one fixed function of its
+    inputs. In the end the generators are left where a single call would have left them.
+
+    Args:
+        cuda: whether generators of CUDA devices are included.
     """
 
     def __init__(self, *, cuda: bool) -> None:
         self._cuda = cuda
-        self._start = self._read()
-        self._end: list[Any] | None = None
+        self._start = generator_states(cuda=cuda)
+        self._end: GeneratorStates | None = None
         self._reseeded = False
 
     @property
@@ -54,66 +55,76 @@ class RandomState:
         return self._end is not None
 
     def after_first_call(self) -> None:
-        """Notice whether a call has drawn."""
-        now = self._read()
-        if not all(_same(a, b) for a, b in zip(self._start, now, strict=True)):
+        """Remember the states if the call has drawn random numbers."""
+        now = generator_states(cuda=self._cuda)
+        if now != self._start:
             self._end = now
 
     def replay(self) -> None:
-        """Put the generators back to the start, if calls draw from them."""
+        """Restore the states from before the first call, if calls draw random numbers."""
         if self.drawn:
-            self._write(self._start)
+            self._start.restore()
 
     def reseeded(self) -> None:
-        """Say that others seed the generators from here on."""
+        """Note that other code seeds the generators from now on."""
         self._reseeded = True
 
     def finish(self) -> None:
         """Leave the generators where one call leaves them."""
         if self._end is not None or self._reseeded:
-            self._write(self._start if self._end is None else self._end)
-
-    def _read(self) -> list[Any]:
-        numpy = sys.modules.get("numpy")
-        return [
-            torch.default_generator.get_state(),
-            random.getstate(),
-            numpy.random.get_state(legacy=False) if numpy is not None else None,
-            torch.cuda.get_rng_state_all() if self._cuda else None,
-        ]
-
-    def _write(self, state: list[Any]) -> None:
-        torch.default_generator.set_state(state[0])
-        random.setstate(state[1])
-        numpy = sys.modules.get("numpy")
-        if numpy is not None and state[2] is not None:
-            numpy.random.set_state(state[2])
-        if self._cuda:
-            torch.cuda.set_rng_state_all(state[3])
+            (self._end or self._start).restore()
 
 
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor):
-        return torch.equal(a, b)
-    if isinstance(a, list):
-        return all(_same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, dict):  # numpy's: keys and position inside "state", and a cached normal
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    same = a == b
-    return bool(same.all() if hasattr(same, "all") else same)
+class SparseInput:
+    """A sparse input, given as the dense tensor that it stands for.
+
+    Args:
+        tensor: the input.
+        masked: whether only the specified elements are inputs. If not, the function is evaluated at
+            tensors of the same layout with every element specified, as in torch.
+
+    Attributes:
+        value: the dense tensor, detached.
+        pattern: if masked, True for the specified elements; else None.
+    """
+
+    def __init__(self, tensor: torch.Tensor, masked: bool) -> None:
+        like = tensor.detach()
+        self.value = like.to_dense()
+        template = like if masked else _fully_specified(like)
+        if template.layout == torch.sparse_coo:
+            template = template.coalesce()
+        self._stored = Pattern(template)
+        self.pattern: torch.Tensor | None = None
+        if masked:
+            ones = torch.ones_like(self._stored.values)
+            self.pattern = dense(self._stored.filled(ones)) != 0
+
+    def tensor(self, value: torch.Tensor) -> torch.Tensor:
+        """A leaf of the input's layout with the elements of the dense ``value``."""
+        return self._stored.filled(self._stored.picked(value)).requires_grad_()
 
 
-# -------------------------------------------------------------------------------------------------
+def _fully_specified(like: torch.Tensor) -> torch.Tensor:
+    """A tensor of the layout of ``like`` with every element specified."""
+    ones = torch.ones(like.shape, dtype=like.dtype, device=like.device)
+    if like.layout == torch.sparse_coo:
+        return ones.to_sparse(like.sparse_dim())
+    blocks = None
+    if like.layout in (torch.sparse_bsr, torch.sparse_bsc):
+        first = like.crow_indices() if like.layout == torch.sparse_bsr else like.ccol_indices()
+        blocks = tuple(like.values().shape[first.dim() : first.dim() + 2])
+    return ones.to_sparse(layout=like.layout, blocksize=blocks, dense_dim=like.dense_dim())
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known of a function; both are asked after its first call.
+    """What is known about a function beforehand; both are called after its first call.
 
     Args:
-        rounding: standard deviation of the rounding of an element of each output, where it is
-            larger than one rounding.
-        domain: what keeps the direction of each input inside its domain.
+        rounding: returns the standard deviation of the rounding of an element of each output, if
+            that is larger than one rounding.
+        domain: returns, for each input, the projection that keeps directions inside its domain.
     """
 
     rounding: Callable[[], Sequence[float]] | None = None
@@ -128,19 +139,19 @@ class Function:
         args: its arguments; tensors that require grad are the differentiable inputs. They may sit
             in nested lists, tuples and dicts.
         masked: whether only the specified elements of sparse inputs are inputs.
-        knowledge: what is known of it beforehand.
+        knowledge: what is known about the function beforehand.
 
     Attributes:
         inputs: the differentiable inputs, each once, in the order of the arguments.
         positions: index into ``args`` of each.
-        sparse: how each sparse one is given as a dense tensor; None for the others.
-        values: their values, dense copies that nothing changes.
+        sparse: for each sparse input its :class:`SparseInput`; None for the others.
+        values: their values, as dense copies that nothing changes.
         returned: the outputs at the sample, with their graph.
-        differentiable: positions among them of those that require grad.
+        differentiable: positions, among ``returned``, of those that require grad.
         forward_calls, backward_calls: how often each was called.
         changes_in_place: positions of the inputs that a call changes without autograd's knowledge.
-        raised: what the last evaluation beside the sample raised, if it did.
-        shapes_change: whether outputs had another number, shape or dtype beside the sample.
+        raised: the exception of the last evaluation away from the sample, if it raised.
+        shapes_change: whether number, shape or dtype of the outputs differed away from the sample.
     """
 
     def __init__(
@@ -177,13 +188,11 @@ class Function:
         self.returned: Tensors = ()
         self.differentiable: list[int] = []
 
-    # -- at the sample --------------------------------------------------------------------------
-
     def start(self) -> Tensors:
         """Call the function at the sample; its outputs, with their graph.
 
         Raises:
-            ValueError: an output is no tensor, or a differentiable one is sparse.
+            ValueError: an output is not a tensor, or a differentiable one is sparse.
         """
         versions = [tensor._version for tensor in self.inputs]
         returned = self._invoke()
@@ -213,7 +222,7 @@ class Function:
 
     @property
     def stochastic(self) -> bool:
-        """Whether the function draws random numbers: the same ones at every call here."""
+        """Whether the function draws random numbers (the same ones at every call here)."""
         return self._random.drawn
 
     def backward(
@@ -226,7 +235,7 @@ class Function:
         """VJP at the sample through ``outputs``, whose graph is kept.
 
         Args:
-            batched: whether cotangents, and so gradients, have a leading axis of a batch.
+            batched: whether cotangents, and so gradients, have a leading batch axis.
         """
         self._place(self.values)
         self.backward_calls += 1
@@ -242,7 +251,7 @@ class Function:
         )
 
     def call_with(self, stand_ins: dict[int, torch.Tensor]) -> Tensors:
-        """Outputs at the sample, other tensors standing in for some of ``inputs``."""
+        """Outputs at the sample, with some of ``inputs`` replaced by ``stand_ins``."""
         self._place(self.values)
         swap = {id(self.inputs[place]): tensor for place, tensor in stand_ins.items()}
         return outputs_of(self._invoke(lambda tensor: swap.get(id(tensor), tensor)))
@@ -253,14 +262,12 @@ class Function:
         made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device)
         return made.copy_(value)
 
-    # -- anywhere ---------------------------------------------------------------------------------
-
     def evaluate(self, values: Sequence[torch.Tensor]) -> Tensors | None:
-        """Outputs at ``values``; None where the function raises there.
+        """Outputs at ``values``; None if the function raises there.
 
         Raises:
-            Exception: what the function raised, where it does not raise it again when called
-                again: that is no matter of the point.
+            Exception: what the function raised, if it does not raise again when called again, since
+                then the point is not the cause.
         """
         self._place(values)
         swap = self._swap(values)
@@ -278,7 +285,7 @@ class Function:
     def pull_beside(
         self, values: Sequence[torch.Tensor], wanted: Sequence[int], cotangents: Sequence[Any]
     ) -> list[torch.Tensor | None]:
-        """VJP from a fresh call; NaN where the function or its backward raises there."""
+        """VJP from a fresh call at ``values``; NaN if the function or its backward raises."""
         nothing: list[torch.Tensor | None] = [torch.full_like(v, float("nan")) for v in values]
         self._place(values)
         swap = self._swap(values)
@@ -294,8 +301,8 @@ class Function:
         return [None if grad is None else dense(grad) for grad in grads]
 
     def domain(self) -> Sequence[Projection | None]:
-        """What keeps the direction of each input inside its domain: symmetric matrices, of which
-        the function reads one triangle."""
+        """For each input the projection that keeps directions inside its domain (symmetric ones for
+        matrices of which the function reads only one triangle), or None."""
         if self.knowledge.domain is not None:
             return self.knowledge.domain()
 
@@ -305,21 +312,21 @@ class Function:
             return [None] * len(self.inputs)
 
     def problem(self) -> Problem:
-        """The function on copies of its arguments, as the rules see it."""
+        """The function on copies of its arguments, as a problem like those of the rules."""
         self._place(self.values)
         self._random.reseeded()
         op = Op("function", "function", "callable", self.call)
         return Problem(op, Sample("inputs", "inputs", self.args))
 
     def replayed(self, *args: Any) -> Any:
-        """The function itself, drawing the same random numbers at every call."""
+        """Call the function itself, with the same random numbers at every call."""
         self.forward_calls += 1
         self._random.replay()
         return self.call(*args)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Lets others move the caller's tensors in place; they are put back afterwards."""
+        """In the body, other code may move the caller's tensors in place; they are restored."""
         self._place(self.values)
         try:
             yield
@@ -328,12 +335,10 @@ class Function:
             self._place(self.values)
 
     def restore(self) -> None:
-        """Put the caller's tensors back as they were, and the random generators to where one call
-        leaves them."""
+        """Restore the caller's tensors, and leave the random generators where one call leaves
+        them."""
         self._place(self.values)
         self._random.finish()
-
-    # -- inner workings ---------------------------------------------------------------------------
 
     def _invoke(self, swap: Callable[[torch.Tensor], torch.Tensor] | None = None) -> Any:
         self.forward_calls += 1
@@ -344,15 +349,15 @@ class Function:
     def _place(self, values: Sequence[torch.Tensor]) -> None:
         for place, (tensor, value) in enumerate(zip(self.inputs, values, strict=True)):
             if self.sparse[place] is None and self._current[place] is not value:
-                # Not through autograd, and without a new version: the graph at the sample stays
-                # valid, since the values it saved are back whenever it is used.
+                # Through .data, so that the tensor's version stays the same: the graph at the
+                # sample remains valid, because its saved values are back whenever it is used.
                 tensor.data.copy_(value)
                 self._current[place] = None if place in self._unstable else value
 
     def _swap(
         self, values: Sequence[torch.Tensor]
     ) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        """How sparse inputs are replaced by tensors made from ``values``, if there are any."""
+        """A function that replaces sparse inputs by ones with ``values``; None without any."""
         made = {
             id(tensor): sparse.tensor(value)
             for tensor, value, sparse in zip(self.inputs, values, self.sparse, strict=True)

@@ -1,4 +1,4 @@
-"""What torch refuses before it starts, and what only torch's own code can represent."""
+"""Recognise inputs that torch rejects, and those that only torch's own code can handle."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from torch.overrides import is_tensor_like
 
 from gradlint.dropin._arguments import is_dense, tensors_in
-from gradlint.dropin._sparse import is_sparse, specified
+from gradlint.trace.sparse import Pattern, is_sparse
 
-#: Overlap that strides alone do not settle is looked for element by element up to this many
-#: elements (heuristic: a few milliseconds).
+#: If strides alone do not show whether elements overlap, they are compared one by one, up to this
+#: many (heuristic: a few milliseconds).
 COUNTED = 2**20
 
-#: Dtypes whose arithmetic the measurements know.
+#: Dtypes that the measurements can handle.
 KNOWN = {
     torch.float64,
     torch.float32,
@@ -27,7 +27,7 @@ KNOWN = {
 
 
 def check_inputs(args: tuple[Any, ...]) -> None:
-    """Refuse what torch refuses.
+    """Raise for inputs that torch rejects.
 
     Raises:
         ValueError: no input requires grad.
@@ -39,7 +39,7 @@ def check_inputs(args: tuple[Any, ...]) -> None:
             if not tensor.requires_grad:
                 continue
             any_grad = True
-            content = specified(tensor) if is_sparse(tensor) else tensor
+            content = Pattern(tensor).values if is_sparse(tensor) else tensor
             if is_dense(content) and overlaps(content):
                 how = "a dimension with stride 0" if _stride_0(content) else "overlapping memory"
                 raise RuntimeError(
@@ -56,7 +56,7 @@ def check_inputs(args: tuple[Any, ...]) -> None:
 
 
 def overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements of ``tensor`` lie at one place of memory."""
+    """Whether two elements of ``tensor`` share a place in memory."""
     if _stride_0(tensor):
         return True
     axes = sorted((st, sz) for st, sz in zip(tensor.stride(), tensor.shape, strict=True) if sz > 1)
@@ -80,7 +80,7 @@ def _stride_0(tensor: torch.Tensor) -> bool:
 
 
 def unrepresentable_outputs(outputs: Sequence[torch.Tensor]) -> str:
-    """Why only torch's own code can check these outputs, in words; empty if ours can."""
+    """Why only torch's own code can check these outputs; "" if gradlint can."""
     for place, output in enumerate(outputs):
         if output.dtype not in KNOWN:
             return f"output {place} is {output.dtype}"
@@ -88,10 +88,10 @@ def unrepresentable_outputs(outputs: Sequence[torch.Tensor]) -> str:
 
 
 def unrepresentable(args: tuple[Any, ...]) -> str:
-    """Why only torch's own code can check a function of ``args``, in words; empty if ours can."""
+    """Why only torch's own code can check a function of ``args``; "" if gradlint can."""
     for place, arg in enumerate(args):
         if is_tensor_like(arg) and not isinstance(arg, torch.Tensor):
-            return f"input {place} is a {type(arg).__name__}, no torch.Tensor"
+            return f"input {place} is a {type(arg).__name__}, not a torch.Tensor"
         for tensor in tensors_in(arg):
             if not tensor.requires_grad:
                 continue

@@ -1,4 +1,4 @@
-"""A wrong gradient in words: which output and input, the cause, the worst elements."""
+"""Describe a wrong gradient: which output and input, the cause, the worst elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradlint.dropin._options import Options
 from gradlint.dropin.failure import Failure
 from gradlint.experiments.mismatch import mismatch
 from gradlint.numerics.decide import Decision
-from gradlint.numerics.judge import judge
+from gradlint.numerics.judge import judge, outputs_that_differ
 from gradlint.numerics.map import Map
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.report.wording import measurement, plain, signed, small
@@ -24,61 +24,53 @@ def describe(
     decision: Decision,
     wrong: Sequence[int],
     options: Options,
-    alone: int | None = None,
+    only_output: int | None = None,
 ) -> list[Failure]:
     """One failure for every pair of output and input whose gradient is wrong, in torch's order.
 
     Args:
-        wrong: places in ``decision.judgement.inputs``.
-        alone: number of the only output of ``judged``, where that is not the map of all.
+        wrong: positions in ``decision.judgement.inputs``.
+        only_output: number of the only output of ``judged``, if that is not the map of all.
     """
     names = [f"input {k}" for k in range(len(judged.values))]
     pairs: list[tuple[int, int, int]] = []
     for place in wrong:
         index = decision.judgement.inputs[place].index
         pairs += [(output, index, place) for output in faulty_outputs(judged, index, options.seed)]
-    told: set[int] = set()
+    described: set[int] = set()
     failures = []
     for output, index, place in sorted(pairs):
         opening = (
             f"{_part(judged, output, index, options.seed)}Jacobian mismatch for output "
-            f"{output if alone is None else alone} "
+            f"{output if only_output is None else only_output} "
             f"with respect to input {index},"
         )
-        lines = [f"the gradient of input {index} that is shown above; this output has its share"]
-        if place not in told:
-            told.add(place)
+        lines = [f"see the gradient of input {index} above; this output contributes to the error"]
+        if place not in described:
+            described.add(place)
             found = mismatch(judged, decision, place, names, seed=options.seed)
             lines = _lines(function, index, found, decision, place)
-            if alone is not None:
+            if only_output is not None:
                 lines.append(
-                    f"note       it is right where all outputs have a gradient, wrong where only "
-                    f"output {alone} has"
+                    "note       it is right if all outputs receive a gradient, and wrong if only "
+                    f"output {only_output} does"
                 )
         failures.append(Failure(opening, lines))
     return failures
 
 
 def faulty_outputs(judged: Map, index: int, seed: int) -> list[int]:
-    """Outputs whose share of the gradient of input ``index`` is wrong; all where none is alone."""
+    """The outputs whose share of the gradient of input ``index`` is wrong; all of them if each is
+    right by itself."""
     everything = list(range(len(judged.outputs)))
     if len(everything) == 1:
         return everything
-    found = []
-    for chosen in everything:
-        masks = [
-            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
-            for place, y in enumerate(judged.outputs)
-        ]
-        alone = judge(judged, seed=seed, inputs=[index], masks=masks)
-        if alone.inputs[0].verdict == DIFFERS:
-            found.append(chosen)
-    return found or everything
+    return outputs_that_differ(judged, index, seed=seed) or everything
 
 
 def _part(judged: Map, output: int, index: int, seed: int) -> str:
-    """Torch's words for the part of a complex output that disagrees; the imaginary one, which torch
-    looks at first, unless only the real one is seen to."""
+    """Torch's words for the part of a complex output that disagrees: the imaginary one, which torch
+    examines first, unless only the real one disagrees."""
     if not judged.outputs[output].is_complex():
         return ""
     differs = [

@@ -1,4 +1,4 @@
-"""The options of torch's signatures, and which of them the caller gave."""
+"""The options in torch's signatures, and which of them the caller set."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 import secrets
 from dataclasses import dataclass
 
-#: Variable of the environment that fixes the seed, as for the command line.
+#: Environment variable that fixes the seed, as for the command line.
 SEED_VARIABLE = "GRADLINT_SEED"
 
-#: Fresh seeds are drawn below this: short enough to be typed again.
+#: Upper limit of fresh seeds, which are short enough to be typed.
 FRESH_SEEDS = 2**31
 
 
 class Default(float):
-    """A default that equals, and prints as, torch's own number, but can be told from the same
-    number given by a caller: tolerances left alone do not widen what is accepted."""
+    """A default value: it equals and prints as torch's own number, but can be distinguished from
+    the same number set by a caller, because only tolerances that a caller sets accept more."""
 
 
 EPS, ATOL, RTOL, NONDET_TOL = Default(1e-6), Default(1e-5), Default(1e-3), Default(0.0)
@@ -65,16 +65,16 @@ class Options:
 
     @property
     def tolerant(self) -> bool:
-        """Whether the caller gave a step or a tolerance."""
+        """Whether the caller set a step or a tolerance."""
         return not all(isinstance(value, Default) for value in (self.eps, self.atol, self.rtol))
 
     @property
     def widened(self) -> bool:
-        """Whether anything the caller gave accepts more than the measured error bars do."""
+        """Whether an option that the caller set accepts more than the measured error bars do."""
         return self.tolerant or not isinstance(self.nondet_tol, Default)
 
 
 def seed() -> int:
-    """The seed of one call: ``GRADLINT_SEED`` where it is a whole number, else a fresh one."""
+    """The seed of one call: ``GRADLINT_SEED`` if it is a whole number, else a fresh one."""
     given = os.environ.get(SEED_VARIABLE, "")
     return int(given) if given.isdecimal() else secrets.randbelow(FRESH_SEEDS)

@@ -1,4 +1,4 @@
-"""Torch's own slow path: asked about what gradlint can't represent or can't tell."""
+"""Run torch's own slow path on functions that gradlint cannot represent or decide."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
 from gradlint.numerics.timing import least_seconds
 
-#: Slow mode is asked where its predicted time stays below this many seconds (heuristic: a test
-#: that takes longer is switched off).
+#: Slow mode is run if its predicted time is below this many seconds (heuristic: people disable
+#: tests that take longer).
 AFFORDABLE_S = 10.0
 
-#: Elements of a Jacobian up to which slow mode is asked: it holds 7 to 9 of them in float64 at a
-#: time (measured), 300 MB here.
+#: Largest Jacobian, in elements, for which slow mode is run: it holds 7 to 9 float64 Jacobians at a
+#: time, here 300 MB (gradlint/docs/numerics.md, section "torch's own verdict").
 LARGEST_JACOBIAN = 2**22
 
-#: Dtypes in which torch's default step and tolerances mean something.
+#: Dtypes that torch's default step and tolerances are made for.
 DOUBLE = (torch.float64, torch.complex128)
 
 
 def unaffordable(function: Function, options: Options) -> str:
-    """Why torch's slow path is not asked, in words; empty if it is."""
+    """Why torch's slow path is not run; "" if it can be."""
     if not options.tolerant and any(tensor.dtype not in DOUBLE for tensor in function.values):
-        return "torch's gradcheck can't judge less than double precision with its defaults"
+        return "torch's gradcheck needs double precision unless a step and tolerances are set"
     n = sum(value.numel() for value in function.values)
     m = sum(output.numel() for output in function.outputs)
     if n * m > LARGEST_JACOBIAN:
@@ -52,8 +52,8 @@ def ask_torch(
 
     Args:
         everything: run all checks that ``options`` ask for, not only that of the values.
-        function: the function where it is bound already; its tensors are put back whatever torch
-            leaves, and its random numbers are the same at every call.
+        function: the function, if it is bound already; its tensors are restored whatever torch does
+            to them, and its random numbers are the same at every call.
 
     Raises:
         GradcheckError: torch's verdict.

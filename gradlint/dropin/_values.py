@@ -1,4 +1,4 @@
-"""Are the values of the gradients right? Judged by measurement, then told output by output."""
+"""Are the values of the gradients right? They are judged together, then for each output."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite, dense, norm, rms, widened
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 
-# -- Steps and tolerances that the caller gave: they widen what is accepted -----------------------
-#: Inputs of up to this many elements are compared element by element; of larger ones, the wrong
-#: elements that a search finds and as many at random (heuristic: six evaluations an element).
+#: With tolerances set by the caller, inputs of up to this many elements are compared element by
+#: element; of larger ones, the wrong elements that a search finds and this many random ones
+#: (heuristic: an element takes six evaluations).
 COMPARED = 256
 SAMPLED = 48
 
+#: Torch's message if a function without a graph depends on its inputs.
+EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
+
 
 def torch_accepts(function: Function, options: Options) -> bool:
-    """Whether torch's slow mode, with the step and the tolerances of the call, passes."""
+    """Whether torch's slow mode passes with the step and the tolerances of the call."""
     if not options.tolerant or unaffordable(function, options):
         return False
     try:
@@ -40,9 +43,11 @@ def torch_accepts(function: Function, options: Options) -> bool:
 
 
 def within(judged: Map, decision: Decision, place: int, options: Options) -> bool:
-    """Whether the gradient of an input that disagrees is within atol + rtol·|derivative| of what
-    was measured, element by element, under two cotangents of magnitudes around one; and within
-    nondet_tol, where one run of backward may differ from the next by as much."""
+    """Whether the gradient of an input that disagrees is within the caller's tolerances.
+
+    It is if every element is within atol + rtol·|derivative| of the measured one, under two
+    cotangents of magnitudes around one, plus the nondet_tol by which runs of backward may differ.
+    """
     item = decision.judgement.inputs[place]
     value = judged.values[item.index]
     clearest = sorted(range(len(item.pairs)), key=lambda k: -item.pairs[k].clarity)[:2]
@@ -67,18 +72,14 @@ def within(judged: Map, decision: Decision, place: int, options: Options) -> boo
     return True
 
 
-# -------------------------------------------------------------------------------------------------
-
-
-# -- Do the gradients of single outputs add up to that of all? -------------------------------------
 def unequal_shares(function: Function, seed: int) -> list[int]:
-    """Positions of the inputs for which they don't, beyond rounding; one backward an output, and
-    one for all."""
+    """Positions of the inputs whose gradients, taken for each output alone, do not add up to the
+    gradient for all outputs together; one backward per output, and one for all."""
     outputs = function.outputs
     if len(outputs) < 2:
         return []
     generator = torch.Generator().manual_seed(seed + 7)
-    # Of order one, not scaled to the outputs: where those underflow, so would what is compared.
+    # Of order one, not scaled to the outputs: if those underflow, so would what is compared.
     vs = [cotangent(torch.ones_like(y.detach()), generator) for y in outputs]
     totals = [None if g is None else dense(g) for g in function.backward(outputs, vs)]
     tops = [0.0] * len(totals)
@@ -102,30 +103,24 @@ def unequal_shares(function: Function, seed: int) -> list[int]:
     return found
 
 
-# -------------------------------------------------------------------------------------------------
-
-#: Torch's words where a function without a graph depends on its inputs.
-EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
-
-
 def check_values(function: Function, options: Options) -> list[Failure]:
     """Judge the gradients of all differentiable outputs with respect to every input."""
     return _judged(function, as_map(function), options)
 
 
-def check_alone(function: Function, options: Options) -> list[Failure]:
-    """Each output's gradient by itself, where several were right together.
+def check_each_output(function: Function, options: Options) -> list[Failure]:
+    """Judge the gradient of each output by itself, after they were right together.
 
-    The engine calls backward with undefined gradients for outputs that a loss does not use, and
-    backward may take another way then.
+    For outputs that a loss does not use, the engine calls backward with undefined gradients, and
+    backward may then take another branch.
     """
     inputs = unequal_shares(function, options.seed)
     if not inputs:
         return []
-    alone = [as_map(function, [place]) for place in function.differentiable]
+    maps = [as_map(function, [place]) for place in function.differentiable]
     return [
         failure
-        for k, judged in enumerate(alone)
+        for k, judged in enumerate(maps)
         for failure in _judged(function, judged, options, inputs, k)
     ]
 
@@ -135,13 +130,13 @@ def _judged(
     judged: Map,
     options: Options,
     inputs: list[int] | None = None,
-    alone: int | None = None,
+    only_output: int | None = None,
 ) -> list[Failure]:
-    """Judge ``judged``, tolerances and torch's slow path included.
+    """Judge ``judged``, and consider the caller's tolerances and torch's slow path.
 
     Args:
-        inputs: positions of those to judge; default all.
-        alone: number of the only output of ``judged``, where that is not the map of all.
+        inputs: positions of the inputs to judge; default all.
+        only_output: number of the only output of ``judged``, if that is not the map of all.
     """
     judged, decision = decided(function, judged, options.seed, inputs=inputs)
     wrong = suspects(decision, DIFFERS)
@@ -151,24 +146,24 @@ def _judged(
         wrong = [place for place in wrong if not within(judged, decision, place, options)]
     failures = []
     if wrong:
-        failures = describe(function, judged, decision, wrong, options, alone)
+        failures = describe(function, judged, decision, wrong, options, only_output)
     unsure = suspects(decision, UNSURE)
-    if unsure and not failures and alone is None:
+    if unsure and not failures and only_output is None:
         failures = _undecided(function, judged, decision, unsure, options)
     return failures
 
 
 def check_disconnected(function: Function, options: Options) -> None:
-    """No output carries a graph: then none may depend on an input.
+    """Check that no output depends on an input, since no output has a graph.
 
     Raises:
-        GradcheckError: one does.
+        GradcheckError: an output does.
     """
     floating = function.floating
     if not floating:
         warn(
             "gradlint judged nothing: the function returned no floating or complex tensor, so "
-            "there is no gradient to check"
+            "it has no gradient to check"
         )
         return
     _, decision = decided(function, as_map(function, floating), options.seed)
@@ -180,7 +175,7 @@ def check_disconnected(function: Function, options: Options) -> None:
                 Failure(
                     EXPECTED_ZERO,
                     [
-                        "no output carries a graph, but the function depends on input "
+                        "no output requires grad, but the function depends on input "
                         f"{item.index}: slope {item.worst.measured:.3g} along one direction",
                         "look for .detach(), .data, torch.no_grad() or a copy through NumPy",
                     ],
@@ -193,10 +188,10 @@ def check_disconnected(function: Function, options: Options) -> None:
 def _undecided(
     function: Function, judged: Map, decision: Decision, unsure: list[int], options: Options
 ) -> list[Failure]:
-    """What becomes of inputs that the measurements can't judge: torch's slow path is asked."""
-    told = [_doubt(function, judged, decision, place) for place in unsure]
-    broken = list(dict.fromkeys(text for text, failed in told if failed))
-    reasons = "; ".join(text for text, _ in told)
+    """Let torch's slow path judge the inputs that the measurements could not, if affordable."""
+    doubts = [_doubt(function, judged, decision, place) for place in unsure]
+    broken = list(dict.fromkeys(text for text, failed in doubts if failed))
+    reasons = "; ".join(text for text, _ in doubts)
     if broken:
         index = decision.judgement.inputs[unsure[0]].index
         return [Failure(f"Jacobian mismatch for output 0 with respect to input {index},", broken)]
@@ -204,23 +199,23 @@ def _undecided(
     if refusal:
         if function.raised is not None and not _measured(decision, unsure):
             raise function.raised
-        warn(f"gradlint can't tell, and True is no pass: {reasons}; {refusal}")
+        warn(
+            "gradlint is inconclusive and returns True although nothing was verified: "
+            f"{reasons}; {refusal}"
+        )
         return []
     try:
         ask_torch(function.call, function.args, options, function=function)
-    except Exception as error:
-        from torch.autograd.gradcheck import GradcheckError
-
-        if not isinstance(error, GradcheckError):
-            raise
+    except GradcheckError as error:
         text = str(error).splitlines()
         return [
             Failure(
-                text[0], [*text[1:], f"gradlint can't tell ({reasons}); this is torch's slow path"]
+                text[0],
+                [*text[1:], f"gradlint is inconclusive ({reasons}); torch's slow path says this"],
             )
         ]
     if not options.tolerant:
-        warn(f"gradlint can't tell, torch's slow path passes: {reasons}")
+        warn(f"gradlint is inconclusive, torch's slow path passes: {reasons}")
     return []
 
 
@@ -229,8 +224,8 @@ def _measured(decision: Decision, unsure: list[int]) -> bool:
 
 
 def _doubt(function: Function, judged: Map, decision: Decision, place: int) -> tuple[str, bool]:
-    """Why input ``place`` could not be judged, and whether that is a failure of its own: a
-    gradient that is not finite where the function is."""
+    """Why input ``place`` could not be judged, and whether that is a failure in itself (an output
+    or a gradient that is not finite)."""
     item = decision.judgement.inputs[place]
     name = f"input {item.index}"
     for k, output in enumerate(function.outputs):

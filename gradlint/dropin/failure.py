@@ -1,4 +1,4 @@
-"""One failed check, and how all of them read in one exception."""
+"""Failed checks, the exception that reports them, and the warning about unverified passes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from torch.autograd.gradcheck import GradcheckError
 
 from gradlint.dropin._options import SEED_VARIABLE, Options
 
+#: Explains gradcheck's messages when gradgradcheck raises them.
+SECOND_ORDER = (
+    "note: the function checked here is backward: its outputs are the gradients of the inputs, its "
+    "inputs are those of the function, then grad_outputs"
+)
 
-# -- What the drop-ins say where they pass without having judged ----------------------------------
+
 class InconclusiveWarning(UserWarning):
     """A drop-in returned True although gradlint itself could not judge everything.
 
-    The message says what could not be told, why, and what the pass rests on (torch's own slow
-    path, or nothing). ``python -W error::gradlint.InconclusiveWarning``, or the same filter in
+    The message says what could not be judged, why, and whether torch's own slow path verified it
+    instead. ``python -W error::gradlint.InconclusiveWarning``, or the same filter in
     pytest, makes it a failure, as ``--fail-on inconclusive`` does on the command line.
     """
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -30,8 +32,8 @@ class Failure:
     """A failed check.
 
     Args:
-        opening: torch's own words, for those who match the message.
-        lines: what gradlint says about it.
+        opening: torch's own message, since test suites match it.
+        lines: gradlint's own explanation.
         cause: the exception behind it, if one was raised.
     """
 
@@ -40,15 +42,8 @@ class Failure:
     cause: BaseException | None = None
 
 
-#: How the words of gradcheck are meant where gradgradcheck says them.
-SECOND_ORDER = (
-    "note: the function checked here is backward: its outputs are the gradients of the inputs, its "
-    "inputs are those of the function, then grad_outputs"
-)
-
-
 def raise_failures(failures: Sequence[Failure], options: Options) -> None:
-    """Raise one exception that tells all of ``failures``.
+    """Raise one exception that reports all of ``failures``.
 
     Raises:
         GradcheckError: always.
@@ -62,7 +57,7 @@ def raise_failures(failures: Sequence[Failure], options: Options) -> None:
 
 
 def warn(text: str) -> None:
-    """Say what a pass does not rest on."""
+    """Warn that a pass is not verified, or not by gradlint itself."""
     warnings.warn(text, InconclusiveWarning, stacklevel=_depth())
 
 

@@ -15,7 +15,7 @@ from gradlint.dropin._function import Function, Knowledge
 from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch
-from gradlint.dropin._values import check_alone, check_disconnected, check_values
+from gradlint.dropin._values import check_disconnected, check_each_output, check_values
 from gradlint.dropin.failure import Failure, raise_failures, warn
 
 
@@ -38,26 +38,26 @@ def gradcheck(
     masked: bool | None = None,
 ) -> bool:
     """Check the gradients of ``func`` at ``inputs``: ``torch.autograd.gradcheck`` with verdicts
-    that rest on measured error bars, at about the cost of its fast mode.
+    based on measured error bars, at about the cost of its fast mode.
 
-    It differs from torch's where torch's is wrong. Gradients are judged with an error bar measured
-    on ``func`` itself, in every dtype, and not at a fixed step within a fixed tolerance; the bar
-    does not grow with the size of the tensors. Kinks are recognised. Random numbers drawn inside
-    are the same at every call. ``inputs`` are as they were afterwards, whatever ``func`` raises.
+    It is meant to differ from torch only where torch is wrong. In every dtype, gradients are judged
+    with an error bar that is measured on ``func`` itself, not at a fixed step within a fixed
+    tolerance; the bar does not grow with the size of the tensors. Kinks are recognised. Random
+    numbers drawn inside ``func`` are the same at every call. ``inputs`` are restored afterwards,
+    whatever ``func`` raises.
 
-    What gradlint can't judge (a function too noisy or not smooth at the inputs) is asked of
-    torch's own slow path, where that is affordable and in double precision; a failure there is
-    raised. Where nothing could judge, True is returned with an :class:`InconclusiveWarning`, never
-    in silence: a suite that runs under torch keeps running, and one filter turns the warning into
-    a failure (see there), as ``--fail-on inconclusive`` does on the command line.
+    If gradlint cannot judge a function (because it is too noisy or not smooth at the inputs),
+    torch's own slow path does, provided that it is affordable and in double precision; a failure
+    there is raised. If neither can judge, True is returned with an :class:`InconclusiveWarning`: a
+    suite that runs under torch keeps running, and a filter (see there) turns the warning into a
+    failure, as ``--fail-on inconclusive`` does on the command line.
 
     Args:
         func: takes tensors, returns a tensor or a tuple of tensors.
         inputs: its arguments; those that require grad are checked. Other values, and tensors in
             nested lists, tuples and dicts, are passed on.
-        eps, atol, rtol: given explicitly, they widen what is accepted: also a gradient that
-            torch's slow mode accepts with them, or that is off by no more than
-            atol + rtol·|derivative|, element by element.
+        eps, atol, rtol: if set, they also make gradlint accept a gradient that torch's slow mode
+            accepts with them, or whose elements are all within atol + rtol·|derivative|.
         raise_exception: False to return False instead of raising GradcheckError.
         nondet_tol: how far two runs of backward may differ.
         check_undefined_grad: whether undefined output gradients must count as zeros.
@@ -74,7 +74,7 @@ def gradcheck(
 
     Raises:
         GradcheckError: a check failed; the message begins as torch's does.
-        ValueError, RuntimeError: inputs or outputs that can't be checked, as in torch.
+        ValueError, RuntimeError: the inputs or outputs cannot be checked, as in torch.
     """
     options = Options(
         "gradcheck",
@@ -111,7 +111,7 @@ def verify(
     """Run every check that ``options`` ask for.
 
     Args:
-        knowledge: what is known of the function beforehand.
+        knowledge: what is known about the function beforehand.
 
     Raises:
         GradcheckError: a check failed.
@@ -139,8 +139,8 @@ def verify(
 
 
 def _run_all(function: Function, options: Options) -> list[Failure]:
-    """Every check that ``options`` ask for, in torch's order. Once one has failed, what the others
-    raise is left out: a backward that is wrong may raise anything."""
+    """Run every check that ``options`` ask for, in torch's order. Once one has failed, exceptions
+    of the others are ignored, because a wrong backward may raise anything."""
     failures = changes(function)
     for check in _checks(options):
         try:
@@ -152,12 +152,12 @@ def _run_all(function: Function, options: Options) -> list[Failure]:
 
 
 def _checks(options: Options) -> Iterator[Callable[[Function, Options, bool], list[Failure]]]:
-    """Checks, each a function of the function, the options, and whether all is well so far."""
+    """The checks; each takes the function, the options, and whether nothing has failed so far."""
     reverse = options.check_backward_ad
     if reverse:
         yield lambda function, options, _: list(check_again(function, options))
         yield lambda function, options, _: check_values(function, options)
-        yield lambda function, options, well: check_alone(function, options) if well else []
+        yield lambda function, options, well: check_each_output(function, options) if well else []
     if options.check_forward_ad:
         yield lambda function, options, well: check_forward(function, options, reverse and well)
         if options.check_undefined_grad:
@@ -180,10 +180,10 @@ def _delegate(
 
 
 def changes(function: Function) -> list[Failure]:
-    """Inputs that a call changes in place without telling autograd."""
+    """A failure for each input that a call changes in place without autograd's knowledge."""
     return [
         Failure(
-            f"Input {place} is changed in place by the function, and autograd does not know",
+            f"Input {place} is changed in place by the function without autograd's knowledge",
             ["clone the input before changing it, or declare it with ctx.mark_dirty"],
         )
         for place in function.changes_in_place

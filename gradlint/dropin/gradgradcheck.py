@@ -18,25 +18,32 @@ from gradlint.dropin.gradcheck import verify
 from gradlint.numerics.map import Projection
 from gradlint.numerics.products import norm, rms, unit_roundoff, widened
 from gradlint.numerics.verdict import DIFFERS
+from gradlint.trace.graph import nodes_above
 
-# -- Backward as a function: (inputs, cotangents) ↦ gradients -------------------------------------
-#: One kind of direction shows whether backward itself is wrong; gradcheck looks closer.
+#: One kind of direction suffices to see whether backward itself is wrong; gradcheck uses all.
 GLANCE = ("signs",)
 
-#: The name of the node that @once_differentiable leaves in a graph ends so.
+#: How the name of the node ends that @once_differentiable leaves in a graph.
 REFUSAL = "Error"
+
+#: Note on a backward with that mark.
+ONCE = (
+    "note: backward is marked @once_differentiable, which refuses second derivatives: write it "
+    "with differentiable operations and drop the mark, or leave gradgradcheck out"
+)
 
 
 class Backward:
-    """The gradients of ``func``, as a function that can be checked like any other.
+    """The gradients of ``func`` as a function of (inputs, cotangents), to be checked like any
+    other.
 
     Args:
         func: the function whose gradients are taken.
         args: its arguments.
-        seed: of the cotangents that are drawn.
+        seed: seed of the cotangents.
 
     Attributes:
-        cotangents: one a differentiable output.
+        cotangents: one per differentiable output.
         refuses: whether the graph of the gradients ended at @once_differentiable.
     """
 
@@ -56,7 +63,7 @@ class Backward:
         """The gradients that are not None."""
         count = len(values) - len(self.cotangents)
         xs, vs = values[:count], values[count:]
-        # Forward mode passes tensors that require no grad: they must, for backward to be run.
+        # Forward mode passes tensors without requires_grad, but backward needs it.
         for place in self._moving:
             xs[place].requires_grad_()
         for v, given in zip(vs, self.cotangents, strict=True):
@@ -72,7 +79,7 @@ class Backward:
         return tuple(grad for grad in grads if grad is not None)
 
     def draw_cotangents(self, *, strided: bool) -> None:
-        """One cotangent a differentiable output, uniform in [−1, 1] as in torch.
+        """Draw a cotangent for each differentiable output, uniform in [−1, 1] as in torch.
 
         Args:
             strided: whether they are non-contiguous.
@@ -87,7 +94,7 @@ class Backward:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What is known of this function."""
+        """What is known about this function beforehand."""
         return Knowledge(self._rounding, self._domain)
 
     def _domain(self) -> list[Projection | None]:
@@ -99,8 +106,11 @@ class Backward:
             first.restore()
 
     def _rounding(self) -> list[float]:
-        """Standard deviation of the rounding of an element of each gradient: a sum over outputs,
-        where terms of the size of ‖v∘y‖ may cancel, per unit of the input."""
+        """Standard deviation of the rounding of an element of each gradient.
+
+        A gradient is a sum over outputs, per unit of the input, whose terms of size ‖v∘y‖ may
+        cancel, so the rounding is ε·‖v∘y‖ / rms(x).
+        """
         weighed = sum(
             norm(widened(v) * widened(y))
             for v, y in zip(self.cotangents, self._outputs, strict=True)
@@ -113,7 +123,7 @@ class Backward:
         ]
 
     def first_order(self) -> str:
-        """That backward itself is wrong, in words; empty where a glance shows nothing of it."""
+        """A sentence that backward itself is wrong; "" if one measurement does not show it."""
         function = Function(self.func, self.args, masked=True)
         try:
             function.start()
@@ -127,8 +137,8 @@ class Backward:
         if not wrong:
             return ""
         return (
-            f"backward itself is wrong for input {', '.join(wrong)}: gradgradcheck asks whether it "
-            "is differentiated rightly, gradlint.gradcheck whether it is right"
+            f"backward itself is wrong for input {', '.join(wrong)}: gradgradcheck only checks how "
+            "backward is differentiated; gradlint.gradcheck checks backward itself"
         )
 
 
@@ -139,32 +149,13 @@ def _drawn(y: torch.Tensor, generator: torch.Generator, strided: bool) -> torch.
     ]
     drawn = torch.complex(*parts) if y.is_complex() else parts[0]
     drawn = drawn.to(device=y.device, dtype=y.dtype)
-    # One of every two elements of a longer tensor: nothing about it is contiguous.
+    # Every second element of a longer tensor, so that it is not contiguous along any axis.
     return (drawn[..., 0] if len(shape) > y.dim() else drawn).requires_grad_()
 
 
 def _refused(grads: list[torch.Tensor]) -> bool:
     """Whether the graph of ``grads`` ends at @once_differentiable."""
-    nodes = [grad.grad_fn for grad in grads if grad.grad_fn is not None]
-    seen: set[Any] = set()
-    while nodes:
-        node = nodes.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.name().endswith(REFUSAL):
-            return True
-        nodes += [following for following, _ in node.next_functions if following is not None]
-    return False
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Said where backward is marked so.
-ONCE = (
-    "note: backward is marked @once_differentiable, which refuses second derivatives: write it "
-    "with differentiable operations and drop the mark, or leave gradgradcheck out"
-)
+    return any(node.name().endswith(REFUSAL) for node in nodes_above(grads))
 
 
 def gradgradcheck(
@@ -189,9 +180,9 @@ def gradgradcheck(
     """Check the second derivatives of ``func``: ``torch.autograd.gradgradcheck`` with the verdicts
     of :func:`gradlint.gradcheck`.
 
-    As in torch, what is checked is whether backward is differentiated rightly, not whether it is
-    right: for that there is gradcheck. Where a glance shows that backward itself is wrong, the
-    message of a failure says so, and a pass comes with an :class:`InconclusiveWarning`.
+    As in torch, this checks whether backward is differentiated correctly, not whether backward
+    itself is right; gradcheck does that. If one measurement shows that backward itself is wrong,
+    the message of a failure says so, and a pass comes with an :class:`InconclusiveWarning`.
 
     Args:
         func, inputs: as for :func:`gradlint.gradcheck`.
@@ -207,7 +198,7 @@ def gradgradcheck(
 
     Raises:
         GradcheckError: a check failed; the message begins as torch's does.
-        ValueError, RuntimeError: inputs or outputs that can't be checked, as in torch.
+        ValueError, RuntimeError: the inputs or outputs cannot be checked, as in torch.
     """
     for good, message in (
         (

@@ -173,7 +173,7 @@ def other_calls(rules: Iterable[Rule], shape: Shape, *, most: bool) -> Calls:
 
 def torch_calls(shape: Shape, order: int) -> Calls:
     """Calls of torch's own ``gradcheck`` (order 1) or ``gradgradcheck``, in the mode that its size
-    suggests (``gradcheck.md`` §4)."""
+    suggests (gradlint/docs/numerics.md, section "torch's own verdict")."""
     count = 2 * shape.elements if shape.elements <= SLOW_MODE else 2 * (shape.inputs + 1)
     first = Calls(count + 2, count + 2)
     return first if order == 1 else Calls(2 * first.forward, 3 * first.backward)

@@ -9,10 +9,9 @@ import torch
 
 from gradlint.experiments.direction_projections import projections
 from gradlint.numerics.directions import cotangent
-from gradlint.numerics.judge import judge
+from gradlint.numerics.judge import outputs_that_differ
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import dense, norm, rms, unit_roundoff, widened
-from gradlint.numerics.verdict import DIFFERS
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -90,18 +89,8 @@ def faulty_outputs(problem: Problem, function: Map, position: int, *, seed: int)
     names = differentiable_names(problem)
     if len(names) < 2:
         return []
-    wrong = []
-    for chosen, name in enumerate(names):
-        masks = [
-            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
-            for place, y in enumerate(function.outputs)
-        ]
-        judged = judge(
-            function, seed=seed, kinds=("aligned", "signs"), inputs=[position], masks=masks
-        )
-        if judged.inputs[0].verdict == DIFFERS:
-            wrong.append(name)
-    return wrong
+    wrong = outputs_that_differ(function, position, seed=seed, kinds=("aligned", "signs"))
+    return [names[place] for place in wrong]
 
 
 @dataclass

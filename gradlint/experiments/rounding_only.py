@@ -6,7 +6,7 @@ import torch
 
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import norm, widened
-from gradlint.numerics.vanishing import CHANGED, TRIALS, beside
+from gradlint.numerics.vanishing import CHANGED, TRIALS, moved_by_units
 from gradlint.trace.op_io import OpRaised
 
 
@@ -23,8 +23,8 @@ def only_rounding(subject: Subject) -> set[int]:
     for seed in range(1, TRIALS + 1):
         generator = torch.Generator().manual_seed(seed)
         # One unit may leave a short sum as it was.
-        values = beside(problem.values(), generator, 2**seed)
-        vs = beside([subject.run.cotangents[name] for name in names], generator, 2**seed)
+        values = moved_by_units(problem.values(), generator, 2**seed)
+        vs = moved_by_units([subject.run.cotangents[name] for name in names], generator, 2**seed)
         try:
             found = problem.pull(dict(zip(names, vs, strict=True)), values)
         except OpRaised:

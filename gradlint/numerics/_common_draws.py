@@ -1,8 +1,8 @@
-"""The same random numbers in every dtype.
+"""Make the float64 twin of a stochastic op draw the op's own random numbers.
 
-PyTorch's generators give other numbers in float64 than in bfloat16 under the same seed: uniform
-ones always, so that a mask made from them differs. The float64 twin of a stochastic op takes the
-numbers that the op drew in the low dtype.
+Under the same seed, PyTorch's generators return different numbers in float64 than in bfloat16
+(always so for uniform ones), and a dropout mask made from them would differ. So the twin draws in
+the low dtype, and the results are widened to float64.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gradlint.numerics.map import Map
 
 
 class CommonDraws(TorchDispatchMode):
-    """Operations that draw random numbers do it in ``narrow``, and their results are widened.
+    """Makes operations that draw random numbers draw in ``narrow``, and widens their results.
 
     Attributes:
-        drawn: numbers were drawn.
+        drawn: whether any numbers were drawn.
     """
 
     def __init__(self, wide: torch.dtype, narrow: torch.dtype) -> None:
@@ -44,7 +44,7 @@ class CommonDraws(TorchDispatchMode):
             item.alias_info is not None and item.alias_info.is_write
             for item in func._schema.returns
         ]
-        if any(writes):  # in place: the result belongs into the tensor that was given
+        if any(writes):  # in place: the result belongs in the tensor that was passed
             target = kwargs.get("out", args[0] if args else None)
             if isinstance(target, torch.Tensor):
                 return target.copy_(returned)
@@ -64,8 +64,7 @@ class CommonDraws(TorchDispatchMode):
 
 
 def with_common_draws(twin: Map, narrow: torch.dtype) -> Map | None:
-    """``twin`` with the random numbers that its op draws in ``narrow``; None where it draws
-    none."""
+    """``twin``, drawing its random numbers in ``narrow``; None if its op draws none."""
     drawn = False
 
     def evaluate(values: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:

@@ -1,15 +1,15 @@
-"""How noisy a function is, measured by Moré and Wild's difference table (ECNoise).
+"""Measure the noise of a function with Moré and Wild's difference table (ECNoise).
 
-Values φ₀ … φ_m at equal spacing are a smooth function plus noise of standard deviation σ. A k-th
-difference takes a polynomial of degree below k away and leaves noise of variance
+Values φ₀ … φ_m at equal spacing are those of a smooth function plus noise of standard deviation σ.
+The k-th difference removes any polynomial of degree below k and leaves noise of variance
 σ²·(2k)!/(k!)², so that
 
     σ_k² = γ_k · mean (Δᵏφ)²,    γ_0 = 1,  γ_k = ½·k/(2k−1)·γ_{k−1} = (k!)²/(2k)!
 
-The first k for which three levels in a row agree, and Δᵏφ has both signs, gives the noise.
+The noise is σ_k for the first k at which three levels in a row agree and Δᵏφ has both signs.
 
 Source: Moré & Wild, Estimating computational noise, SIAM J. Sci. Comput. 33 (2011), and their
-ECnoise.m.
+program ECnoise.m; gradlint/docs/numerics.md, section "Noise".
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import torch
 
 from gradlint.numerics.products import norm, real_dot, widened
 
-#: Points on each side of the sample: nine values with the one at the sample itself, which costs
-#: nothing (Moré & Wild recommend seven to nine).
+#: Points on each side of the sample. With the value at the sample, which is known already, that
+#: makes nine; Moré & Wild recommend seven to nine.
 SIDE = 4
 
 #: Three levels in a row agree if the largest is at most this many times the smallest (ECnoise.m).
@@ -33,30 +33,30 @@ AGREEMENT = 4.0
 #: Levels in a row that must agree (ECnoise.m).
 LEVELS = 3
 
-#: First differences of which this share is zero show that the spacing is too small (ECnoise.m).
+#: If this share of the first differences is zero, the spacing is too small (ECnoise.m).
 SHARE_OF_ZEROS = 0.5
 
-#: The spacing is changed by this factor where it was too small or too large (ECnoise.m).
+#: Factor by which a spacing that was too small or too large is changed (ECnoise.m).
 RESPACING = 100.0
 
-#: Spacings tried (heuristic: from 16 units in the last place five reach those of float32 inside
-#: float64).
+#: Spacings tried at most (heuristic: starting from 16 units in the last place, five suffice to
+#: reach the steps that float32 rounding leaves in a float64 function).
 SPACINGS = 5
 
-#: What is left of φ after the linear part may change by this share of ‖v∘f‖; beyond it the spacing
-#: is too large (ECnoise.m, there relative to φ, which may cancel).
+#: If φ without its linear part changes by more than this share of ‖v∘f‖, the spacing is too large
+#: (ECnoise.m compares with φ itself, whose terms may cancel).
 LARGEST_RANGE = 0.1
 
-#: Noise that grows by more than this with the spacing is a staircase whose steps the finer spacing
-#: did not cross yet (heuristic: white noise is measured to within a factor of 1.5).
+#: If the noise grows by more than this factor with the spacing, the function is a staircase and the
+#: finer spacing did not cross its steps (heuristic: white noise is measured to a factor of 1.5).
 GROWTH = 2.0
 
-#: Growth with :data:`RESPACING` beyond which it is no noise but a kink: that grows like the
-#: spacing, a staircase like its root.
+#: If it grows by more than this factor when the spacing grows by :data:`RESPACING`, it is a kink:
+#: differences at a kink grow like the spacing, those of a staircase like its square root.
 KINK_GROWTH = 0.3 * RESPACING
 
-#: Spacing 2^(4−p) for a significand of p bits: 16 units in the last place (``peers.md`` §2: it
-#: worked on thirteen operators).
+#: The first spacing is 2^(4−p) for a significand of p bits, which is 16 units in the last place
+#: (measured on thirteen operators: gradlint/docs/numerics.md, section "Noise").
 SPACING_BITS = 4
 
 
@@ -64,11 +64,11 @@ def ecnoise(values: Sequence[float]) -> float | None:
     """The noise in ``values`` of a function at equal spacing.
 
     Args:
-        values: at least five, seven to nine are best; a linear part may be subtracted before.
+        values: at least five, better seven to nine; a linear part may have been subtracted.
 
     Returns:
-        One standard deviation of the noise; None where no level is accepted: the spacing is too
-        small (see :func:`too_fine`), too large, or there is no noise.
+        One standard deviation of the noise; None if no level is accepted because the spacing is
+        too small (see :func:`too_fine`) or too large, or because there is no noise.
     """
     if too_fine(values) or not all(map(math.isfinite, values)):
         return None
@@ -88,7 +88,7 @@ def ecnoise(values: Sequence[float]) -> float | None:
 
 
 def too_fine(values: Sequence[float]) -> bool:
-    """Whether half of the first differences are zero: neighbours are too close to differ."""
+    """Whether half of the first differences are zero, so that neighbours are too close."""
     zeros = sum(before == after for before, after in itertools.pairwise(values))
     return zeros >= SHARE_OF_ZEROS * (len(values) - 1)
 
@@ -100,8 +100,9 @@ class Noise:
     Args:
         level: one standard deviation of the noise in φ.
         spacing: step between neighbouring values, relative to u.
-        plateau: whether it is the same at a wider spacing. Otherwise it may be a staircase half
-            crossed, or a kink at the sample, whose differences are not zero at any order.
+        plateau: whether a wider spacing gives the same level. If not, it may come from a
+            staircase only partly crossed, or from a kink at the sample, whose differences do not
+            vanish at any order.
     """
 
     level: float
@@ -120,18 +121,18 @@ def measure_noise(
 ) -> Noise | None:
     """The noise of φ(t) = Re⟨v, f(x + t·u)⟩, by :func:`ecnoise` on φ minus its claimed linear part.
 
-    A staircase (float32 inside float64) is noise only at spacings that cross its steps, and so a
-    wider spacing is looked at too; the noise counts where it has stopped growing.
+    A staircase (from computing in float32 inside a float64 function) looks like noise only at
+    spacings that cross its steps. So a wider spacing is tried too, until the noise stops growing.
 
     Args:
         evaluate: outputs at a value of the input.
         x: the input; u: direction in float64, of the same shape.
-        outputs: at x; cotangents: v, one an output.
-        claimed: gradient for v.
-        spacing: first spacing to try; 16 units in the last place or more.
+        outputs: the outputs at x; cotangents: v, one per output.
+        claimed: the gradient for v.
+        spacing: the first spacing to try; 16 units in the last place or more.
 
     Returns:
-        The noise; None where no spacing gives an accepted level.
+        The noise; None if no spacing gives an accepted level.
     """
     found: Noise | None = None
     size = math.hypot(
@@ -149,7 +150,7 @@ def measure_noise(
             level = ecnoise(taken[1])
         if level is None:
             if found is not None or attempt:
-                break  # it was too small before, and is too large now
+                break  # the spacing before was too small, and this one is too large
             spacing /= RESPACING
         elif found is not None and level <= GROWTH * found.level:
             return replace(found, plateau=True)
@@ -170,8 +171,10 @@ def _values(
     claimed: torch.Tensor,
     spacing: float,
 ) -> tuple[list[float], list[float]] | None:
-    """φ(t) − φ(0) at 2·:data:`SIDE` + 1 points, and the same without Re⟨g, dx⟩. Differences are
-    taken element by element."""
+    """φ(t) − φ(0) at 2·:data:`SIDE` + 1 points, with and without the linear part Re⟨g, dx⟩.
+
+    Differences are taken element by element, so that large outputs do not hide small changes.
+    """
     wide = widened(x)
     changes, values = [], []
     for k in range(-SIDE, SIDE + 1):

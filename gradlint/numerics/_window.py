@@ -4,10 +4,11 @@ Over eight steps of ratio √2, with y = r(h)·h (half the unexplained change) a
 
     y = a₀·t + a₁·t³ + a₂·t⁵,    weights 1/s²,  s = κ·σ(h)·h
 
-so that a₀/h_max is the unexplained slope; the odd powers are what a central difference leaves of a
-smooth function. The window is as coarse as it can be while χ² and the finer windows bear it out.
+so that a₀/h_max is the unexplained slope; only odd powers remain in the central difference of a
+smooth function. The window is the coarsest one for which χ² is plausible and with which the finer
+windows agree.
 
-Source: ``peers.md`` §2, "Window fit".
+Source: gradlint/docs/numerics.md, section "Window fit".
 """
 
 from __future__ import annotations
@@ -20,35 +21,35 @@ import torch
 
 from gradlint.numerics.differences import CRITICAL, Step
 
-#: Steps in a window, and their ratio (``peers.md`` §2).
+#: Steps in a window, and the ratio of neighbouring steps (numerics.md, section "Window fit").
 WINDOW = 8
 RATIO = math.sqrt(2.0)
 
-#: Powers of t that the fit uses.
+#: Powers of t in the fitted polynomial.
 POWERS = (1, 3, 5)
 
-#: A window is refused where χ² this large has a probability below this (``peers.md`` §2).
+#: A window is rejected if a χ² at least as large has a probability below this.
 LEAST_PROBABILITY = 1e-4
 
-#: A window's slope must agree with those of finer windows within this many of their standard errors
-#: (heuristic: about the same probability as :data:`LEAST_PROBABILITY`).
+#: The slopes of two windows must agree within this many standard errors (heuristic: it corresponds
+#: to about the same probability as :data:`LEAST_PROBABILITY`).
 WITHIN = 4.0
 
-#: Finer windows with which a coarser one is compared.
+#: Number of finer windows with which a coarser one is compared.
 COMPARED = 4
 
-#: Coarser windows tried at most (heuristic: twenty notches are a factor of 1000).
+#: Coarser windows tried at most (heuristic: twenty notches are a factor of 1000 in the step).
 NOTCHES = 20
 
-#: The first window begins here, in notches from the step that the caller offers, or else finer.
+#: Notches from the caller's step at which the first window begins; the next is tried if it fails.
 FIRST_WINDOWS = (0, -WINDOW, -2 * WINDOW)
 
-#: Windows below this many units in the last place are refused: rounding errors of neighbouring
-#: values correlate there (``peers.md`` §2 and §5).
+#: Windows of fewer units in the last place are rejected, because rounding errors of neighbouring
+#: values correlate there (numerics.md, sections "Window fit" and "What was measured").
 FEWEST_UNITS = 32.0
 
-#: Correlated rounding that averaging does not remove, in units of 2^−p·‖g∘u‖, by significand bits
-#: (``peers.md`` §2, "Acceptance").
+#: Correlated rounding that averaging does not remove, in units of 2^−p·‖g∘u‖, by significand bits p
+#: (numerics.md, section "Verdict").
 CORRELATED = {53: 32.0, 24: 2.0, 11: 2.0, 8: 2.0}
 
 
@@ -58,10 +59,10 @@ class Fit:
 
     Args:
         residual: a₀/h_max, the slope that the claimed gradient leaves unexplained.
-        error: its standard error, inflated where χ² exceeds the degrees of freedom.
-        chi_square, freedom: of the fit.
+        error: its standard error, inflated if χ² exceeds the degrees of freedom.
+        chi_square, freedom: χ² of the fit and its degrees of freedom.
         steps: number of steps used.
-        smallest, largest: steps.
+        smallest, largest: the smallest and the largest step.
     """
 
     residual: float
@@ -82,18 +83,18 @@ class Fit:
         """Error bar of ``residual``.
 
         Args:
-            bits: of the significand.
+            bits: significand bits p.
             product: ‖g∘u‖.
         """
         return CRITICAL * math.hypot(self.error, CORRELATED[bits] * 2.0**-bits * product)
 
 
 def fit(steps: Sequence[Step], kappa: float) -> Fit | None:
-    """Fit one window; None where there are too few steps, or none has noise to weigh it by.
+    """Fit one window; None if too few steps have a known noise by which to weigh them.
 
     Args:
-        steps: of any order and ratio; more than the powers fitted.
-        kappa: factor by which noise exceeds the ulp model.
+        steps: in any order and ratio; more of them than :data:`POWERS`.
+        kappa: factor by which the noise exceeds the ulp model.
     """
     used = [step for step in steps if step.noise > 0.0 and math.isfinite(step.residual)]
     freedom = len(used) - len(POWERS)
@@ -135,17 +136,17 @@ def choose_window(
     kappa: float,
     bits: int,
 ) -> Fit | None:
-    """The coarsest window that is borne out, less one notch.
+    """The window one notch finer than the coarsest that the finer windows confirm.
 
     Args:
-        take: one central difference at a step, or None.
-        start: largest step of the first window, at which truncation should not matter yet.
-        coarsest: no step is larger.
-        kappa: factor by which noise exceeds the ulp model.
-        bits: of the significand.
+        take: takes one central difference at a step; returns None if that is impossible.
+        start: largest step of the first window; truncation should not matter there yet.
+        coarsest: upper limit for the steps.
+        kappa: factor by which the noise exceeds the ulp model.
+        bits: significand bits.
 
     Returns:
-        The fit; None where no window is borne out, or only windows within rounding.
+        The fit; None if no window is confirmed, or only windows of a few units in the last place.
     """
     taken: dict[int, Step | None] = {}
 

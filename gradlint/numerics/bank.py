@@ -1,6 +1,6 @@
-"""The draws behind a judgement: cotangents v, claimed gradients g, directions u.
+"""The random draws behind a judgement: cotangents v, claimed gradients g and directions u.
 
-Every draw has its own seed, so that it can be made again: of large tensors none is kept.
+Every draw has a seed of its own and can be repeated, so draws of large tensors need not be kept.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import widened
 from gradlint.numerics.seeds import mixed
 
+#: Draws are kept if inputs and outputs together have at most this many elements (heuristic: 16 MiB
+#: of float64 for four draws); larger ones are repeated when needed, at the price of one VJP each.
+KEPT = 2**17
 
-# -- One pair (v, u) along which a sweep measures -------------------------------------------------
+
 @dataclass(frozen=True)
 class Draw:
-    """One pair (v, u) for one input.
+    """The pair (v, u) along which a sweep measures one input.
 
     Args:
-        x: the input; u: direction in float64 or complex128.
-        vs: cotangents, one an output; g: claimed gradient.
+        x: the input; u: the direction, float64 or complex128.
+        vs: cotangents, one per output; g: the claimed gradient.
     """
 
     x: torch.Tensor
@@ -33,7 +36,7 @@ class Draw:
 
 
 def drawn(function: Map, index: int, seed: int, masks: Sequence[torch.Tensor] | None) -> Draw:
-    """The pair for input ``index``; elements of v where ``masks`` are False are zero."""
+    """The pair for input ``index``; v is zero where ``masks`` are False."""
     generator = torch.Generator().manual_seed(seed)
     x = function.values[index]
     vs = cotangents(function, generator)
@@ -45,9 +48,12 @@ def drawn(function: Map, index: int, seed: int, masks: Sequence[torch.Tensor] | 
 
 
 def _direction(x: torch.Tensor, g: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Signs that follow the claimed gradient, random where it is zero: the slope never cancels, so
-    an error in it can be stated relative to it. Every element moves by half its size or more, so
-    that one wrong element shows; the shares differ, so that no two equal errors cancel."""
+    """A direction whose signs follow the claimed gradient, or are random where that is zero.
+
+    The slope along it never cancels, so an error can be stated relative to the slope. Every element
+    moves by at least half its size, so that one wrong element shows, and by different shares, so
+    that no two equal errors cancel.
+    """
     scale = move_scale(x)
     share = torch.rand(tuple(x.shape), generator=generator, dtype=torch.float64)
     phase = torch.sgn(widened(g))
@@ -55,22 +61,15 @@ def _direction(x: torch.Tensor, g: torch.Tensor, generator: torch.Generator) -> 
     return phase * scale * (0.5 + 0.5 * share).to(x.device)
 
 
-# -------------------------------------------------------------------------------------------------
-
-#: Draws are kept where inputs and outputs have at most this many elements together (heuristic:
-#: 16 MiB of float64 for four draws); beyond, they are made again at the price of one VJP each.
-KEPT = 2**17
-
-
 @dataclass
 class Probe:
-    """One draw.
+    """One draw for all inputs.
 
     Args:
-        kind: kind of direction.
-        cotangents: v, one an output.
-        gradients: g, one an input; zeros where backward returned None.
-        moves: input position → direction u, float64 or complex128, drawn when first asked for.
+        kind: kind of direction, one of :data:`gradlint.numerics.directions.KINDS`.
+        cotangents: v, one per output.
+        gradients: g, one per input; zeros where backward returned None.
+        moves: input position → direction u, float64 or complex128, drawn on first use.
     """
 
     kind: str
@@ -80,7 +79,7 @@ class Probe:
 
 
 class _Drawn(dict[int, torch.Tensor]):
-    """Directions by input, each drawn when it is first asked for."""
+    """Directions by input position, each drawn on first use."""
 
     def __init__(self, draw: Callable[[int], torch.Tensor]) -> None:
         super().__init__()
@@ -95,11 +94,11 @@ class Bank:
     """The draws of one judgement.
 
     Args:
-        function: the map judged.
+        function: the map that is judged.
         kinds: kinds of direction, one draw each.
-        seed: of all draws.
+        seed: seed of all draws.
         inputs: positions of the inputs that are moved.
-        masks: for each output, True where its elements count, or None.
+        masks: for each output, True for the elements that count, or None for all.
     """
 
     def __init__(
@@ -116,12 +115,12 @@ class Bank:
         self._latest: tuple[int, Probe] | None = None
 
     def probe(self, k: int) -> Probe:
-        """The draw number ``k``."""
+        """Draw number ``k``."""
         if k in self._kept:
             return self._kept[k]
         if self._latest is not None and self._latest[0] == k:
             return self._latest[1]
-        self._latest = None  # before the next is made: of large tensors one draw lives at a time
+        self._latest = None  # freed first, so that only one draw of large tensors exists at a time
         drawn = self._draw(k)
         if self.function.elements <= KEPT:
             self._kept[k] = drawn

@@ -1,4 +1,4 @@
-"""A map as one of fewer, longer inputs: what moves together costs one pair (v, u)."""
+"""A map with its inputs concatenated: those that move together cost one pair (v, u)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradlint.numerics.map import Map, Projection
 
 
 def by_dtype(function: Map, moved: Sequence[int]) -> list[list[int]]:
-    """The positions ``moved`` of inputs, those of one dtype together."""
+    """The input positions ``moved``, grouped by dtype."""
     groups: dict[torch.dtype, list[int]] = {}
     for position in moved:
         groups.setdefault(function.values[position].dtype, []).append(position)
@@ -18,12 +18,13 @@ def by_dtype(function: Map, moved: Sequence[int]) -> list[list[int]]:
 
 
 def merged(function: Map, members: Sequence[Sequence[int]]) -> Map:
-    """``function`` of the inputs of each of ``members`` in a row. Others stay as they are.
+    """``function`` with each group of inputs flattened and concatenated into one input.
+
+    Inputs that are in no group stay at their values.
 
     Args:
         function: f(x₁, …, xₙ).
-        members: for each input of the result the positions of those of one dtype that it holds,
-            flattened and one behind the other.
+        members: the groups of input positions, each of one dtype.
     """
 
     def in_rows(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

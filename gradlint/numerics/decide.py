@@ -1,8 +1,9 @@
-"""From one judgement to a decision: confirm on a fresh seed, then rule out kinks.
+"""From one judgement to a decision: confirm it on a fresh seed, then rule out kinks.
 
-A disagreement becomes a fault only if it is there again under fresh cotangents and directions,
-and if the function is smooth where it was measured. In low precision the float64 twin, where there
-is one, decides what the measurement itself can't.
+A disagreement becomes a fault only if it shows again under fresh cotangents and directions, and if
+the function is smooth where it was measured. In low precision, the float64 twin (if the op has one)
+decides what the measurement cannot. See gradlint/docs/numerics.md, section "From a disagreement to
+a fault".
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from gradlint.numerics.differences import LADDER, Estimate, difference, estimate
 from gradlint.numerics.directions import KINDS
 from gradlint.numerics.judge import Judgement, judge
 from gradlint.numerics.kinks import (
-    beside_the_kink,
     differs_closer_by,
-    nudge,
+    judge_without_kinks,
     smooth_masks,
     without_jumps,
 )
@@ -33,23 +33,33 @@ from gradlint.numerics.vanishing import as_zero
 from gradlint.numerics.verdict import (
     AGREES,
     DIFFERS,
-    HONEST,
+    MIN_RESOLUTION,
     ROUNDED,
     TOLERATED,
     UNSURE,
     InputJudgement,
 )
 
+#: Seeds, relative to the first, that break the tie if the first two judgements contradict each
+#: other: a second disagreement beyond 6.5 σ under independent directions cannot be chance.
+FURTHER_SEEDS = (4, 5, 6)
 
-# -- Is a small disagreement spread over all elements, or that of a few? ---------------------------
-#
-# What is tolerated of a gradient (few digits, rounding) is relative to ‖g∘u‖, which grows with the
-# size of the tensor, and one wrong element among very many is small beside it. Zooming in on the
-# half that disagrees more, the disagreement of a few elements grows relative to ‖g∘u‖; that of all
-# does not.
+#: Significand bits up to which the float64 twin is always consulted: differences of 16-bit numbers
+#: resolve too little to pass a gradient by themselves.
+ALWAYS_TWIN = 11
+
+#: Notes on gradients that are smaller than the rounding of the outputs.
+LOST = "its gradient is tiny compared with the outputs, and lost in their rounding"
+ZERO = "its gradient is zero apart from rounding, so it was judged relative to the outputs"
+
+
 def concentrated(function: Map, index: int, probe: Probe, pair: Pair) -> bool:
-    """Whether few elements of input ``index`` make up a disagreement that is tolerable beside the
-    whole gradient, and not beside their own share of it.
+    """Whether a small disagreement comes from few elements rather than from all of them.
+
+    What is tolerated (few digits, rounding) is relative to ‖g∘u‖. That grows with the size of the
+    tensor, so one wrong element among very many is small compared with it. Here the search zooms
+    in, again and again, on the half of the elements that disagrees more: the disagreement of few
+    elements grows relative to their own share of ‖g∘u‖, that of all elements does not.
 
     Args:
         probe: the draw that disagrees; pair: what was measured along it.
@@ -65,7 +75,7 @@ def concentrated(function: Map, index: int, probe: Probe, pair: Pair) -> bool:
         size = int(chosen.sum())
         share = norm(worth * chosen)
         if size < 2 or error * math.sqrt(size) <= tolerated * share:
-            return False  # even if a single typical element made it up, it would be tolerable
+            return False  # even if one typical element caused all of it, it would be tolerable
         halves = _halves(chosen)
         found = [_measured(function, index, u * half, probe, pair) for half in halves]
         known = [
@@ -110,36 +120,19 @@ def _measured(
     return estimate(steps, 1.0)
 
 
-# -------------------------------------------------------------------------------------------------
-
-__all__ = ["Decision", "decide", "nudge"]
-
-#: Where the first two judgements contradict each other, these (relative to the seed) break the tie:
-#: a second disagreement beyond 6.5 σ under independent directions is no chance.
-FURTHER_SEEDS = (4, 5, 6)
-
-#: Significand bits up to which the float64 twin, where there is one, is always asked: differences
-#: of 16-bit numbers resolve too little to pass anything by themselves.
-ALWAYS_TWIN = 11
-
-#: What is said of gradients that are below the rounding of the outputs.
-LOST = "its gradient is next to nothing beside the outputs, and lost in their rounding"
-ZERO = "its gradient is zero but for rounding: judged beside the outputs"
-
-
 @dataclass
 class Decision:
-    """What is known of every input after confirmation.
+    """What is known about every input after confirmation.
 
     Args:
-        function: the map decided on.
+        function: the map that was judged.
         judgement: the first judgement.
-        verdicts: one an input, after confirmation and the kink test.
+        verdicts: one per input, after confirmation and the kink test.
         notes: input position → what happened on the way (masked outputs, nudged sample).
         kinked: number of output elements found to have a kink at the sample.
-        confirmed: the second judgement of the inputs that differ.
-        twin: the decision on the float64 twin, where it was asked.
-        compared: input position → how its gradient compares with the twin's, likewise.
+        confirmed: input position → the second judgement, for the inputs that differ.
+        twin: the decision on the float64 twin, if it was consulted.
+        compared: input position → how its gradient compares with the twin's, if consulted.
     """
 
     function: Map
@@ -157,8 +150,7 @@ class Decision:
         return max((self.resolution_of(item.index) for item in self.judgement.inputs), default=0.0)
 
     def resolution_of(self, index: int) -> float:
-        """Resolving power for the input ``index``: of the measurement, or of the twin where that
-        decided."""
+        """Resolving power for input ``index``: the measurement's, or the twin's if that decided."""
         item = next(item for item in self.judgement.inputs if item.index == index)
         found = self.compared.get(index)
         if found is None or found.verdict == UNSURE:
@@ -166,8 +158,8 @@ class Decision:
         return max(found.resolution, self.twin.resolution_of(index) if self.twin else 0.0)
 
     def behind(self, place: int) -> tuple[Decision, int]:
-        """The decision, and the position in its judgement, that shows why the input at ``place``
-        differs: the twin's where that has the clearer evidence."""
+        """The decision, and the position in its judgement, with the evidence for ``place``: the
+        twin's decision if the input differs there too, since float64 is clearer evidence."""
         index = self.judgement.inputs[place].index
         for other, item in enumerate(self.twin.judgement.inputs if self.twin else ()):
             if item.index == index and self.twin and self.twin.verdicts[other] == DIFFERS:
@@ -185,7 +177,7 @@ def decide(
     """Judge ``function`` and confirm whatever disagrees.
 
     Args:
-        seed: of the first judgement; the confirmation uses ``seed + 1``, the nudge ``seed + 2``.
+        seed: seed of the first judgement; confirmation uses ``seed + 1``, the nudge ``seed + 2``.
         kinds: kinds of direction.
         inputs: positions to judge; default all.
     """
@@ -239,7 +231,7 @@ def _clearest(item: InputJudgement) -> int:
 def _settle_unsure(decision: Decision, place: int, kinds: Sequence[str], seed: int) -> None:
     item = decision.judgement.inputs[place]
     bits = working_bits(decision.function, decision.function.values[item.index])
-    if item.sharpness <= HONEST[bits] < item.resolution:
+    if item.sharpness <= MIN_RESOLUTION[bits] < item.resolution:
         zero = as_zero(decision.function, item, decision.judgement, bits)
         if zero is not None:
             decision.verdicts[place], decision.judgement.inputs[place] = AGREES, zero
@@ -252,8 +244,8 @@ def _settle_unsure(decision: Decision, place: int, kinds: Sequence[str], seed: i
 
 
 def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
-    """Let the float64 twin decide on what the measurement in low precision can't; returns the
-    places that are settled by it."""
+    """Let the float64 twin decide what the measurement in low precision cannot; returns the places
+    that it settles."""
     function, first = decision.function, decision.judgement
     asked = [
         place
@@ -272,7 +264,7 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
     for found in compare(function, twin, seed=seed, inputs=positions):
         decision.compared[found.index] = found
     if not any(found.compared for found in decision.compared.values()):
-        return set()  # what it computes there says nothing of what it computes here
+        return set()  # what it computes in float64 says nothing about what it computes here
     decision.twin = decide(twin, seed=seed, kinds=kinds, inputs=positions)
     settled = set()
     for place, verdict in zip(asked, decision.twin.verdicts, strict=True):
@@ -297,15 +289,18 @@ def _left_out(twin: Map) -> str:
 
 
 def _contradicted(decision: Decision, place: int, item: InputJudgement) -> None:
-    """A gradient not seen to be wrong in float64, nor to stray from float64's, is not called wrong
-    for what differences of few digits say."""
+    """Withdraw the verdict "differs" if float64 does not support it.
+
+    A gradient that is right in float64 and close to the float64 one is not called wrong because of
+    differences that have few digits.
+    """
     compared = decision.compared.get(item.index)
     if decision.twin is None or compared is None or compared.verdict == DIFFERS:
         return
     decision.verdicts[place] = UNSURE
     decision.notes[item.index] = (
-        "disagrees in this dtype and not in float64; too ill-conditioned or not smooth enough to "
-        "tell"
+        "disagrees in this dtype but not in float64; too ill-conditioned or not smooth enough to "
+        "decide"
     )
 
 
@@ -327,7 +322,7 @@ def _confirm(
                 decision.notes[item.index] = "disagreed once and not again under fresh directions"
         elif not differs_closer_by(function, item, first, kinds, seed):
             decision.kinked = max(decision.kinked, flagged)
-            verdict, note = beside_the_kink(function, item.index, masks, kinds, seed)
+            verdict, note = judge_without_kinks(function, item.index, masks, kinds, seed)
             decision.verdicts[place] = verdict
             decision.notes[item.index] = note
 
@@ -339,8 +334,8 @@ def _repeats(
     kinds: Sequence[str],
     seed: int,
 ) -> bool:
-    """Whether the disagreement is there under other directions. One wrong element of very many is
-    seen along some only."""
+    """Whether the disagreement shows under other directions too. One wrong element among very many
+    shows along some of them only, so several are tried."""
     function = decision.function
     seeds = [seed + 1, *(seed + further for further in FURTHER_SEEDS)]
     for number, fresh in enumerate(seeds):

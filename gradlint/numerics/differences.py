@@ -7,8 +7,11 @@
     c  = Re⟨v, f(x₊) − f(x₋)⟩   differences taken element by element, summed in float64
     r  = (c − Re⟨g, dx⟩) / 2h   the slope that the claimed gradient g leaves unexplained
 
-Two neighbouring steps extrapolate to R = r_k + (r_k − r_{k−1}) / (ρ² − 1), ρ = h_{k−1}/h_k
-(Richardson), whose truncation error is at most |R_k − R_{k−1}| where the ladder converges.
+Two neighbouring steps extrapolate to R_k = r_k + (r_k − r_{k−1}) / (ρ² − 1), ρ = h_{k−1}/h_k
+(Richardson 1911). If the ladder converges, the truncation error of R_k is at most |R_k − R_{k−1}|,
+which is the error estimate of Ridders (1982) with one level of extrapolation.
+
+Source: gradlint/docs/numerics.md, sections "Realised displacement" and "Step ladder".
 """
 
 from __future__ import annotations
@@ -23,45 +26,46 @@ import torch
 
 from gradlint.numerics.products import norm, real_dot, unit_roundoff, widened
 
-#: Exponents of the steps 2^−e tried first, by bits of the significand. Ratio 8 in float64, 4
-#: below. Around ε^⅓, where truncation and roundoff of a central difference meet
+#: Exponents e of the steps 2^−e tried first, by significand bits; the ratio is 8 in float64, 2 or 4
+#: below. They lie around ε^⅓, where truncation and roundoff of a central difference are equal
 #: (Dennis & Schnabel 1983, §5.6).
 LADDER = {53: (13, 16, 19), 24: (4, 6, 8, 10), 11: (2, 3, 4, 5), 8: (1, 2, 3, 4)}
 
-#: The one exponent tried before all others, where a path integral is not the first choice: its
-#: truncation error, some 1e-11 of the third derivative, is about its noise.
+#: The single exponent tried before all others in float64; lower precision begins with a path
+#: integral instead. The truncation error there, 1e-11 of the third derivative, is about the noise.
 GLANCE = {53: 17}
 
-#: Further exponents where the first ones do not settle the matter: finer ones for functions that
-#: bend or have kinks near by, coarser ones for noisy functions. Float32 inside float64 needs three
-#: coarse ones: two to extrapolate, one to see it converge.
+#: Exponents tried if the first ones decide nothing: finer ones for functions that bend or have
+#: kinks nearby, coarser ones for noisy functions. Float32 inside a float64 function needs three
+#: coarse ones: two to extrapolate, one more to see it converge.
 LADDER_FINER = {53: (22, 25), 24: (12, 14), 11: (6,), 8: (5,)}
 LADDER_COARSER = {53: (3, 5, 7, 10), 24: (2, 3), 11: (1,), 8: ()}
 
-#: Exponents finer still, for functions that none of these steps resolves: sin(1e6·x), a pole or a
-#: singular matrix close by.
+#: Still finer exponents for functions that none of these steps resolves: sin(1e6·x), or a pole or
+#: singular matrix nearby.
 LADDER_FINEST = {53: (28, 31, 34)}
 
-#: Standard deviations that roundoff may reach: two-sided Gaussian probability 1e-10.
+#: Standard deviations that roundoff may reach: two-sided Gaussian probability 1e-10 (numerics.md,
+#: section "Verdict").
 CRITICAL = 6.5
 
-#: The last change of the extrapolation counts this many times as its truncation error. Where f
-#: jumps at x, slopes grow like 1/h and successive extrapolations differ by 7/8 of their size; where
-#: it has a vertical tangent, by 2/3: three times that covers either, so neither is ever taken for
-#: a measurement (heuristic).
+#: The truncation error is taken as this many times the last change of the extrapolation
+#: (heuristic). If f jumps at x, slopes grow like 1/h and successive extrapolations differ by 7/8 of
+#: their size; at a vertical tangent, by 2/3. Three times either exceeds the estimate itself, so
+#: neither ever passes for a measurement.
 TRUNCATION_SAFETY = 3.0
 
-#: Standard deviations by which a finer estimate may miss a coarser one: twice the critical ones,
-#: since steps of few ulps have larger errors than independent rounding (heuristic; seen up to 8 for
-#: float32 inside float64).
+#: Standard deviations by which a finer estimate may miss a coarser one: twice :data:`CRITICAL`,
+#: since steps of a few ulps have larger errors than independent rounding (heuristic; up to 8 were
+#: observed for float32 inside float64).
 BORNE_OUT = 2.0 * CRITICAL
 
-#: Neighbouring triples of steps from which noise is taken together.
+#: Number of neighbouring triples of steps whose scatter is pooled into one noise estimate.
 NOISE_TRIPLES = 2
 
-#: Noise that grows more than this from one triple of steps to the next coarser one is truncation
-#: (heuristic: where the input is rounded inside, noise grows by no more than the ratio of the
-#: steps, 8; truncation of a smooth function by its fifth power).
+#: Scatter that grows by more than this factor to the next coarser triple of steps is truncation,
+#: not noise (heuristic: if the op rounds its input, noise grows at most by the ratio of the steps,
+#: 8, whereas truncation of a smooth function grows by its fifth power).
 RISE = 8.0
 
 #: Median of |z| for a standard normal z.
@@ -79,7 +83,7 @@ class Step:
         h: nominal step.
         slope: c / 2h, the measured slope.
         residual: the slope that the claimed gradient leaves unexplained.
-        noise: standard deviation of ``slope`` if outputs are rounded once (the ulp model).
+        noise: standard deviation of ``slope`` if each output is rounded once (the ulp model).
     """
 
     h: float
@@ -90,10 +94,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The unexplained slope with its error bar, or none where no step was usable.
+    """The unexplained slope with its error bar.
 
     Args:
-        residual: what the claimed gradient misses along u, per unit step.
+        residual: the slope along u that the claimed gradient leaves unexplained.
         bar: error bar of ``residual``: truncation plus :data:`CRITICAL` deviations of noise.
         slope: the measured derivative along u.
         sigma: one standard deviation of the noise in ``residual``.
@@ -124,12 +128,12 @@ def difference(
     """One central difference, or None where the function is not finite at x ± h·u.
 
     Args:
-        evaluate: outputs at a value of the input, or None where it can't be evaluated.
-        x: the input; u: direction, same shape, float64 or complex128.
-        cotangents: one an output.
-        claimed: the gradient under test, shape of ``x``.
+        evaluate: returns the outputs at a value of the input, or None if it cannot.
+        x: the input; u: direction of the same shape, float64 or complex128.
+        cotangents: one per output.
+        claimed: the gradient under test, in the shape of ``x``.
         h: nominal step.
-        rounding: further standard deviation of an element, one an output.
+        rounding: additional standard deviation of an element of each output.
     """
     wide = widened(x)
     plus = torch.add(wide, u, alpha=h).to(x.dtype)
@@ -139,7 +143,7 @@ def difference(
     if not math.isfinite(predicted):  # an infinite element stays where it is
         moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
         predicted = real_dot(claimed, moved)
-    del moved  # of large tensors as few as possible live at a time
+    del moved  # as few large tensors as possible exist at a time
     after = evaluate(plus)
     del plus
     before = evaluate(minus)
@@ -167,10 +171,10 @@ def noise_of(
     """Standard deviation of Re⟨v, f(x₊) − f(x₋)⟩ if every output element is rounded once.
 
     Args:
-        cotangents: v; after: f(x₊); before: f(x₋); each one an output.
-        rounding: further standard deviation of an element, one an output.
+        cotangents: v; after: f(x₊); before: f(x₋); one tensor per output each.
+        rounding: additional standard deviation of an element of each output.
     """
-    deviation = 0.0  # no squares: those of 1e155 overflow
+    deviation = 0.0  # summed by hypot: squares of 1e155 would overflow
     known = rounding or [0.0] * len(cotangents)
     for v, high, low, sigma in zip(cotangents, after, before, known, strict=True):
         wide = widened(v)
@@ -184,20 +188,23 @@ def noise_of(
 
 
 def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
-    """κ ≥ 1, by which the measured noise exceeds the ulp model.
+    """The factor κ ≥ 1 by which the measured noise exceeds the ulp model.
 
-    At the finest steps neighbouring slopes differ by noise and by what is left of the truncation
-    C·h², which the step before tells: with w = (h₂² − h₃²) / (h₁² − h₂²), the scatter
-    |D₂ − D₃ − w·(D₁ − D₂)| / σ estimates κ; the median over all directions counts. An op that
-    claims float64 and computes in float32 inside shows here.
+    At the finest steps, neighbouring slopes D₁, D₂, D₃ differ by noise and by the rest of the
+    truncation C·h². The latter cancels in D₂ − D₃ − w·(D₁ − D₂), w = (h₂² − h₃²) / (h₁² − h₂²), so
 
-    Such an op rounds its input too: steps finer than that rounding leave most elements where they
-    are, and scatter less than coarser ones. So the largest median counts, from the finest steps up
-    to those where it rises by more than :data:`RISE`.
+        κ = median |D₂ − D₃ − w·(D₁ − D₂)| / (0.6745·σ)
 
-    Slopes D = c / 2h divide by the nominal step, and scatter where x ± h·u is rounded (an input of
-    fewer digits than the outputs); residuals use the realised displacement, but scatter where the
-    claimed gradient is far too large. Neither is noise of f, so the smaller of the two counts.
+    over all directions, σ being the deviation that the ulp model gives that combination. An op that
+    claims float64 but computes in float32 is noticed here.
+
+    Such an op rounds its input too: steps finer than that rounding leave most elements unchanged,
+    and scatter less than coarser ones. So the largest median counts, from the finest steps up to
+    those where it rises by more than :data:`RISE`.
+
+    Slopes D = c / 2h divide by the nominal step, and scatter if x ± h·u is rounded (an input with
+    fewer digits than the outputs). Residuals use the realised displacement, but scatter if the
+    claimed gradient is far too large. Neither effect is noise of f, so the smaller scatter counts.
     """
     placed = _scatter_by_place(ladders)
     largest = 0.0
@@ -211,8 +218,8 @@ def noise_factor(ladders: Sequence[Sequence[Step]]) -> float:
 
 
 def _scatter_by_place(ladders: Sequence[Sequence[Step]]) -> list[list[float]]:
-    """|D₂ − D₃ − w·(D₁ − D₂)| / σ of every triple of neighbouring steps, for the finest triple of
-    each ladder, for the next coarser one, and so on."""
+    """|D₂ − D₃ − w·(D₁ − D₂)| / σ for every triple of neighbouring steps: a list for the finest
+    triple of each ladder, one for the next coarser triples, and so on."""
     placed: list[list[float]] = []
     for steps in ladders:
         triples = list(zip(steps, steps[1:], steps[2:], strict=False))
@@ -231,8 +238,8 @@ def _scatter_by_place(ladders: Sequence[Sequence[Step]]) -> list[list[float]]:
 
 
 def at_a_glance(step: Step) -> Estimate:
-    """What one difference tells: its residual counts three times as its own error bar, so it can
-    show agreement and nothing else."""
+    """The estimate from a single difference. Three times its residual counts as truncation error,
+    so it can show agreement, never a disagreement."""
     bar = TRUNCATION_SAFETY * abs(step.residual) + CRITICAL * step.noise
     return Estimate(step.residual, bar, step.slope, step.noise, step.h)
 
@@ -240,9 +247,9 @@ def at_a_glance(step: Step) -> Estimate:
 def estimate(steps: Sequence[Step], kappa: float) -> Estimate | None:
     """The extrapolated residual with the smallest error bar over the ladder ``steps``.
 
-    Needs three usable steps: two to extrapolate, one more to see that it converges. An estimate
-    counts only if the finer ones bear it out within their noise: where f oscillates or saturates
-    within the coarse steps, those converge too, to something else.
+    It needs three usable steps: two to extrapolate, one more to see that it converges. An estimate
+    counts only if the finer ones agree with it within their noise: if f oscillates or saturates
+    within the coarse steps, those converge as well, but to a wrong value.
     """
     found: list[Estimate] = []
     ordered = sorted(steps, key=lambda step: -step.h)
@@ -265,9 +272,9 @@ def compatible(one: Estimate, other: Estimate) -> bool:
 
 
 def best(found: Sequence[Estimate]) -> Estimate | None:
-    """The estimate with the smallest error bar among those that all finer ones bear out within
-    their noise; ``found`` goes from coarse to fine."""
-    borne_out = [
+    """The estimate with the smallest error bar among those with which all finer ones agree within
+    their noise; ``found`` is ordered from coarse to fine."""
+    confirmed = [
         one
         for place, one in enumerate(found)
         if all(
@@ -275,4 +282,4 @@ def best(found: Sequence[Estimate]) -> Estimate | None:
             for finer in found[place + 1 :]
         )
     ]
-    return min(borne_out, key=lambda one: one.bar, default=None)
+    return min(confirmed, key=lambda one: one.bar, default=None)

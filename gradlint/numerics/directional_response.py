@@ -1,4 +1,4 @@
-"""J·u along one direction, kept: slopes under any cotangent, without further calls."""
+"""J·u along one direction, kept so that slopes under any cotangent cost no further calls."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gradlint.numerics.elements import Change, Residuals
 
 @dataclass
 class Reaction:
-    """What the outputs did along one direction, at several steps.
+    """How the outputs changed along one direction, at several steps.
 
     Args:
-        u: the direction, shape of the input.
-        changes: one a step.
+        u: the direction, in the shape of the input.
+        changes: one per step.
         outputs: f at the point.
-        rounding: as in the map.
-        kappa: factor by which noise exceeds the ulp model.
+        rounding: as in :class:`gradlint.numerics.map.Map`.
+        kappa: factor by which the noise exceeds the ulp model.
     """
 
     u: torch.Tensor
@@ -32,7 +32,7 @@ class Reaction:
     def unexplained(
         self, cotangents: Sequence[torch.Tensor], claimed: torch.Tensor
     ) -> Estimate | None:
-        """What ``claimed`` leaves of the slope under ``cotangents``, with its error bar."""
+        """The slope that ``claimed`` leaves unexplained under ``cotangents``, or None."""
         noise = noise_of(cotangents, self.outputs, self.outputs, self.rounding)
         taken: list[Step | None] = [
             change.step(cotangents, claimed, noise) for change in self.changes
@@ -40,8 +40,8 @@ class Reaction:
         return estimate([step for step in taken if step is not None], self.kappa)
 
     def derivative(self, output: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """J·u for one output, by extrapolation of the two finest steps, and an error bar for each
-        element: what the extrapolation changed."""
+        """J·u for one output at the finest step, and as error bar of each element its difference
+        from the next coarser step."""
         coarse, fine = self.changes[-2], self.changes[-1]
         first = coarse.outputs[output] / (2.0 * coarse.h)
         second = fine.outputs[output] / (2.0 * fine.h)
@@ -49,7 +49,7 @@ class Reaction:
 
 
 def react(residuals: Residuals, u: torch.Tensor) -> Reaction | None:
-    """Move along ``u`` at every step of the ladder; None where fewer than three can be taken."""
+    """Move along ``u`` at every step of the ladder; None if fewer than three steps are possible."""
     changes = [
         change
         for e in LADDER[residuals.bits]

@@ -1,7 +1,8 @@
-"""Directions u in which inputs are moved, and cotangents v with which outputs are weighed.
+"""Directions u in which inputs are moved, and cotangents v with which outputs are weighted.
 
-All are signed and drawn from a seeded generator: a checker whose directions are non-negative or
-the same in every run is blind to the errors that cancel along them.
+All are signed and drawn from a seeded generator: a checker whose directions are non-negative, or
+the same in every run, is blind to errors that cancel along them. See gradlint/docs/numerics.md,
+section "Directions and cotangents".
 """
 
 from __future__ import annotations
@@ -16,23 +17,27 @@ from gradlint.numerics.products import norm, rms, unit_roundoff, widened
 #: (heuristic: without a floor, exact zeros would never move and their gradient never be judged).
 SMALLEST_RELATIVE_MOVE = 0.1
 
-#: Cotangent elements have magnitudes in [1 − SPREAD, 1 + SPREAD]: distinct, and never so small
-#: that an output hides (chainer floors direction entries for the same reason).
+#: Cotangent elements have magnitudes in [1 − SPREAD, 1 + SPREAD]: distinct, and never so small that
+#: an error of one output goes unnoticed (chainer floors direction entries for the same reason).
 COTANGENT_SPREAD = 0.5
 
 #: Kinds of direction, see :func:`direction`.
 KINDS = ("aligned", "random", "equalised", "signs")
 
-#: An output of fewer roundings than this is nothing else (heuristic: three digits).
+#: An output smaller than this many of its own rounding errors consists of rounding (heuristic:
+#: three digits).
 ROUNDINGS = 1e3
 
-#: Elements of a random direction move at least this share of their scale: none hides (heuristic).
+#: Elements of a random direction move at least this share of their scale, so that an error of any
+#: of them shows (heuristic).
 LEAST_RANDOM = 0.25
 
 
 def move_scale(x: torch.Tensor) -> torch.Tensor:
-    """How far each element may move per unit step: its own magnitude, floored; float64. Infinite
-    elements (masks) and NaN do not move."""
+    """How far each element may move per unit step: its own magnitude, with a floor; float64.
+
+    Infinite elements (as in masks) and NaN do not move.
+    """
     magnitude = widened(x).abs()
     typical = rms(x)
     if not math.isfinite(typical):
@@ -93,13 +98,13 @@ def cotangent(
 ) -> torch.Tensor:
     """A signed cotangent for ``output``, of magnitude about 1/RMS(output), in its dtype.
 
-    The scaling lets outputs of very different size weigh alike in one sum.
+    The scaling gives outputs of very different size the same weight in one sum.
 
     Args:
-        output: what is weighed, any shape.
+        output: the output to be weighted, any shape.
         generator: source of the random numbers, on the CPU.
-        rounding: standard deviation of the rounding error of an element. What is hardly more than
-            that is weighed by the size of the terms that cancelled in it.
+        rounding: standard deviation of the rounding error of an element. An output hardly larger
+            than that is scaled by the size of the terms that cancelled in it instead.
     """
     shape = tuple(output.shape)
     spread = torch.empty(shape, dtype=torch.float64)
@@ -113,7 +118,7 @@ def cotangent(
 
 
 def product_norm(claimed: torch.Tensor, u: torch.Tensor) -> float:
-    """‖g∘u‖₂: what the claimed gradient is worth along u when its terms do not cancel."""
+    """‖g∘u‖₂: the typical size of ⟨g, u⟩ for random signs of u, whose terms do not all cancel."""
     return norm(widened(claimed).abs() * widened(u).abs())
 
 

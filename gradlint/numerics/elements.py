@@ -1,4 +1,4 @@
-"""What single elements of a gradient should be, and what sets of them leave unexplained.
+"""Measure single elements of a gradient, and the unexplained slopes along sets of them.
 
 One pair of evaluations f(x ± h·u) yields J·u, and with it the slope ⟨v, J·u⟩ under every cotangent
 v at once: a measurement under a second cotangent costs a sum, not a call.
@@ -21,8 +21,8 @@ from gradlint.numerics.products import real_dot, widened
 #: step, since a single element is a small part of outputs that carry the rounding of the whole.
 STEPS = {**LADDER, 53: (10, *LADDER[53])}
 
-#: Beyond this many elements each is measured with the three coarsest steps, the fewest that say how
-#: well they agree.
+#: If more elements than this are measured, each is measured with the three coarsest steps only, the
+#: fewest that show how well they agree.
 ALL_STEPS = 64
 
 
@@ -43,12 +43,12 @@ class Elements:
 
 @dataclass
 class Change:
-    """What the outputs did over one central difference.
+    """How the outputs changed over one central difference.
 
     Args:
         h: nominal step.
         moved: x₊ − x₋, as realised; float64 or complex128.
-        outputs: f(x₊) − f(x₋), one an output, likewise.
+        outputs: f(x₊) − f(x₋), one per output; float64 or complex128.
     """
 
     h: float
@@ -58,8 +58,8 @@ class Change:
     def step(
         self, cotangents: Sequence[torch.Tensor], claimed: torch.Tensor, noise: float
     ) -> Step | None:
-        """The slope under ``cotangents``, and what ``claimed`` leaves of it; None where it is not
-        finite.
+        """The slope under ``cotangents`` and the part that ``claimed`` leaves unexplained; None if
+        it is not finite.
 
         Args:
             noise: standard deviation of the change under ``cotangents``.
@@ -73,17 +73,17 @@ class Change:
 
 
 class Residuals:
-    """The slopes along any direction that claimed gradients of one input leave unexplained.
+    """Measures the slopes that claimed gradients of one input leave unexplained along directions.
 
     Args:
         function: the map; its point is where derivatives are taken.
         index: position of the input that is moved.
-        cotangents: sets of cotangents, one tensor an output each.
+        cotangents: sets of cotangents; each set has one tensor per output.
         claimed: the gradient under test for each set.
-        kappa: factor by which noise exceeds the ulp model.
+        kappa: factor by which the noise exceeds the ulp model.
 
     Attributes:
-        calls: evaluations made.
+        calls: number of evaluations made.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class Residuals:
         return len(self.cotangents)
 
     def step(self, u: torch.Tensor, h: float) -> list[Step] | None:
-        """One central difference along ``u``, a step for each set of cotangents; None where the
-        function is not finite there."""
+        """One central difference along ``u`` under each set of cotangents; None if the function is
+        not finite there."""
         taken = self.change(u, h)
         if taken is None:
             return None
@@ -122,8 +122,8 @@ class Residuals:
         return found
 
     def change(self, u: torch.Tensor, h: float) -> Change | None:
-        """f(x + h·u) − f(x − h·u), whatever the cotangents; None where the shapes change or the
-        function can't be evaluated there."""
+        """f(x + h·u) − f(x − h·u); None if the shapes change or the function cannot be evaluated
+        there."""
         x = self.value
         wide = widened(x)
         plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
@@ -144,10 +144,10 @@ class Residuals:
 
 
 def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elements]:
-    """Central differences by single elements, under every set of cotangents.
+    """Central differences with respect to single elements, under every set of cotangents.
 
     Args:
-        residuals: of the input; what its gradients claim plays no part.
+        residuals: of the input; the claimed gradients are not used.
         chosen: flat positions to measure, in ascending order.
     """
     x, count = residuals.value, len(chosen)
@@ -168,7 +168,7 @@ def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elemen
             moved = [_realised(x, u, element, taken[0].h) for taken in steps]
             for k in range(len(residuals)):
                 found = estimate(
-                    [_alone(each[k], share) for each, share in zip(steps, moved, strict=True)],
+                    [_unclaimed(each[k], share) for each, share in zip(steps, moved, strict=True)],
                     residuals.kappa,
                 )
                 if found is not None and size > 0.0:
@@ -180,7 +180,7 @@ def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elemen
 
 
 def _realised(x: torch.Tensor, u: torch.Tensor, element: int, h: float) -> float:
-    """The share of the step 2h·u that one element really moves, once rounded to its dtype."""
+    """The share of the nominal step 2h·u by which one element really moves in its dtype."""
     at, along_u = widened(x).reshape(-1)[element], u.reshape(-1)[element]
     plus, minus = (at + h * along_u).to(x.dtype), (at - h * along_u).to(x.dtype)
     wanted = 2.0 * h * float(along_u.abs())
@@ -188,7 +188,7 @@ def _realised(x: torch.Tensor, u: torch.Tensor, element: int, h: float) -> float
     return found / wanted if wanted > 0.0 and found > 0.0 else 1.0
 
 
-def _alone(step: Step, share: float) -> Step:
-    """The slope by itself, nothing predicted, per unit of what was really moved."""
+def _unclaimed(step: Step, share: float) -> Step:
+    """``step`` as if the claimed gradient were zero, per unit of the realised displacement."""
     slope = step.slope / share
     return Step(step.h, slope, slope, step.noise / share)

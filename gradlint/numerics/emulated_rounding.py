@@ -1,4 +1,16 @@
-"""A map in float64, run as if it rounded like a lower dtype."""
+"""Run a float64 map as if it rounded like a lower dtype.
+
+Under :class:`Rounding` every operation of PyTorch runs on wide tensors whose values lie on the grid
+of the narrow dtype. Each result is rounded to that grid stochastically (up or down, with odds that
+make the mean right), so that repeated runs scatter as rounding in the narrow dtype makes them
+scatter. This is Monte Carlo arithmetic (Parker 1997; Denis, de Oliveira Castro & Petit 2016,
+"Verificarlo"). Exact results stay exact: masks, ties, gathered elements.
+
+PyTorch's own kernels round internally too, and by different amounts, depending on whether they
+accumulate in float32. So each is run on the narrow operands as well, and if its own error exceeds
+one rounding, that error with a random sign is applied instead. Errors that only the op under test
+makes get no such allowance. See gradlint/docs/numerics.md, section "Float64 twin".
+"""
 
 from __future__ import annotations
 
@@ -14,29 +26,27 @@ from gradlint.numerics.directions import cotangent
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import unit_roundoff, widened
 
-# -- What rounding in a lower precision does to a computation, emulated in the higher one ---------
-#
-# Under :class:`Rounding` every operation of PyTorch runs on wide tensors whose values lie on the
-# grid
-# of the narrow dtype: each result is rounded to that grid stochastically (up or down, with odds
-# that
-# make the mean right), so that repeated runs scatter as rounding in the narrow dtype makes them
-# scatter. This is Monte Carlo arithmetic (Parker 1997; Denis, de Oliveira Castro & Petit 2016,
-# "Verificarlo"). Exact results stay exact: masks, ties, gathered elements.
-#
-# Kernels of PyTorch round inside too, and by different amounts: accumulated in float32 or not. So
-# each is run on the narrow operands as well, and where its own error exceeds one rounding, that
-# error, with a random sign, takes its place. What only the op under judgment does is given no such
-# licence.
-#: Operations emulated in one run; the rest of a longer run is exact, so that a loop of very many
-#: steps is held to the accuracy that a shorter one could reach (heuristic: 10 ms each 100).
+#: Operations emulated in one run at most; the rest of a longer run is exact, so that a loop of very
+#: many steps must be as accurate as a shorter one (heuristic: 100 operations take 10 ms).
 LONGEST_RUN = 5000
 
-#: Kernels whose wide operands lie off the narrow grid by more than this share of its spacing show
-#: that something out of sight has computed them.
+#: If a wide operand lies off the narrow grid by more than this share of the grid's spacing, code
+#: that is not emulated has computed it (heuristic).
 OFF_GRID = 1e-3
 
+#: Narrow dtypes of which a complex version exists.
 _COMPLEX = (torch.float16, torch.float32)
+
+_T = TypeVar("_T")
+
+#: Operations emulated in all repeated runs together (heuristic: about 3 s). Longer runs are
+#: repeated less often, but at least this often.
+OPERATIONS = 30000
+FEWEST_RUNS = 4
+
+#: A function that computes in float64 must react to moves of this share of the low dtype's ε; if it
+#: does not, it computes in the low dtype itself.
+FINE_MOVE = 1.0 / 8.0
 
 
 class Rounding(TorchDispatchMode):
@@ -45,13 +55,13 @@ class Rounding(TorchDispatchMode):
     Args:
         wide, narrow: real floating dtypes; complex tensors follow.
         generator: source of the random numbers, on the CPU; the op's own stay untouched.
-        noise: width of the noise in units of stochastic rounding's own. Above 1, inexact results
-            scatter over several neighbours: for finding what flips.
+        noise: width of the noise in units of that of stochastic rounding. Above 1, inexact results
+            scatter over several neighbours, which shows what flips branches.
 
     Attributes:
-        unseen: an operand lay off the grid of ``narrow``, so that something out of sight computed
-            it (a kernel of the op's own, numpy), or an operation of another library was called.
-        calls: operations emulated.
+        unseen: whether code ran that is not emulated: an operand lay off the grid of ``narrow`` (so
+            a kernel of the op itself or numpy computed it), or another library's operation ran.
+        calls: number of operations emulated.
     """
 
     def __init__(
@@ -92,7 +102,7 @@ class Rounding(TorchDispatchMode):
                 found.append(part)
                 continue
             if part.layout != torch.strided or not part.numel() or part._is_zerotensor():
-                found.append(part)  # the last has no memory that could be read
+                found.append(part)  # sparse, empty, or without memory that could be read
                 continue
             rounded = self._round(part, small)
             if _writes(func):
@@ -102,22 +112,22 @@ class Rounding(TorchDispatchMode):
         return torch.utils._pytree.tree_unflatten(found, spec)
 
     def _lower(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the kernel returns for narrow operands; None where that can't be had or means
-        nothing (random numbers, uninitialised memory, operations of other libraries)."""
+        """What the kernel returns for narrow operands; None if it does not run on them, or if the
+        result is arbitrary (random numbers, uninitialised memory, other libraries' operations)."""
         foreign = func.namespace not in ("aten", "prims", "prim")
         if foreign:
             self.unseen = True
         tags = getattr(func, "tags", ())
         if foreign or _is_view(func) or torch.Tag.nondeterministic_seeded in tags:
             return None
-        if _lifts(func):  # of numbers in Python, or of what numpy has computed
+        if _lifts(func):  # from Python numbers, or from what numpy has computed
             tree_map(self._narrowed, args)
             return None
         if "empty" in func.name():
             return None
         try:
             return func(*tree_map(self._narrowed, args), **tree_map(self._narrowed, kwargs))
-        except Exception:  # not implemented for this dtype, or it minds the copies
+        except Exception:  # not implemented for this dtype, or it does not accept copies
             return None
 
     def _narrowed(self, value: Any) -> Any:
@@ -154,7 +164,7 @@ class Rounding(TorchDispatchMode):
         if bool(kept.all()) and (not known or torch.equal(small.to(exact.dtype), exact)):
             return exact
         spacing = _spacing(exact, grid)
-        # Single draws suffice for the odds, and cost half.
+        # Float32 draws suffice for the odds, and cost half.
         draws = torch.rand(tuple(exact.shape), generator=self.generator) - 0.5
         noise = draws.to(exact) * spacing * self.noise
         if known:
@@ -169,7 +179,7 @@ class Rounding(TorchDispatchMode):
 
 
 def _spacing(value: torch.Tensor, grid: torch.dtype) -> torch.Tensor:
-    """Distance between neighbouring numbers of ``grid`` at each element."""
+    """Distance between neighbouring numbers of the dtype ``grid`` at each element."""
     _, exponent = torch.frexp(value)
     info = torch.finfo(grid)
     spacing = torch.ldexp(torch.full_like(value, info.eps), exponent - 1)
@@ -188,37 +198,23 @@ def _writes(func: Any) -> bool:
 
 
 def _lifts(func: Any) -> bool:
-    """Whether ``func`` brings in a tensor made of Python numbers: in the narrow dtype they would
-    have been rounded."""
+    """Whether ``func`` makes a tensor from Python numbers, which the narrow dtype would round."""
     return func.name() in ("aten::lift_fresh", "aten::lift")
-
-
-# -------------------------------------------------------------------------------------------------
-
-_T = TypeVar("_T")
-
-#: Operations emulated in repeated runs, at most (heuristic: some 3 s); runs of very many operations
-#: are repeated less often, but this often at least.
-OPERATIONS = 30000
-FEWEST_RUNS = 4
-
-#: The function must show moves of this share of the low dtype's ε: else it computes in that too.
-FINE_MOVE = 1.0 / 8.0
 
 
 class RoundedRuns:
     """Runs of ``function`` (in float64) with the rounding of ``dtype`` emulated.
 
-    Where part of the computation is out of sight (a kernel of the op's own, numpy), or the op
-    minds being watched, inputs and cotangents are moved by single units of the dtype besides: the
-    conditioning of what can't be seen.
+    If part of the computation cannot be emulated (a kernel of the op itself, numpy), or the op does
+    not run under emulation, inputs and cotangents are moved by single units of the dtype as well,
+    which shows how that part amplifies rounding.
 
     Args:
         generator: source of the random numbers, on the CPU.
 
     Attributes:
-        unseen: part of the computation is out of sight.
-        operations: of the longest run so far.
+        unseen: whether part of the computation cannot be emulated.
+        operations: number of operations in the longest run so far.
     """
 
     def __init__(self, function: Map, dtype: torch.dtype, generator: torch.Generator) -> None:
@@ -235,22 +231,22 @@ class RoundedRuns:
         """The gradients under ``cotangents``, with fresh rounding."""
 
         def pull() -> list[torch.Tensor]:
-            vs = [self._beside(v) for v in cotangents] if self.unseen else cotangents
+            vs = [self._moved_by_units(v) for v in cotangents] if self.unseen else cotangents
             return self.function.gradients_at(self._values(), vs)
 
         return self._run(pull, noise)
 
     def outputs(self) -> Sequence[torch.Tensor] | None:
-        """The outputs, with fresh rounding; None where the function can't be evaluated."""
+        """The outputs, with fresh rounding; None if the function cannot be evaluated."""
         return self._run(lambda: self.function.evaluate(self._values()))
 
     def affordable(self, runs: int) -> int:
-        """``runs``, or fewer where each is long."""
+        """``runs``, or fewer if each run is long."""
         return max(FEWEST_RUNS, min(runs, OPERATIONS // max(1, self.operations)))
 
     def compute_finer(self) -> bool:
-        """Whether moves far below the resolution of the low dtype show in the outputs; or, where
-        the function is constant, whether its gradient says so too."""
+        """Whether the outputs react to moves far below the resolution of the low dtype, or, if they
+        do not, whether the function is constant, that is, its gradient is zero too."""
         nudged = []
         for x in self.function.values:
             signs = 2 * torch.randint(0, 2, tuple(x.shape), generator=self.generator) - 1
@@ -272,7 +268,7 @@ class RoundedRuns:
             try:
                 with self._rounding(noise):
                     return action()
-            except Exception:  # whatever an op does that can't be watched
+            except Exception:  # the op does something that does not run under emulation
                 self._watched, self.unseen = False, True
         return action()
 
@@ -285,9 +281,9 @@ class RoundedRuns:
 
     def _values(self) -> list[torch.Tensor]:
         values = self.function.values
-        return [self._beside(x) for x in values] if self.unseen else values
+        return [self._moved_by_units(x) for x in values] if self.unseen else values
 
-    def _beside(self, value: torch.Tensor) -> torch.Tensor:
+    def _moved_by_units(self, value: torch.Tensor) -> torch.Tensor:
         if not (value.is_floating_point() or value.is_complex()):
             return value
         steps = torch.randint(-1, 2, tuple(value.shape), generator=self.generator)

@@ -1,4 +1,4 @@
-"""What a claimed gradient is worth along one draw, beside the outputs that it is measured by."""
+"""The size of a claimed gradient along one draw, compared with the outputs that measure it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from gradlint.numerics.bank import Probe
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import norm, unit_roundoff, widened
 
-#: Where the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖.
+#: If the claimed gradient is zero, resolving power is stated relative to this share of ‖v∘f‖, by
+#: significand bits (heuristic: the same shares as MIN_RESOLUTION).
 SHARE_OF_OUTPUT = {53: 1e-3, 24: 3e-2, 11: 1e-1, 8: 3e-1}
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What a gradient g is worth along a move u, under cotangents v of outputs f.
+    """The size of a gradient g along a move u, under cotangents v of outputs f.
 
     Args:
         product: ‖g∘u‖.
-        top: max|g∘u|, or, where the gradient is nothing beside the outputs, a share of those.
+        top: max|g∘u|, or a share of the outputs if the gradient is negligible compared with them.
         weighed: ‖v∘f‖, with the rounding that the outputs carry from earlier.
-        rounding: what one rounding of outputs of order one would be worth: where a function does
-            not change at all, and is claimed to change by less, it may have lost it in numbers of
-            order one (1 − erf(x), say).
-        finite: whether g∘u is.
+        rounding: the effect of one rounding of outputs of order one. A function that does not
+            change at all, although the claimed change is below this, may have lost the change in
+            intermediate numbers of order one, as 1 − erf(x) does.
+        finite: whether g∘u is finite.
     """
 
     product: float
@@ -37,17 +38,17 @@ class Worth:
 
 
 def weigh(function: Map, index: int, probe: Probe, bits: int, unit: float) -> Worth:
-    """The worth of the gradient of input ``index`` along ``probe``.
+    """The size of the gradient of input ``index`` along ``probe``.
 
     Args:
-        function: the outputs that are weighed.
-        index: of the input.
+        function: the map that is judged.
+        index: position of the input.
         probe: the draw.
         bits: significand bits of the lowest dtype involved.
         unit: roundoff of the coarsest output.
     """
     products = widened(probe.gradients[index]) * probe.moves[index]
-    # Zero tensors of autograd's own hold no memory to write to.
+    # Zero tensors made by autograd have no memory to write to.
     fresh = products.is_complex() or products._is_zerotensor()
     products = products.abs() if fresh else products.abs_()
     top = float(products.max()) if products.numel() else 0.0

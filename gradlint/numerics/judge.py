@@ -2,7 +2,8 @@
 
 :func:`judge` draws pairs (v, u) for a :class:`Map`, measures the slope along u that the claimed
 gradient leaves unexplained, with an error bar, and decides for each input: agrees, differs, or
-can't tell. The same code judges first derivatives (x ↦ f(x)) and second ones ((x, v) ↦ VJP(v)).
+unsure. The same code judges first derivatives (x ↦ f(x)) and second ones ((x, v) ↦ VJP(v)). See
+gradlint/docs/numerics.md, section "The measurement".
 """
 
 from __future__ import annotations
@@ -31,35 +32,47 @@ from gradlint.numerics.differences import (
 )
 from gradlint.numerics.directions import KINDS
 from gradlint.numerics.gradient_scale import SHARE_OF_OUTPUT, Worth, weigh
-from gradlint.numerics.map import Map, Projection, along, working_bits
-from gradlint.numerics.pair import CLEARLY, Pair
+from gradlint.numerics.map import Map, along, working_bits
+from gradlint.numerics.pair import Pair
 from gradlint.numerics.path import PATH_STEPS, path_at_a_glance, path_integral
 from gradlint.numerics.products import unit_roundoff
 from gradlint.numerics.verdict import (
     AGREES,
     DIFFERS,
     FEW_ROUNDINGS,
-    HONEST,
-    ROUNDED,
+    MIN_RESOLUTION,
     SUSPECT,
     TOLERATED,
-    UNRESOLVED,
     UNSURE,
     InputJudgement,
     verdict,
 )
 
-# -- One input while it is judged: what was measured along each draw ------------------------------
 #: A disagreement that exceeds its error bar this many times needs no further steps (heuristic).
 BEYOND_DOUBT = 100.0
 
-#: An input of one element has one direction: draws differ in their cotangents alone, in each of
-#: which every output counts.
-LONE_DRAWS = 2
+#: Draws for an input of one element. It has only one direction, so draws differ in their cotangents
+#: alone, and in each of those every output counts.
+SINGLE_ELEMENT_DRAWS = 2
+
+#: If every pair agrees this closely at one step (error bar relative to ‖g∘u‖, by significand bits),
+#: the ladder of steps is skipped (heuristic: in float64, less than float32's rounding, so that a
+#: cast inside the op is examined; truncation, noise and an error would have to cancel in each
+#: pair).
+GLANCED = {53: 2.0**-24, 24: 3e-5, 11: 7e-3, 8: 3e-2}
+
+#: Draws of that first measurement: one along the gradient, one random, and one that gives small
+#: elements weight. A wrong gradient would have to agree with all of them to a float32's rounding.
+GLANCED_DRAWS = 3
 
 
 class Trial:
-    """One input while it is judged."""
+    """One input while it is judged: what was measured along each draw, and what follows from it.
+
+    Args:
+        bank: the draws.
+        index: position of the input.
+    """
 
     def __init__(self, bank: Bank, index: int) -> None:
         self.bank, self.index = bank, index
@@ -72,7 +85,9 @@ class Trial:
         if significand_bits(x.dtype) > self.bits:
             self.tolerated = min(self.tolerated, FEW_ROUNDINGS * 2.0**-self.bits)
         self.empty = x.numel() == 0
-        self.draws = range(len(bank.kinds) if x.numel() > 1 else min(LONE_DRAWS, len(bank.kinds)))
+        self.draws = range(
+            len(bank.kinds) if x.numel() > 1 else min(SINGLE_ELEMENT_DRAWS, len(bank.kinds))
+        )
         self.finite = True
         self.ladders: list[list[Step]] = [[] for _ in bank.kinds]
         self.paths: list[list[Estimate]] = [[] for _ in bank.kinds]
@@ -95,13 +110,13 @@ class Trial:
         return self._found().hides_elements
 
     def _doubtful(self, pair: Pair) -> bool:
-        if not (pair.sharpness <= self.tolerated and pair.resolution <= HONEST[self.bits]):
+        if not (pair.sharpness <= self.tolerated and pair.resolution <= MIN_RESOLUTION[self.bits]):
             return True
         return pair.differs and pair.clarity < BEYOND_DOUBT
 
     def further(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Further steps, those first that promise more: the finer ones where the residuals still
-        fell from the second finest step to the finest, the coarser ones where noise grew."""
+        """Two sets of further steps, the more promising first: the finer ones if the residuals
+        still fell from the second finest step to the finest, the coarser ones if noise grew."""
         finer, coarser = LADDER_FINER[self.bits], LADDER_COARSER[self.bits]
         ends = [steps[-2:] for steps in self.ladders if len(steps) > 1]
         falling = sum(abs(fine.residual) < abs(coarse.residual) for coarse, fine in ends)
@@ -110,12 +125,12 @@ class Trial:
         return (finer, coarser) if self._first_finer else (coarser, finer)
 
     def finest(self) -> Sequence[int]:
-        """The finest steps, where noise suggests that the function is not resolved."""
+        """The finest steps, if the noise suggests that no step so far resolves the function."""
         suspicious = self.kappa * self.unit >= SUSPECT
         return LADDER_FINEST.get(self.bits, ()) if suspicious else ()
 
     def glance(self, k: int) -> None:
-        """Measure draw ``k`` once: one difference in float64, one short path integral below."""
+        """Measure draw ``k`` once: by one difference in float64, else by a short path integral."""
         probe = self.bank.probe(k)
         self._weigh(k, probe)
         if not self.finite:
@@ -167,7 +182,7 @@ class Trial:
                 self.paths[k].append(found)
 
     def review(self) -> None:
-        """Draw the pairs from all that was measured."""
+        """Update the noise factor and the pairs from everything measured so far."""
         self.kappa = noise_factor(self.ladders)
         self.pairs = [self._pair(k, *self._measured(k)) for k in self.draws]
 
@@ -189,7 +204,7 @@ class Trial:
             self.finite = self.finite and self.worth[k].finite
 
     def _walked(self, k: int, sweep: Estimate | None) -> Estimate | None:
-        """The best path integral that the sweep bears out; without a sweep, two must agree."""
+        """The best path integral that agrees with the sweep; without a sweep, two must agree."""
         paths = self.paths[k]
         if sweep is not None:
             paths = [*paths, sweep]
@@ -198,7 +213,7 @@ class Trial:
         return best([one for one in paths if all(compatible(one, other) for other in paths)])
 
     def _measured(self, k: int) -> tuple[Estimate | None, str]:
-        """The best measurement along draw ``k``, and how it was made."""
+        """The best measurement along draw ``k``, and the method that made it."""
         sweep = estimate(self.ladders[k], self.kappa)
         path = self._walked(k, sweep)
         if path is not None and (sweep is None or path.bar < sweep.bar):
@@ -229,51 +244,16 @@ class Trial:
         )
 
 
-# -------------------------------------------------------------------------------------------------
-
-__all__ = [
-    "AGREES",
-    "CLEARLY",
-    "DIFFERS",
-    "HONEST",
-    "ROUNDED",
-    "SHARE_OF_OUTPUT",
-    "TOLERATED",
-    "UNRESOLVED",
-    "UNSURE",
-    "InputJudgement",
-    "Judgement",
-    "Map",
-    "Pair",
-    "Probe",
-    "Projection",
-    "along",
-    "judge",
-    "working_bits",
-]
-
-#: Where every pair agrees this closely (error bar relative to ‖g∘u‖, by significand bits) at one
-#: step, no ladder of steps is climbed (heuristic: float32's rounding in float64, so that a cast
-#: inside is looked at more closely; truncation, noise and an error would have to cancel in each of
-#: the pairs).
-GLANCED = {53: 2.0**-24, 24: 3e-5, 11: 7e-3, 8: 3e-2}
-
-
-#: Draws of the first look: one along the gradient, one random, and one that gives small elements
-#: their weight; a wrong gradient would have to agree with all of them to a float32's rounding.
-GLANCED_DRAWS = 3
-
-
 @dataclass
 class Judgement:
-    """Verdicts on every input of a map, and the draws that they rest on."""
+    """The verdicts on every input of a map, and the draws that they are based on."""
 
     inputs: list[InputJudgement]
     bank: Bank
 
     def probe(self, k: int) -> Probe:
-        """Draw number ``k``: cotangents, claimed gradients and directions; made again where
-        tensors are large."""
+        """Draw number ``k``: cotangents, claimed gradients and directions; drawn anew if tensors
+        are large."""
         return self.bank.probe(k)
 
     @property
@@ -304,11 +284,11 @@ def judge(
     """Judge the claimed VJP of ``function`` at its point.
 
     Args:
-        seed: of cotangents and directions.
+        seed: seed of cotangents and directions.
         kinds: kinds of direction, one pair (v, u) each.
         inputs: positions of the inputs to judge; default all.
-        masks: for each output, True where its elements may be used (kinks masked out), or None.
-        exponents: of the steps 2^−e; default those that suit the dtype, and more as needed.
+        masks: for each output, True for the elements that may be used (without a kink), or None.
+        exponents: exponents e of the steps 2^−e; by default those of the dtype, more as needed.
     """
     wanted = list(range(len(function.values)) if inputs is None else inputs)
     bank = Bank(function, kinds, seed, wanted, masks)
@@ -324,8 +304,31 @@ def judge(
     return Judgement([trial.conclude() for trial in trials], bank)
 
 
+def outputs_that_differ(
+    function: Map, index: int, *, seed: int, kinds: Sequence[str] = KINDS
+) -> list[int]:
+    """Positions of the outputs whose share of the gradient of input ``index`` is wrong.
+
+    Each output is judged by itself, with the others masked.
+
+    Args:
+        seed: seed of cotangents and directions.
+        kinds: kinds of direction.
+    """
+    found = []
+    for chosen in range(len(function.outputs)):
+        masks = [
+            torch.full(y.shape, place == chosen, dtype=torch.bool, device=y.device)
+            for place, y in enumerate(function.outputs)
+        ]
+        judged = judge(function, seed=seed, kinds=kinds, inputs=[index], masks=masks)
+        if judged.inputs[0].verdict == DIFFERS:
+            found.append(chosen)
+    return found
+
+
 def _glance(trials: Sequence[Trial]) -> None:
-    """One measurement along every draw: where all of them agree closely, that settles it."""
+    """Measure once along every draw; if all of them agree closely, no more is needed."""
     still = [trial for trial in trials if trial.open]
     for k in range(min(GLANCED_DRAWS, len(still[0].bank)) if still else 0):
         for trial in still:
@@ -335,7 +338,7 @@ def _glance(trials: Sequence[Trial]) -> None:
         trial.settled = (
             trial.finite
             and all(pair.sharpness <= GLANCED[trial.bits] for pair in trial.pairs)
-            and all(pair.resolution <= HONEST[trial.bits] for pair in trial.pairs)
+            and all(pair.resolution <= MIN_RESOLUTION[trial.bits] for pair in trial.pairs)
             and not trial.hides_elements
         )
         if not trial.settled:
@@ -343,7 +346,7 @@ def _glance(trials: Sequence[Trial]) -> None:
 
 
 def _climb(trials: Sequence[Trial], rungs_of: Callable[[Trial], Sequence[int]]) -> None:
-    """Take further steps along every draw for the inputs that are still open."""
+    """Take further steps along every draw for the inputs that are still undecided."""
     still = [(trial, rungs) for trial in trials if trial.open and (rungs := rungs_of(trial))]
     if not still:
         return
@@ -357,7 +360,7 @@ def _climb(trials: Sequence[Trial], rungs_of: Callable[[Trial], Sequence[int]]) 
 
 
 def _walk_paths(trials: Sequence[Trial]) -> None:
-    """Path integrals for the inputs of low precision that differences did not settle."""
+    """Path integrals for the inputs of low precision that differences did not decide."""
     still = [trial for trial in trials if trial.bits < max(LADDER) and trial.open]
     if not still:
         return

@@ -1,6 +1,7 @@
-"""Judging beside kinks: outputs that bend or jump are masked, or the point is nudged off them.
+"""Find kinks, and judge without them: outputs with a kink are masked, or the point is nudged.
 
-At a kink a central difference averages the two sides and proves nothing.
+At a kink a central difference averages the two sides and proves nothing. See
+gradlint/docs/numerics.md, section "Kinks".
 """
 
 from __future__ import annotations
@@ -17,19 +18,26 @@ from gradlint.numerics.map import Map, along, working_bits
 from gradlint.numerics.products import unit_roundoff, widened
 from gradlint.numerics.verdict import DIFFERS, UNSURE, InputJudgement
 
-# -- Outputs that have a kink at the point, told apart from smooth ones ---------------------------
-#
-# Per output j, second differences d_k = f_j(x + h·u/2ᵏ) + f_j(x − h·u/2ᵏ) − 2·f_j(x). Where f_j is
-# smooth, d_k = 4·d_{k+1}; at a kink, d_k = 2·d_{k+1}. Two halvings are needed: one alone is blind
-# to
-# a kink at a third of the step.
-#: A second difference may miss the smooth ratio by this share before it counts as a kink, and a
-#: kink must be at least this share of the change of f_j to count. Measured on twelve smooth ops,
-#: 100 trials each: no false kink; recall 77–92 % on relu, max, pooling, clamp, hinge in float32.
+#: Limits of the kink test. A second difference may deviate from the smooth ratio by RATIO_SLACK of
+#: its size, and by ULPS units in the last place; a kink must be at least SMALLEST_KINK of the
+#: change of f_j, or of SHARE_OF_TYPICAL_RANGE of the typical change of all elements. Measured on
+#: twelve smooth operators, 100 trials each: no false kink; 77–92 % of the kinks of relu, max,
+#: pooling, clamp and hinge were found in float32 (numerics.md, section "Kinks").
 RATIO_SLACK = 0.35
 SMALLEST_KINK = 0.1
 SHARE_OF_TYPICAL_RANGE = 0.3
 ULPS = 8.0
+
+#: Multiples of the measurement's step at which kinks are looked for: a kink farther away would have
+#: kept the measurement from converging.
+KINK_STEPS = (1.0, 8.0)
+
+#: The same for path integrals, which reach only as far as their step.
+KINK_STEPS_OF_PATH = (0.25, 1.0)
+
+#: Share of each element's scale by which a sample is nudged (heuristic: far more than the finest
+#: steps, little enough to stay in the domain).
+NUDGE = 0.03
 
 
 def kinked_outputs(
@@ -41,12 +49,18 @@ def kinked_outputs(
 ) -> list[torch.Tensor]:
     """For each output a boolean tensor, True where it has a kink along u within about h.
 
+    For each output element j the second differences are
+
+        d_k = f_j(x + h·u/2ᵏ) + f_j(x − h·u/2ᵏ) − 2·f_j(x),    k = 0, 1, 2
+
+    If f_j is smooth, d_k = 4·d_{k+1}; at a kink, d_k = 2·d_{k+1}. Two halvings are needed, because
+    one alone does not see a kink at a third of the step.
+
     Args:
-        evaluate: outputs at a value of the input.
+        evaluate: returns the outputs at a value of the input; called six times.
         x: the input; u: direction of the same shape.
         outputs: the outputs at x.
-        h: largest step; h/2 and h/4 are used too. Seven evaluations in all would be needed for
-            three levels; the value at x is given, so six.
+        h: largest step; h/2 and h/4 are used too.
     """
     wide = widened(x)
     flags = [torch.zeros(y.shape, dtype=torch.bool, device=y.device) for y in outputs]
@@ -79,20 +93,6 @@ def kinked_outputs(
     return flags
 
 
-# -------------------------------------------------------------------------------------------------
-
-#: Kinks are looked for at these multiples of the step that a measurement used: a kink farther off
-#: would have kept it from converging.
-KINK_STEPS = (1.0, 8.0)
-
-#: The same for path integrals, which reach as far as their step and no farther.
-KINK_STEPS_OF_PATH = (0.25, 1.0)
-
-#: A sample is nudged by this share of each element's scale (heuristic: far beyond the finest
-#: steps, small enough to stay in the domain).
-NUDGE = 0.03
-
-
 def smooth_masks(
     function: Map,
     item: InputJudgement,
@@ -102,8 +102,8 @@ def smooth_masks(
     """For each output, True where no kink was seen along the directions of ``first``.
 
     Args:
-        steps: look along every direction at these steps; default: along those that disagree, at
-            the step that each used.
+        steps: steps to use along every direction; by default only directions that disagree are
+            examined, at the step that each of them used.
     """
     x = function.values[item.index]
     smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
@@ -122,10 +122,10 @@ def smooth_masks(
 def differs_closer_by(
     function: Map, item: InputJudgement, first: Judgement, kinds: Sequence[str], seed: int
 ) -> bool:
-    """Whether the disagreement is there at finer steps too, within which no kink is seen.
+    """Whether the disagreement shows at finer steps too, within which no kink is seen.
 
-    Where f is a polynomial between its kinks, the coarsest steps have the smallest error bars and
-    reach for kinks that lie far from the sample.
+    If f is a polynomial between its kinks, the coarsest steps have the smallest error bars, but
+    they may reach kinks that lie far from the sample.
     """
     exponents = _finer(working_bits(function, function.values[item.index]))
     masks = smooth_masks(function, item, first, [2.0 ** -exponents[0]])
@@ -135,10 +135,10 @@ def differs_closer_by(
     return closer.inputs[0].verdict == DIFFERS
 
 
-def beside_the_kink(
+def judge_without_kinks(
     function: Map, index: int, masks: list[torch.Tensor], kinds: Sequence[str], seed: int
 ) -> tuple[str, str]:
-    """The verdict without the kinked outputs, or at a point a little beside; and a note."""
+    """The verdict without the outputs that have kinks, or else at a nearby point; and a note."""
     total = sum(mask.numel() for mask in masks)
     left = sum(int(mask.sum()) for mask in masks)
     if left:
@@ -149,24 +149,26 @@ def beside_the_kink(
     if nudged is None:
         return UNSURE, f"{total - left} of {total} outputs have a kink at this sample"
     there = judge(nudged, seed=seed, kinds=kinds, inputs=[index])
-    beside = there.inputs[0]
-    if beside.verdict == DIFFERS:
+    nearby = there.inputs[0]
+    if nearby.verdict == DIFFERS:
         # The nudge may lead to other kinks: in low precision the steps reach far.
-        smooth = smooth_masks(nudged, beside, there)
+        smooth = smooth_masks(nudged, nearby, there)
         again = judge(nudged, seed=seed + 1, kinds=kinds, inputs=[index], masks=smooth).inputs[0]
-        return (DIFFERS, "") if again.verdict == DIFFERS else (UNSURE, "kinks all around")
-    note = f"{total - left} of {total} outputs have a kink at this sample; judged beside it"
-    return beside.verdict, note
+        return (DIFFERS, "") if again.verdict == DIFFERS else (UNSURE, "kinks everywhere nearby")
+    note = f"{total - left} of {total} outputs have a kink at this sample; judged at a nearby point"
+    return nearby.verdict, note
 
 
 def without_jumps(
     function: Map, item: InputJudgement, first: Judgement, kinds: Sequence[str], seed: int
 ) -> tuple[InputJudgement, str] | None:
-    """Judge an undecided input again without the outputs that jump within the coarse steps; with
-    a note on what was left out. None where that is nothing, or more than half.
+    """Judge an undecided input again without the outputs that jump within the coarse steps.
 
     In low precision only coarse steps rise above the noise, and a few outputs with a jump or a
-    kink within them spoil the sum over all.
+    kink within them spoil the sum over all outputs.
+
+    Returns:
+        The judgement, and a note on what was left out; None if no output jumps, or more than half.
     """
     steps = [2.0**-e for e in LADDER[working_bits(function, function.values[item.index])][:2]]
     masks = smooth_masks(function, item, first, steps)
@@ -181,7 +183,7 @@ def without_jumps(
 
 
 def nudge(function: Map, seed: int) -> Map | None:
-    """``function`` at a point a little beside its own; None where it can't be evaluated there."""
+    """``function`` at a point near its own; None if it cannot be evaluated there."""
     generator = torch.Generator().manual_seed(seed)
     values = []
     for index, x in enumerate(function.values):
@@ -198,7 +200,7 @@ def nudge(function: Map, seed: int) -> Map | None:
 
 
 def _finer(bits: int) -> tuple[int, ...]:
-    """The usual steps without the coarsest, and at least the three that an estimate needs."""
+    """The usual steps without the coarsest one, but at least the three that an estimate needs."""
     usual = LADDER[bits]
     finer = usual[1:]
     return finer if len(finer) >= 3 else (*finer, finer[-1] + (finer[-1] - finer[-2]))

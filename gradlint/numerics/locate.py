@@ -1,12 +1,13 @@
-"""Where a large gradient is wrong: few measurements that narrow the wrong elements down.
+"""Find the wrong elements of a large gradient with few measurements.
 
-Weights that number the slices of an axis give the index of a lone wrong slice at once, as the ratio
-to the slope of w = 1; weights that are zero outside of a set tell whether anything is wrong in it.
+If only one slice along an axis is wrong, weights w that number the slices yield its index at once,
+as the ratio to the slope for w = 1. Weights that are zero outside a set show whether anything in
+the set is wrong. See gradlint/docs/numerics.md, section "Localisation".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -26,26 +27,26 @@ from gradlint.numerics.pattern import (
 )
 from gradlint.numerics.unexplained_slopes import MOST_CALLS, Slopes, Spent
 
-#: Elements of a regular set that are measured one by one, to see that it is wrong throughout.
+#: Elements of a regular set that are measured one by one, to check that all of it is wrong.
 SAMPLED = 6
 
-#: Where all of this many are wrong, no pattern of wrong ones is looked for: most elements are.
+#: If this many random elements are all wrong, most elements are, and no pattern is looked for.
 DENSE = 8
 
-#: Scattered wrong elements that are looked for.
+#: Scattered wrong elements that are looked for at most.
 SCATTERED = 6
 
 
 @dataclass
 class Located:
-    """What a search found.
+    """The result of a search.
 
     Args:
-        pattern: a regular set that holds every wrong element, all but right-anyway elements of
-            which are wrong as far as a sample tells; or None.
+        pattern: a regular set that contains every wrong element, and in which a sample found no
+            right one except elements that are zero anyway; or None.
         elements: flat positions of wrong elements.
-        complete: whether ``elements`` are all the wrong ones there are.
-        right: flat positions found right.
+        complete: whether ``elements`` are all the wrong ones.
+        right: flat positions of elements that were found right.
     """
 
     pattern: Pattern | None = None
@@ -58,8 +59,8 @@ def locate(residuals: Residuals, *, seed: int, most_calls: int = MOST_CALLS) -> 
     """Find the wrong elements of a gradient, or what they have in common.
 
     Args:
-        residuals: under the cotangents where the disagreement is clearest.
-        seed: of signs and samples.
+        residuals: under the cotangents for which the disagreement is clearest.
+        seed: seed of signs and samples.
         most_calls: evaluations of forward allowed.
     """
     search = _Search(Slopes(residuals, seed, most_calls))
@@ -77,18 +78,11 @@ class _Search:
         self.by, self.shape = by, by.shape
 
     def run(self, found: Located) -> None:
-        """Fill ``found`` as far as the budget goes."""
-        picks: list[Pick] = [None] * len(self.shape)
+        """Fill ``found`` as far as the budget of calls allows."""
         if not self.shape:
             found.elements, found.complete = [0], True
             return
-        for axis, size in enumerate(self.shape):
-            number = self.by.number(along_axis(torch.arange(size), axis, len(self.shape)), size)
-            if number is not None:
-                picks[axis] = range(number, number + 1)
-        lone = Pattern(self.shape, tuple(picks))
-        if any(pick is not None for pick in picks) and not self.by.all_right_outside(lone.mask()):
-            picks = [None] * len(self.shape)  # ratios that came out whole by chance
+        picks = self._single_slices()
         free = [axis for axis, size in enumerate(self.shape) if picks[axis] is None and size > 1]
         if not free:
             found.pattern = Pattern(self.shape, tuple(picks))
@@ -100,24 +94,39 @@ class _Search:
             if len(free) < sum(size > 1 for size in self.shape):
                 found.pattern = Pattern(self.shape, tuple(picks))
             return
-        for axis in free:
-            picks[axis] = self._periodic(axis, inside)
-        self._confirm(Pattern(self.shape, tuple(picks)), found)
-        if found.pattern is not None:
-            return
-        for pattern in self._shaped(picks, free):
+        for pattern in self._regular_sets(picks, free, inside):
             self._confirm(pattern, found)
             if found.pattern is not None:
                 return
+        self._scattered(Pattern(self.shape, tuple(picks)).mask(), found)
+
+    def _single_slices(self) -> list[Pick]:
+        """For each axis the only slice with wrong elements, or None if there are several."""
+        picks: list[Pick] = [None] * len(self.shape)
+        for axis, size in enumerate(self.shape):
+            number = self.by.number(along_axis(torch.arange(size), axis, len(self.shape)), size)
+            if number is not None:
+                picks[axis] = range(number, number + 1)
+        chosen = Pattern(self.shape, tuple(picks))
+        if any(pick is not None for pick in picks) and not self.by.all_right_outside(chosen.mask()):
+            return [None] * len(self.shape)  # the ratios were whole numbers by chance
+        return picks
+
+    def _regular_sets(
+        self, picks: list[Pick], free: Sequence[int], inside: torch.Tensor
+    ) -> Iterator[Pattern]:
+        """Candidate sets, each measured only when it is asked for; narrows ``picks`` on the way."""
+        for axis in free:
+            picks[axis] = self._periodic(axis, inside)
+        yield Pattern(self.shape, tuple(picks))
+        yield from self._shaped(picks, free)
         for axis in free:
             if picks[axis] is None:
                 picks[axis] = self._interval(axis, inside)
-        self._confirm(Pattern(self.shape, tuple(picks)), found)
-        if found.pattern is None:
-            self._scattered(Pattern(self.shape, tuple(picks)).mask(), found)
+        yield Pattern(self.shape, tuple(picks))
 
     def _periodic(self, axis: int, inside: torch.Tensor) -> Pick:
-        """The ends of an axis, or every k-th index of it, that hold all wrong elements."""
+        """Both ends of an axis, or every k-th index of it, if they contain all wrong elements."""
         size, rank = self.shape[axis], len(self.shape)
         if size > 2:
             ends = torch.zeros(size, dtype=torch.bool)
@@ -138,7 +147,7 @@ class _Search:
         return best
 
     def _interval(self, axis: int, inside: torch.Tensor) -> Pick:
-        """The smallest interval along ``axis`` that holds all wrong elements, by bisection."""
+        """The smallest interval along ``axis`` that contains all wrong elements, by bisection."""
         size, rank = self.shape[axis], len(self.shape)
 
         def right(low: int, high: int) -> bool:
@@ -153,7 +162,7 @@ class _Search:
         return None if (start, stop) == (0, size) else range(start, stop)
 
     def _shaped(self, picks: Sequence[Pick], free: Sequence[int]) -> list[Pattern]:
-        """Diagonals, triangles and borders that hold all wrong elements."""
+        """Diagonals, triangles and borders that contain all wrong elements."""
         found = []
         rank = len(self.shape)
         inside = Pattern(self.shape, tuple(picks)).mask()
@@ -176,7 +185,7 @@ class _Search:
         return found
 
     def _confirm(self, pattern: Pattern, found: Located) -> None:
-        """Take ``pattern`` if all wrong elements lie in it and a sample of it is wrong."""
+        """Accept ``pattern`` if all wrong elements lie in it and a sample of it is wrong."""
         if pattern.kind == PRODUCT and all(pick is None for pick in pattern.picks):
             return
         mask = pattern.mask()
@@ -188,23 +197,23 @@ class _Search:
             found.complete = int(mask.sum()) == 1
 
     def _dense(self, inside: torch.Tensor, found: Located) -> bool:
-        """Whether a sample of the elements ``inside`` is wrong throughout."""
+        """Whether all elements of a sample from ``inside`` are wrong."""
         wrong, right, blank = self._sample(inside, DENSE, found)
         return right == 0 and wrong > blank
 
     def _sample(self, mask: torch.Tensor, size: int, found: Located) -> tuple[int, int, int]:
-        """How many of ``size`` random elements of ``mask`` are wrong, right, or zero throughout
-        and so right anyway."""
+        """How many of ``size`` random elements of ``mask`` are wrong, how many right, and how many
+        zero in every claimed gradient, which would be right under any formula."""
         positions = torch.nonzero(mask.flatten()).flatten()
         drawn = torch.randint(0, len(positions), (size,), generator=self.by.generator).tolist()
-        # The two ends are in: what is wrong from somewhere on, or up to somewhere, shows.
+        # Both ends belong to the sample: they show an error that begins or ends somewhere inside.
         order = sorted({0, len(positions) - 1, *drawn[: size - 2]})
         wrong, right, blank = [], [], 0
         for element in positions[order].tolist():
             if self.by.wrong_alone(element):
                 wrong.append(element)
             elif all(float(g.reshape(-1)[element].abs()) == 0.0 for g in self.by.residuals.claimed):
-                blank += 1  # nothing is claimed and nothing is wrong: a zero of the derivative
+                blank += 1  # claimed to be zero and right: the derivative vanishes there
             else:
                 right.append(element)
         found.elements = sorted({*found.elements, *wrong})
@@ -212,8 +221,8 @@ class _Search:
         return len(wrong), len(right), blank
 
     def _scattered(self, region: torch.Tensor, found: Located) -> None:
-        """Single wrong elements in ``region``, by bisection; one half is measured, the other is
-        what is left of the whole."""
+        """Find single wrong elements in ``region`` by bisection: one half is measured, the other
+        is the whole minus that."""
         positions = torch.nonzero(region.flatten()).flatten()
         whole = self.by.slopes(region)
         queue = [(0.0, 0, len(positions), whole)]
@@ -241,7 +250,7 @@ class _Search:
 
 
 def _last_true(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number up to ``most`` for which ``holds``, which holds for 0, by bisection."""
+    """The largest number up to ``most`` for which ``holds`` is true, by bisection; it is for 0."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""The function under judgment, together with the VJP that its backward claims."""
+"""The function under test, together with the VJP that its backward claims."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Map:
     """A function of several tensors and its claimed VJP.
 
     Args:
-        values: the point, one tensor an input.
+        values: the point, one tensor per input.
         outputs: the outputs there.
-        evaluate: outputs at other values; None where the function can't be evaluated.
-        pull_at: one gradient an input at given values for given cotangents; None means "no
-            dependence" (zero).
-        rounding: standard deviation of the rounding error of an element of each output, where it
-            is known to exceed that of a single rounding (gradients are sums that may cancel).
-        project: for each input, what keeps directions inside its domain, or None.
-        twin: the same function in float64 at the same point, or None where the op refuses it;
-            None itself for maps that are in float64 already.
-        stands_for: of a twin without casts to 16 bits, the coarsest dtype that the op casts to.
+        evaluate: returns the outputs at other values, or None if it cannot be evaluated there.
+        pull_at: returns one gradient per input, at given values for given cotangents; None stands
+            for zero (the outputs do not depend on that input).
+        rounding: standard deviation of the rounding error of an element of each output, if it is
+            known to exceed that of a single rounding (gradients are sums that may cancel).
+        project: for each input, the projection that keeps directions inside its domain, or None.
+        twin: returns the same function in float64 at the same point, or None if the op does not
+            accept float64; None for maps that are in float64 already.
+        stands_for: for a twin that omits casts to 16 bits, the coarsest dtype that the op casts to.
     """
 
     values: list[torch.Tensor]
@@ -44,7 +44,7 @@ class Map:
     stands_for: torch.dtype | None = None
 
     def projected(self, index: int, direction: torch.Tensor) -> torch.Tensor:
-        """``direction`` for input ``index``, inside the input's domain."""
+        """``direction`` for input ``index``, projected into the input's domain."""
         project = self.project[index] if self.project else None
         return direction if project is None else project(direction)
 
@@ -55,7 +55,7 @@ class Map:
     def gradients_at(
         self, values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
     ) -> list[torch.Tensor]:
-        """The claimed VJP at ``values``, zeros in place of None."""
+        """The claimed VJP at ``values``, with zeros in place of None."""
         return [
             torch.zeros_like(value) if grad is None or grad._is_zerotensor() else grad
             for value, grad in zip(values, self.pull_at(values, cotangents), strict=True)
@@ -63,7 +63,7 @@ class Map:
 
     @property
     def elements(self) -> int:
-        """Elements of all inputs and outputs together."""
+        """Number of elements of all inputs and outputs together."""
         return sum(tensor.numel() for tensor in (*self.values, *self.outputs))
 
 
@@ -79,7 +79,7 @@ def along(function: Map, index: int) -> Callable[[torch.Tensor], Sequence[torch.
 
 
 def working_bits(function: Map, x: torch.Tensor) -> int:
-    """The fewest significand bits among the input and the outputs."""
+    """The fewest significand bits of the input and the outputs: 53, 24, 11 or 8."""
     dtypes = [x.dtype] + [
         y.dtype for y in function.outputs if y.is_floating_point() or y.is_complex()
     ]
@@ -88,8 +88,8 @@ def working_bits(function: Map, x: torch.Tensor) -> int:
 
 
 def finite_part(function: Map) -> Map:
-    """``function`` without the output elements that are not finite at its point (masked with −∞,
-    say): they count as constants."""
+    """``function`` with the output elements that are not finite at its point (masked with −∞, for
+    example) replaced by the constant zero."""
     if all(all_finite(y) for y in function.outputs):
         return function
     masks = [torch.isfinite(y) for y in function.outputs]

@@ -1,13 +1,13 @@
-"""One pair (v, u): what a claimed gradient predicts along u, and what was measured."""
+"""One pair (v, u): the slope that a claimed gradient predicts along u, and the one measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Disagreement reported as information must exceed the error bar this many times (heuristic).
+#: A disagreement reported as information exceeds the error bar by this factor (heuristic).
 CLEARLY = 10.0
 
-#: No run resolves more than float64 holds, however lucky its rounding.
+#: Resolving power is never stated below float64's own resolution, however lucky the rounding.
 FINEST = 2.0**-52
 
 
@@ -21,12 +21,12 @@ class Pair:
         measured: the slope measured.
         bar: error bar of the difference between the two.
         sigma: one standard deviation of the measurement.
-        scale: ‖g∘u‖₂, floored by a share of the outputs where the gradient is next to nothing.
-        h: step used; 0 where no step was usable.
-        top: max|gᵢuᵢ|, the worth of the largest single element.
+        scale: ‖g∘u‖₂, or a share of the outputs if the gradient is negligible compared with them.
+        h: step used; 0 if no step was usable.
+        top: max|gᵢuᵢ|, the contribution of the largest single element.
         method: "sweep" (differences) or "path" (path integral).
-        worth: ‖g∘u‖₂, or the measured slope where that is larger; 0 where both are.
-        tolerated: share of ``scale`` by which the claimed slope may be off and not be called wrong.
+        worth: ‖g∘u‖₂, or the measured slope if that is larger; 0 if both are.
+        tolerated: share of ``scale`` by which the claimed slope may be off without being wrong.
     """
 
     kind: str
@@ -56,14 +56,14 @@ class Pair:
         """The error bar relative to :attr:`scale`."""
         if self.scale > 0.0:
             return max(self.bar / self.scale, FINEST)
-        # Nothing moves and nothing is claimed: cotangents and moves are of order one, and so the
-        # error bar is what an error would be compared with.
+        # Nothing moves and nothing is claimed. Cotangents and moves are of order one, so the error
+        # bar itself is the relative one.
         return max(self.bar, FINEST) if self.h > 0.0 else float("inf")
 
     @property
     def resolution(self) -> float:
-        """Smallest error relative to the gradient that this pair would have reported; above 1
-        where the gradient is nothing but rounding beside the outputs."""
+        """Smallest error, relative to the gradient, that this pair would have reported; above 1 if
+        the gradient is smaller than the rounding of the outputs."""
         if self.worth <= 0.0 or self.h <= 0.0:
             return self.sharpness
         seen = min(CLEARLY * self.bar, self.bar + self.tolerated * self.scale)
@@ -71,12 +71,12 @@ class Pair:
 
     @property
     def clarity(self) -> float:
-        """The disagreement in units of its error bar; 0 where nothing was measured."""
+        """The disagreement in units of its error bar; 0 if nothing was measured."""
         if self.h <= 0.0 or self.error == 0.0:
             return 0.0
         return self.error / self.bar if self.bar > 0.0 else float("inf")
 
     @property
     def differs(self) -> bool:
-        """Whether the disagreement is beyond the error bar and what is tolerated."""
+        """Whether the disagreement exceeds the error bar plus what is tolerated."""
         return self.h > 0.0 and self.error > self.bar + self.tolerated * self.scale

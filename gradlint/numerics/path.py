@@ -1,10 +1,13 @@
-"""The path integral: what the function changes by against the integral of its claimed gradient.
+"""The path integral: the change of the function against the integral of its claimed gradient.
 
-φ(x₊) − φ(x₋) = ∫₀¹ ⟨g(x₋ + s·dx), dx⟩ ds holds for any step, however long: there is no Taylor
-truncation, so the step may be large and the noise small. In float32 and below it resolves more
-than any difference quotient. Kinks on the path slow the quadrature down, which its error bar (the
-difference of two nested rules) tells mostly; a jump is not seen by the gradient at all, and so a
-path counts only where finer measurements bear it out.
+    φ(x₊) − φ(x₋) = ∫₀¹ ⟨g(x₋ + s·dx), dx⟩ ds
+
+holds for any step, however long. There is no Taylor truncation, so the step may be large and the
+noise small: in float32 and below it resolves more than any difference quotient. Kinks on the path
+spoil the quadrature, which usually shows in its error bar, the difference of two nested rules. The
+gradient does not see a jump at all, so a path counts only if finer measurements agree with it.
+
+Source: gradlint/docs/numerics.md, section "Path integral".
 """
 
 from __future__ import annotations
@@ -41,13 +44,12 @@ KRONROD = (
 )
 GAUSS = (0.0, 5.0 / 9.0, 0.0, 8.0 / 9.0, 0.0, 5.0 / 9.0, 0.0)
 
-#: Roundings in one element of a gradient, in units of the spacing at 1 (peers' studies: 2 suffices
-#: in float32 on twelve operators).
+#: Rounding error of one element of a gradient, in units of the spacing at 1 (2 sufficed in float32
+#: on twelve operators: numerics.md, section "What was measured").
 GRADIENT_ROUNDINGS = 2.0
 
-
-#: Half lengths of the paths walked, relative to the size of each element: below 1, so that no
-#: element crosses zero, where many functions have a kink or a pole; the second bears out the first.
+#: Half lengths of the paths, relative to the size of each element: below 1, so that no element
+#: crosses zero, where many functions have a kink or a pole. The second path confirms the first.
 PATH_STEPS = (0.5, 0.125)
 
 
@@ -66,14 +68,14 @@ def path_integral(
         function: the map; its point is the middle of the path.
         index: position of the input that moves.
         u: direction, shape of that input, float64 or complex128.
-        cotangents: v, one an output.
+        cotangents: v, one per output.
         h: half the length of the path in units of ``u``; may be of order 1.
-        kappa: factor by which noise exceeds one rounding of the outputs.
+        kappa: factor by which the noise exceeds one rounding of the outputs.
 
     Returns:
         The residual per unit step with its error bar (roundoff of the outputs and of the gradient,
-        and the quadrature's own error), or None where function or gradient is not finite on the
-        path. Seven VJPs and two evaluations.
+        and the quadrature error), or None if the function or its gradient is not finite on the
+        path. It costs seven VJPs and two evaluations.
     """
     path = _Path.walk(function, index, u, cotangents, h, NODES)
     if path is None:
@@ -85,8 +87,8 @@ def path_integral(
 def path_at_a_glance(
     function: Map, index: int, u: torch.Tensor, cotangents: Sequence[torch.Tensor], h: float
 ) -> Estimate | None:
-    """Likewise by the three-point Gauss rule alone: three VJPs and two evaluations. What it leaves
-    unexplained counts three times as its error bar, so it can show agreement and nothing else."""
+    """The same by the three-point Gauss rule alone: three VJPs and two evaluations. Three times its
+    residual counts as quadrature error, so it can show agreement, never a disagreement."""
     path = _Path.walk(function, index, u, cotangents, h, NODES[1:-1:2])
     if path is None:
         return None

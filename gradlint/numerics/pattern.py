@@ -1,4 +1,4 @@
-"""Sets of elements that are regular enough for words: what wrong elements have in common."""
+"""Regular sets of elements, which can be described in words: rows, diagonals, borders."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
-#: Periods looked for along an axis.
+#: Periods tried along an axis.
 PERIODS = (2, 3, 4, 5, 6, 7, 8, 10, 16, 32)
 
-#: What picks indices along one axis: None for all of them.
+#: The indices chosen along one axis; None for all of them.
 Pick = range | tuple[int, ...] | None
 
 PRODUCT, DIAGONAL, UPPER, LOWER, BORDER = "product", "diagonal", "upper", "lower", "border"
@@ -21,13 +21,13 @@ class Pattern:
     """A regular set of elements of a tensor.
 
     Args:
-        shape: of the tensor.
-        picks: one an axis; the set is their product.
-        kind: :data:`PRODUCT`; or what further confines it over ``axes``: :data:`DIAGONAL` (index
-            of the second minus index of the first is ``offset``), :data:`UPPER` (positive),
+        shape: shape of the tensor.
+        picks: one per axis; the set is their product.
+        kind: :data:`PRODUCT`, or a further restriction over ``axes``: :data:`DIAGONAL` (index of
+            the second minus index of the first is ``offset``), :data:`UPPER` (positive),
             :data:`LOWER` (negative), :data:`BORDER` (first or last along any of ``axes``).
         axes: see ``kind``.
-        offset: of a diagonal.
+        offset: offset of a diagonal.
     """
 
     shape: tuple[int, ...]
@@ -61,7 +61,7 @@ class Pattern:
 
 
 def along_axis(values: torch.Tensor, axis: int, rank: int) -> torch.Tensor:
-    """A vector as a tensor of ``rank`` axes that varies along ``axis`` alone."""
+    """A vector reshaped to ``rank`` axes, so that it varies along ``axis`` alone."""
     return values.reshape([-1 if place == axis else 1 for place in range(rank)])
 
 
@@ -74,9 +74,9 @@ def offsets(shape: Sequence[int], first: int, second: int) -> torch.Tensor:
 
 
 def pick_of(indices: Sequence[int], size: int) -> Pick | str:
-    """The indices along an axis of ``size`` as a :data:`Pick`; "" where they are irregular.
+    """The indices along an axis of ``size`` as a :data:`Pick`; "" if they are irregular.
 
-    Regular: all, one, both ends, an interval, every k-th from an offset below k on.
+    Regular are: all, one, both ends, an interval, and every k-th from an offset below k on.
     """
     chosen = sorted(indices)
     if len(chosen) == size:
@@ -95,11 +95,11 @@ def pick_of(indices: Sequence[int], size: int) -> Pick | str:
 
 
 def pattern_of(wrong: torch.Tensor, neutral: torch.Tensor) -> Pattern | None:
-    """The smallest regular set that holds all of ``wrong`` and, but for ``neutral`` elements
-    (right in any case, like zeros), nothing else; None where there is none.
+    """The smallest regular set that contains all ``wrong`` elements and otherwise only ``neutral``
+    ones, which are right under any formula (zeros); None if there is no such set.
 
     Args:
-        wrong, neutral: boolean, the shape of the tensor.
+        wrong, neutral: boolean, in the shape of the tensor.
     """
     shape = tuple(wrong.shape)
     rank = len(shape)

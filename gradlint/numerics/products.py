@@ -8,7 +8,7 @@ import torch
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
-    """``tensor`` dense, in float64 or complex128: the precision all sums are taken in."""
+    """``tensor`` dense and detached, in float64 or complex128, in which all sums are taken."""
     if tensor.dtype is torch.float64 and tensor.layout is torch.strided:
         return tensor.detach() if tensor.requires_grad else tensor
     tensor = dense(tensor)
@@ -18,7 +18,7 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """``tensor`` with every element in place: sparse layouts are unpacked; nested ones stay."""
+    """``tensor`` as a dense one: sparse layouts are unpacked, nested tensors stay as they are."""
     return tensor if tensor.layout == torch.strided or tensor.is_nested else tensor.to_dense()
 
 
@@ -30,8 +30,8 @@ def all_finite(tensor: torch.Tensor) -> bool:
 def real_dot(a: torch.Tensor, b: torch.Tensor) -> float:
     """Re Σ conj(aᵢ)·bᵢ in float64.
 
-    For complex tensors this is PyTorch's convention: a gradient g predicts the change
-    Re⟨g, dx⟩ of a real loss (conjugate Wirtinger derivative).
+    This is PyTorch's convention for complex tensors: a gradient g predicts the change Re⟨g, dx⟩ of
+    a real loss (it is the conjugate Wirtinger derivative).
     """
     a, b = widened(a), widened(b)
     if a.is_complex() or b.is_complex():
@@ -40,7 +40,7 @@ def real_dot(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 def norm(tensor: torch.Tensor) -> float:
-    """Euclidean norm in float64; 0 for an empty tensor. Squares neither overflow nor vanish."""
+    """Euclidean norm in float64, without overflow or underflow; 0 for an empty tensor."""
     if not tensor.numel():
         return 0.0
     wide = widened(tensor)

@@ -1,9 +1,9 @@
-"""Seeds that follow from one seed, and whose draws have nothing to do with each other's."""
+"""Derive several seeds from one, such that their random draws are independent."""
 
 from __future__ import annotations
 
-#: Purposes of seeds beside that of the inputs, which is the seed itself: parameters that start from
-#: the same numbers as the inputs would be equal to them.
+#: Purposes of derived seeds. Inputs use the seed itself; parameters drawn from the same seed would
+#: be equal to the inputs.
 ON_IMPORT, PARAMETERS = 1, 2
 
 
@@ -11,7 +11,7 @@ def mixed(*parts: int) -> int:
     """One seed from several numbers (the multiplier of Knuth's MMIX generator spreads them).
 
     Args:
-        parts: of any size; the order counts.
+        parts: integers of any size; their order matters.
 
     Returns:
         A number below 2⁶³.

@@ -1,5 +1,5 @@
-"""The steps of a sweep, coarsest first: their sizes, one difference each, and what they show of
-noise and truncation."""
+"""The steps of a sweep, coarsest first: their sizes, one difference for each, and the noise and the
+truncation that they show."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import torch
 from gradlint.numerics.bank import Draw
 from gradlint.numerics.differences import Estimate, Step, difference, noise_factor
 
-#: Exponents e of the coarsest and the finest step 2^−e, and the number of steps, by bits of the
-#: significand. Relative to the size of each element, so the finest ones move it by few ulps.
+#: Exponents e of the coarsest and the finest step 2^−e, and the number of steps, by significand
+#: bits. Steps are relative to the size of each element, so the finest ones move it by a few ulps.
 RANGES = {53: (1, 45, 23), 24: (1, 21, 11), 11: (0, 10, 11), 8: (0, 7, 8)}
 
-#: Fewest steps of a sweep: two to extrapolate, one more to see that it converges.
+#: Fewest steps of a sweep: two to extrapolate, one more to see that they converge.
 FEWEST_STEPS = 3
 
-#: Pairs of neighbouring steps, counted from the finest, whose scatter is taken for noise
-#: (heuristic: in float64 they lie below 2^−27, far beyond where truncation matters).
+#: Pairs of neighbouring steps, counted from the finest, whose scatter counts as noise (heuristic:
+#: in float64 they lie below 2^−27, where truncation no longer matters).
 NOISE_PAIRS = 8
 
-#: The truncation constant is fitted where the error exceeds the predicted noise this many times.
+#: The truncation constant is fitted to steps whose error exceeds this multiple of predicted noise.
 ABOVE_NOISE = 10.0
 
-#: Steps that the fit uses: the finest ones that show truncation, where h² dominates.
+#: Number of steps in that fit: the finest ones that show truncation, for which h² dominates.
 FITTED_STEPS = 4
 
 #: States of a step.
@@ -34,7 +34,7 @@ OK, NOT_FINITE, RAISED, UNCHANGED = "ok", "not finite", "raised", "no change"
 
 
 def step_sizes(bits: int, count: int | None) -> list[float]:
-    """``count`` steps, evenly spaced in the exponent over the range of a dtype; coarsest first."""
+    """``count`` steps, coarsest first, with exponents evenly spaced over the range of a dtype."""
     coarsest, finest, usual = RANGES[bits]
     count = max(FEWEST_STEPS, usual if count is None else count)
     span = finest - coarsest
@@ -47,12 +47,12 @@ def take_steps(
     sizes: Sequence[float],
     rounding: Sequence[float] | None,
 ) -> list[tuple[Step | None, str]]:
-    """One difference a step, with the state it has by itself.
+    """One difference for each step, with the state of that step alone.
 
     Args:
-        evaluate: outputs at a value of the input.
+        evaluate: returns the outputs at a value of the input.
         draw: the pair (v, u).
-        sizes: steps.
+        sizes: the steps.
         rounding: as for :func:`difference`.
     """
     taken: list[tuple[Step | None, str]] = []
@@ -78,8 +78,11 @@ def take_steps(
 
 
 def states_of(taken: Sequence[tuple[Step | None, str]], bits: int) -> list[str]:
-    """``UNCHANGED`` only for an unbroken run of the finest steps, below one that changes, and only
-    where it begins below 2^(−bits/3): a function that is constant farther out has slope zero."""
+    """The states of all steps, where "no change" is kept only for steps that are too fine.
+
+    These form an unbroken run of the finest steps below one at which the outputs change, and begin
+    below 2^(−bits/3): a function that is constant over larger steps has slope zero.
+    """
     states = [state for _, state in taken]
     run = 0
     for state in reversed(states):
@@ -97,7 +100,7 @@ def states_of(taken: Sequence[tuple[Step | None, str]], bits: int) -> list[str]:
 def scatter(usable: Sequence[Step]) -> float:
     """κ from the scatter of the residuals at the finest steps.
 
-    Residuals, not slopes: they use the realised displacement, so rounding x ± h·u adds nothing.
+    Unlike slopes, residuals use the realised displacement, so rounding x ± h·u adds no scatter.
     """
     pairs = min(NOISE_PAIRS, max(2, (len(usable) - 1) // 2))
     flat = [replace(step, slope=step.residual) for step in usable][-(pairs + 1) :]
@@ -107,8 +110,8 @@ def scatter(usable: Sequence[Step]) -> float:
 def truncation_of(
     usable: Sequence[Step], found: Estimate, kappa: float
 ) -> tuple[float, tuple[float, float]]:
-    """C of the truncation error C·h², and the smallest and largest step that show it; zeros where
-    none does."""
+    """C of the truncation error C·h², and the smallest and largest step that show it; zeros if no
+    step does."""
     shown = []
     for step in usable:
         excess = abs(step.residual - found.residual)

@@ -1,8 +1,8 @@
 """The error of the numeric derivative against the step size, along one direction of one input.
 
 For one fixed pair (v, u) the residual r(h) = (φ(x + h·u) − φ(x − h·u) − Re⟨g, dx⟩) / 2h is
-measured over decades of steps. Where the claimed gradient g is right, |r(h)| falls like C·h²
-(truncation) and then grows like κ·σ/h (roundoff); where it is wrong, |r(h)| stops at the error.
+measured over decades of steps. If the claimed gradient g is right, |r(h)| falls like C·h²
+(truncation) and then grows like κ·σ/h (roundoff); if g is wrong, |r(h)| levels off at the error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gradlint.numerics.sweep_measurements import (
 from gradlint.numerics.verdict import (
     AGREES,
     DIFFERS,
-    HONEST,
+    MIN_RESOLUTION,
     ROUNDED,
     TOLERATED,
     UNRESOLVED,
@@ -61,12 +61,12 @@ class Point:
 
     Args:
         h: the step; every element moves by h times its own size, or less.
-        state: "ok", "not finite" or "raised" (no difference could be taken) or "no change" (too
-            fine: the outputs do not change any more).
+        state: "ok"; "not finite" or "raised" (no difference could be taken); or "no change" (the
+            step is too fine to change the outputs).
         slope: the numeric derivative along u, with the realised displacement.
         residual: numeric minus claimed.
         roundoff: predicted standard deviation of the noise in it, κ·σ(h).
-        truncation: predicted truncation error C·h²; 0 where none was seen.
+        truncation: predicted truncation error C·h²; 0 if none was seen.
     """
 
     h: float
@@ -83,22 +83,22 @@ class Sweep:
 
     Args:
         index: position of the input.
-        verdict: as of ``_judge``.
+        verdict: one of the verdicts of :mod:`gradlint.numerics.verdict`.
         points: coarsest step first.
         pair: the verdict's numbers: claimed and measured slope, error bar, scale, chosen step.
         kappa: factor by which the measured noise exceeds one rounding of the outputs: the larger
-            of what the scatter of the finest steps and the difference table say.
-        noise: of φ, by the difference table, or None where that accepts no level.
-        roundings: ``noise`` in units of one rounding of the outputs; nan without.
-        curvature: C of the truncation error C·h²; 0 where none was seen.
-        branch: smallest and largest step that show truncation; zeros where none does.
+            one of the values from the scatter of the finest steps and from the difference table.
+        noise: noise of φ by the difference table, or None if that accepts no level.
+        roundings: ``noise`` in units of one rounding of the outputs; nan if it is None.
+        curvature: C of the truncation error C·h²; 0 if none was seen.
+        branch: smallest and largest step that show truncation; zeros if none does.
         measures: window fit and path integrals, along the same direction.
         elements: how visible single elements are, along the same direction.
         unit: spacing at 1 of the coarsest dtype among input and outputs.
         kinked: output elements left out because they have a kink at the point.
         call_s: seconds of one evaluation.
-        settled: "window fit" or "path integral" where that agrees and tells more than two steps of
-            the ladder can; else empty.
+        settled: "window fit" or "path integral" if that method decided what two steps of the
+            ladder could not; else empty.
         note: :data:`KINKS`, :data:`UNCONFIRMED`, :data:`CLAIM_NOT_FINITE`, or empty.
     """
 
@@ -126,12 +126,12 @@ def sweep_input(function: Map, index: int, *, seed: int, steps: int | None = Non
     Args:
         function: the map with its claimed VJP.
         index: position of the input, which has elements.
-        seed: of the cotangent v and the direction u; the confirmation uses ``seed + 1``.
+        seed: seed of the cotangent v and the direction u; the confirmation uses ``seed + 1``.
         steps: number of steps, at least ``FEWEST_STEPS``; default by dtype.
 
     Returns:
-        The sweep. At a kink the kinked outputs are left out; where that settles nothing, and a
-        little beside the point there is no disagreement, the verdict is ``UNSURE``.
+        The sweep. Outputs with a kink are left out; if the disagreement remains but vanishes at a
+        nearby point, the verdict is ``UNSURE``.
     """
     sweep, draw = _decided(function, index, seed, steps)
     if draw is not None:
@@ -160,15 +160,15 @@ def _decided(function: Map, index: int, seed: int, steps: int | None) -> tuple[S
 
 
 def _doubt(function: Map, index: int, seed: int, steps: int | None) -> str:
-    """Why a disagreement proves nothing: it is not there along another direction, or not at a
-    point a little beside (kinks can be too weak to be seen one by one); else empty."""
+    """Why a disagreement proves nothing, or "": it does not show along another direction, or not
+    at a nearby point (kinks can be too weak to be seen one by one)."""
     again, _ = _sweep_once(function, index, seed + 1, steps, None)
     if again.verdict not in (DIFFERS, ROUNDED):
         return UNCONFIRMED
-    beside = nudge(function, seed + 2)
-    if beside is None:
+    nearby = nudge(function, seed + 2)
+    if nearby is None:
         return ""
-    there, _ = _sweep_once(beside, index, seed, steps, None)
+    there, _ = _sweep_once(nearby, index, seed, steps, None)
     return "" if there.verdict in (DIFFERS, ROUNDED) else KINKS
 
 
@@ -226,7 +226,7 @@ def _sweep_once(
 
 
 def _measure_more(function: Map, sweep: Sweep, draw: Draw) -> None:
-    """Window fit, path integrals and the visibility of elements, along the same direction."""
+    """Add window fit, path integrals and the visibility of elements along the same direction."""
     bits = working_bits(function, draw.x)
     pair = sweep.pair
     sweep.measures = measure(
@@ -247,7 +247,7 @@ def _measure_more(function: Map, sweep: Sweep, draw: Draw) -> None:
 
 
 def _settle(sweep: Sweep, bits: int) -> None:
-    """Let the window fit or a path integral agree where two steps of the ladder can't tell."""
+    """Let the window fit or a path integral decide what two steps of the ladder could not."""
     if sweep.kappa * sweep.unit > UNRESOLVED[bits]:
         return
     found = [("path integral", path.residual, path.bar) for path in sweep.measures.paths]
@@ -257,7 +257,7 @@ def _settle(sweep: Sweep, bits: int) -> None:
         found.append(("window fit", window.residual, bar))
     known = all(abs(r) <= bar + TOLERATED[bits] * scale for _, r, bar in found)
     method, _, bar = min(found, key=lambda one: one[2], default=("", 0.0, math.inf))
-    if known and bar <= HONEST[bits] * scale:
+    if known and bar <= MIN_RESOLUTION[bits] * scale:
         sweep.verdict, sweep.settled = AGREES, method
 
 
@@ -266,7 +266,7 @@ def _verdict(pair: Pair, kappa: float, bits: int) -> str:
         return UNSURE
     if pair.differs:
         return DIFFERS
-    if not pair.sharpness <= HONEST[bits]:
+    if not pair.sharpness <= MIN_RESOLUTION[bits]:
         return UNSURE
     return ROUNDED if pair.error > CLEARLY * pair.bar else AGREES
 
@@ -285,7 +285,7 @@ def _point(h: float, step: Step | None, state: str, predicted: float, sweep: Swe
 
 
 def _smooth(function: Map, index: int, u: torch.Tensor, chosen: float) -> list[torch.Tensor]:
-    """For each output, True where no kink was seen along u within some times the chosen step."""
+    """For each output, True where no kink was seen along u within a few times the chosen step."""
     x = function.values[index]
     smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
     for multiple in KINK_STEPS:

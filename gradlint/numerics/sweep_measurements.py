@@ -1,7 +1,7 @@
-"""What a sweep measures beside its ladder of steps: noise, window fit, path integral, elements.
+"""What a sweep measures besides its ladder of steps: noise, window fit, path integral, elements.
 
-Each is a way of its own to see the slope that a claimed gradient leaves unexplained, or how sharply
-that can be seen at all.
+Each is an independent way to measure the slope that a claimed gradient leaves unexplained, or to
+find out how precisely that slope can be measured at all.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gradlint.numerics.pair import FINEST
 from gradlint.numerics.path import NODES, PATH_STEPS, path_integral
 from gradlint.numerics.products import widened
 
-#: Seconds that the window fit and the path integrals may take each (heuristic: a tenth of the time
-#: that a worker has; a sweep of an op of half a second a call takes half a minute by itself).
+#: Seconds that the window fit and the path integrals may each take (heuristic: a tenth of a
+#: worker's time limit; the sweep alone takes half a minute for an op of half a second per call).
 ALLOWED_S = 6.0
 
-#: Evaluations of a window fit, of the noise table, and of one path integral with its VJPs counted
-#: as two: what is compared with :data:`ALLOWED_S`.
+#: Evaluations that a window fit, the noise table and one path integral need, counting a VJP as two.
+#: Times the seconds of one evaluation, this is compared with :data:`ALLOWED_S`.
 WINDOW_CALLS, NOISE_CALLS, PATH_CALLS = 40, 24, 2 + 2 * len(NODES)
 
 
@@ -35,10 +35,10 @@ class Elements:
     """How visible single elements of the gradient are.
 
     Args:
-        total: elements whose gradient is not zero.
-        seen: how many of them could not be zeroed unseen.
-        resolution: smallest error that would have been seen in any one element, relative to the
-            median of those that are not zero; inf where there is none.
+        total: number of elements whose gradient is not zero.
+        seen: for how many of them a gradient of zero would have been noticed.
+        resolution: smallest error of a single element that would have been noticed, relative to
+            the median element that is not zero; inf if all are zero.
     """
 
     total: int = 0
@@ -48,11 +48,13 @@ class Elements:
 
 @dataclass
 class Measures:
-    """What was measured beside the ladder.
+    """What was measured besides the ladder.
 
     Args:
+        window: the window fit, or None.
+        paths: the path integrals.
         product: ‖g∘u‖ along the direction.
-        left_out: what was not measured for want of time.
+        left_out: names of the measurements that would have taken too long.
     """
 
     window: Fit | None = None
@@ -68,7 +70,7 @@ def noise_of_draw(
 
     Args:
         finest: the finest usable step, at which the spacing begins.
-        bits: of the significand.
+        bits: significand bits.
     """
     found = measure_noise(
         along(function, index),
@@ -79,7 +81,7 @@ def noise_of_draw(
         draw.g,
         max(finest.h, 2.0 ** (SPACING_BITS - bits)),
     )
-    # A step's noise is that of two values over 2h.
+    # The noise of a step is that of two values, divided by 2h.
     rounding = finest.noise * finest.h * math.sqrt(2.0)
     return None if found is None or rounding <= 0.0 else (found, found.level / rounding)
 
@@ -98,11 +100,11 @@ def measure(
     """Window fit and path integrals for one draw.
 
     Args:
-        start: step at which truncation should not matter yet.
+        start: a step at which truncation should not matter yet.
         coarsest: largest step of the ladder.
-        kappa: factor by which noise exceeds the ulp model.
-        bits: of the significand.
-        call_s: seconds of one evaluation; what would take too long is left out.
+        kappa: factor by which the noise exceeds the ulp model.
+        bits: significand bits.
+        call_s: seconds of one evaluation; measurements that would take too long are left out.
     """
     found = Measures(product=product_norm(draw.g, draw.u))
     if WINDOW_CALLS * call_s <= ALLOWED_S:
@@ -125,7 +127,7 @@ def measure(
 
 
 def visible_elements(g: torch.Tensor, u: torch.Tensor, threshold: float) -> Elements:
-    """How many elements could not be zeroed unseen along ``u``.
+    """For how many elements a gradient of zero would have been noticed along ``u``.
 
     Args:
         threshold: disagreement along ``u`` beyond which a gradient is called wrong.

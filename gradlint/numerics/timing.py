@@ -1,4 +1,4 @@
-"""How long a call takes, on a machine that does other things as well."""
+"""Measure how long a call takes on a busy machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
-#: Timings of a call that seems slow, at most (heuristic: a busy machine stalls a call now and then,
-#: hardly three in a row).
+#: Times that a slow call is timed at most (heuristic: a busy machine stalls a call now and then,
+#: but hardly three in a row).
 TIMES = 3
 
 
@@ -18,14 +18,13 @@ def least_seconds(
     known: float = math.inf,
     most: float = math.inf,
 ) -> float:
-    """Seconds that ``call`` takes: the least of a few timings, as nothing makes a call faster than
-    it is.
+    """Seconds that ``call`` takes: the least of a few timings, since interruptions only add time.
 
     Args:
-        call: what is timed.
-        enough: seconds that are quick enough: where one call took no more, no further is made.
+        call: the function to time.
+        enough: a timing of at most this many seconds is accepted at once.
         known: seconds that an earlier call took.
-        most: seconds of a call that is not made again: to be certain would take too long.
+        most: a call that took longer than this many seconds is not repeated.
     """
     least = known
     for _ in range(TIMES):

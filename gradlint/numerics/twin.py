@@ -1,15 +1,17 @@
-"""Gradients in low precision against those of the same op in float64, element by element.
+"""Compare gradients in low precision with those of the same op in float64, element by element.
 
 For the same cotangent v, g is what backward returns in the low dtype and g₆₄ what it returns in
-float64. An element differs where
+float64. An element differs if
 
     |g − g₆₄| > F·s + C·ε·(|g₆₄| + rms(g₆₄)),     s = rms over draws of |g̃ − g₆₄|
 
 where g̃ is the float64 gradient computed again with the rounding of the low dtype emulated
-(:mod:`gradlint.numerics.emulated_rounding`): the error that this computation must have in this
-dtype, whatever its conditioning, its saved results and its saturation. Where rounding flips a
-branch, g̃ flips in some draws too. Besides the elements, the scale of the whole is judged:
+(:mod:`gradlint.numerics.emulated_rounding`). So s is the error that this computation inevitably has
+in this dtype, including its conditioning, its saved results and its saturation. If rounding flips a
+branch, g̃ flips in some draws too. Besides the elements, the scale of the whole gradient is judged:
 ⟨g − g₆₄, g₆₄⟩ averages the noise of the elements.
+
+Source: gradlint/docs/numerics.md, section "Float64 twin".
 """
 
 from __future__ import annotations
@@ -27,19 +29,60 @@ from gradlint.numerics.emulated_rounding import RoundedRuns
 from gradlint.numerics.gradient_scale import SHARE_OF_OUTPUT
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import norm, real_dot, rms, unit_roundoff, widened
-from gradlint.numerics.verdict import AGREES, DIFFERS, HONEST, UNSURE
+from gradlint.numerics.verdict import AGREES, DIFFERS, MIN_RESOLUTION, UNSURE
 
-# -- What is known of a gradient in low precision beside its float64 twin -------------------------
-#: Elements below this share of the largest say nothing about the resolution.
+#: Elements below this share of the largest one do not count for the resolution (heuristic).
 SMALL = 0.1
 
-#: Worst elements kept as evidence.
+#: Number of worst elements kept as evidence.
 SHOWN = 3
+
+#: Number of independent cotangents under which the two gradients are compared.
+COTANGENTS = 2
+
+#: Number of fresh cotangents, one of which must confirm a difference. One would not do: if a single
+#: element is wrong, its gradient may be tiny under that cotangent.
+FRESH = 2
+
+#: Emulated runs for each cotangent, and further ones if an element differs.
+DRAWS = 4
+MORE_DRAWS = 16
+
+#: F: number of deviations s by which an element may be off (heuristic: s itself is uncertain by a
+#: half, and the largest of many elements is compared).
+DEVIATIONS = 6.0
+
+#: Noise of the runs that look for flipped branches, in units of ordinary rounding, and their
+#: number. A branch that one rounding can flip is flipped in about every second of these runs.
+FLIPPING_NOISE = 4.0
+FLIPPING_DRAWS = 24
+
+#: An element is not judged if one of those runs moves it by REPRODUCED of its disagreement, unless
+#: LOUDEST deviations of the element's ordinary noise would move it as far.
+REPRODUCED = 0.5
+LOUDEST = 4.0
+
+#: C, and the allowance for the scale, in units of ε, by significand bits; one rounding is ε/2
+#: (heuristic: float32 has digits to spare, and kernels that add up thousands of terms one by one;
+#: in 16 bits, sums are accumulated in float32).
+ULPS = {24: 16.0, 11: 1.0, 8: 1.0}
+ULPS_OF_SCALE = {24: 16.0, 11: 2.0, 8: 2.0}
+
+#: Factor on the deviations if part of the computation cannot be emulated, since it may add up in
+#: any order (heuristic).
+UNSEEN = {24: 16.0, 11: 2.0, 8: 2.0}
+
+#: If more than this share of the outputs disagrees, the op computes a different function in float64
+#: (other random numbers, another branch); if fewer do, those outputs are left out (heuristic).
+OTHER_FUNCTION = 0.05
+
+#: Order in which verdicts under several cotangents outrank each other.
+_RANK = {AGREES: 0, UNSURE: 1, DIFFERS: 2}
 
 
 @dataclass(frozen=True)
 class TwinElement:
-    """One element: flat index, value in the low dtype, value in float64, difference allowed."""
+    """One element: flat index, value in the low dtype, value in float64, allowed difference."""
 
     index: int
     low: complex
@@ -49,16 +92,16 @@ class TwinElement:
 
 @dataclass
 class TwinView:
-    """Both gradients under one cotangent, and how far emulated rounding moves the wide one.
+    """Both gradients under one cotangent, and how far emulated rounding moves the float64 one.
 
     Args:
-        dtype: the low one.
-        cotangents: one an output, widened.
-        low, wide: gradients of all inputs, in float64.
-        squares: sum over draws of the squared moves of each element.
-        scales: likewise, of the scale of each gradient.
+        dtype: the low dtype.
+        cotangents: one per output, widened to float64.
+        low, wide: gradients of all inputs, both as float64 tensors.
+        squares: sum over draws of the squared change of each element.
+        scales: sum over draws of the squared change of scale of each gradient.
         draws: number of emulated runs.
-        farthest: the farthest that louder rounding moved each element, once that was looked for.
+        farthest: the largest change of each element in runs with louder rounding, once those ran.
     """
 
     dtype: torch.dtype
@@ -78,15 +121,15 @@ class TwinJudgement:
     Args:
         index: position of the input.
         verdict: "agrees", "differs" or "unsure".
-        resolution: smallest relative error that would have been seen in every second one of the
-            judged elements that are at least a tenth of the largest of them; inf without any.
-        elements: those farthest beyond what is allowed, or nearest to it; the worst first.
-        reason: why nothing could be told.
-        compared: the two are the same function, so that there was something to compare.
+        resolution: median of the smallest relative errors that would have been noticed in judged
+            elements of at least a tenth of the largest; inf if none was judged.
+        elements: the elements farthest beyond the allowed difference or nearest to it, worst first.
+        reason: why the comparison is inconclusive.
+        compared: whether the two are the same function and could be compared at all.
         differing, judged, unjudged: numbers of elements, under the clearest cotangent.
-        scale: factor by which the gradient as a whole is off, where that is what differs.
-        views: what the verdict rests on, where it is "differs".
-        allowed: the difference allowed to each element, under each of ``views``.
+        scale: factor by which the whole gradient is off, if that is what differs.
+        views: the evidence for the verdict "differs".
+        allowed: the allowed difference of each element, under each of ``views``.
     """
 
     index: int
@@ -104,7 +147,7 @@ class TwinJudgement:
 
 
 def moved(found: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
-    """|found − base|; inf where one is not finite and they are not the same."""
+    """|found − base|; inf where one is not finite, unless both are equal or both NaN."""
     a, b = widened(found), widened(base)
     if a.shape != b.shape:
         return torch.full_like(b.abs(), math.inf)
@@ -114,7 +157,7 @@ def moved(found: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
 
 
 def off_scale(found: torch.Tensor, base: torch.Tensor) -> float:
-    """Re⟨found − base, base⟩ / ⟨base, base⟩: by what share the whole is too large."""
+    """Re⟨found − base, base⟩ / ⟨base, base⟩: the share by which the whole is too large."""
     size = norm(base)
     weight = size * size
     return real_dot(base, found - base) / weight if weight > 0.0 else 0.0
@@ -127,7 +170,7 @@ def worst_elements(
     allowed: torch.Tensor,
     judged: torch.Tensor,
 ) -> list[TwinElement]:
-    """The elements that exceed what is allowed the most, or come nearest to it."""
+    """The elements that exceed the allowed difference the most, or come nearest to it."""
     excess = (error / allowed).where(judged, -1.0).flatten()
     flat = [tensor.flatten() for tensor in (low, wide, allowed)]
     return [
@@ -138,7 +181,7 @@ def worst_elements(
 
 
 def resolving_power(wide: torch.Tensor, allowed: torch.Tensor, judged: torch.Tensor) -> float:
-    """Median of allowed/|wide| over the judged elements that are not small; inf without any."""
+    """Median of allowed/|wide| over the judged elements that are not small; inf if none is."""
     magnitude, allowed = wide.abs()[judged], allowed[judged]
     if not magnitude.numel():
         return math.inf
@@ -149,50 +192,6 @@ def resolving_power(wide: torch.Tensor, allowed: torch.Tensor, judged: torch.Ten
     return float((allowed / magnitude)[large].median())
 
 
-# -------------------------------------------------------------------------------------------------
-
-__all__ = ["TwinElement", "TwinJudgement", "TwinView", "compare"]
-
-#: Independent cotangents under which the two are compared.
-COTANGENTS = 2
-
-#: Fresh ones, of which one must confirm what differs: where a single element is wrong, its gradient
-#: may be next to nothing under one of them.
-FRESH = 2
-
-#: Emulated runs for each cotangent, and those that follow where an element differs.
-DRAWS = 4
-MORE_DRAWS = 16
-
-#: F: deviations s that an element may be off (heuristic: s itself is uncertain by a half, and the
-#: largest of many elements is compared).
-DEVIATIONS = 6.0
-
-#: Noise of the runs that look for flipped branches, in units of rounding's own: what one rounding
-#: can flip, these flip in about every second run.
-FLIPPING_NOISE = 4.0
-FLIPPING_DRAWS = 24
-
-#: An element that some louder run moves by this share of the disagreement is not judged, unless
-#: the noise of that element alone, with this many deviations, would move it so far.
-REPRODUCED = 0.5
-LOUDEST = 4.0
-
-#: C, and the allowance for the scale, in units of ε, by significand bits. One rounding is ε/2.
-#: Float32 has room to spare and kernels that add up thousands of terms one by one; in 16 bits sums
-#: are taken in float32 (heuristic).
-ULPS = {24: 16.0, 11: 1.0, 8: 1.0}
-ULPS_OF_SCALE = {24: 16.0, 11: 2.0, 8: 2.0}
-
-#: Where part of the computation is out of sight, deviations count this many times: it may add up
-#: in any order.
-UNSEEN = {24: 16.0, 11: 2.0, 8: 2.0}
-
-#: Beyond this share of outputs that disagree, the op computes something else in float64 (other
-#: random numbers, another branch); below, those outputs are left out.
-OTHER_FUNCTION = 0.05
-
-
 def compare(
     low: Map, twin: Map, *, seed: int, inputs: Sequence[int] | None = None
 ) -> list[TwinJudgement]:
@@ -200,8 +199,8 @@ def compare(
 
     Args:
         low: the map in float32, bfloat16 or float16.
-        twin: the same op at the same values, widened; its own gradients are taken to be right.
-        seed: of cotangents and of the emulated rounding.
+        twin: the same op at the same values in float64; its gradients are assumed to be right.
+        seed: seed of cotangents and of the emulated rounding.
         inputs: positions to judge; default all.
     """
     wanted = list(range(len(low.values)) if inputs is None else inputs)
@@ -239,10 +238,8 @@ class _Comparison:
         self.bits = significand_bits(self.dtype)
         self.runs = RoundedRuns(twin, self.dtype, self.generator)
 
-    # -- outputs -------------------------------------------------------------------------------
-
     def agreeing_outputs(self) -> list[torch.Tensor] | str:
-        """For each output True where both dtypes give the same; or why this is no twin."""
+        """For each output, True where both dtypes agree; or why they are not comparable."""
         low, twin = self.low, self.twin
         if [y.shape for y in low.outputs] != [y.shape for y in twin.outputs]:
             return "it returns other outputs in float64"
@@ -269,11 +266,9 @@ class _Comparison:
             masks.append(moved(y, other) <= allowed)
         return masks
 
-    # -- one cotangent -------------------------------------------------------------------------
-
     def look(self, masks: Sequence[torch.Tensor]) -> TwinView | None:
-        """Both gradients under a fresh cotangent, zero where outputs disagree; None where backward
-        raises in float64."""
+        """Both gradients under a fresh cotangent, which is zero where outputs disagree; None if
+        backward raises in float64."""
         vs = [
             cotangent(y, self.generator) * mask
             for y, mask in zip(self.low.outputs, masks, strict=True)
@@ -299,8 +294,8 @@ class _Comparison:
             view.draws += 1
 
     def _flipped(self, view: TwinView, index: int) -> torch.Tensor:
-        """True where louder rounding moves an element about as far as the disagreement, and
-        farther than noise that grows with its loudness."""
+        """True where louder rounding moves an element about as far as the disagreement, and farther
+        than ordinary noise scaled to that loudness: there, rounding flips a branch."""
         if not view.farthest:
             view.farthest = [torch.zeros_like(square) for square in view.squares]
             for _ in range(self.runs.affordable(FLIPPING_DRAWS)):
@@ -314,18 +309,16 @@ class _Comparison:
         reproduced = far >= REPRODUCED * moved(view.low[index], view.wide[index])
         return reproduced & (far > LOUDEST * FLIPPING_NOISE * spread)
 
-    # -- one input -----------------------------------------------------------------------------
-
     def worst(self, views: Sequence[TwinView], index: int) -> TwinJudgement:
-        """The verdict on input ``index`` under the cotangents of ``views``, by few draws."""
+        """The most severe verdict on input ``index`` among ``views``, from few emulated runs."""
         found = [self._weigh(view, index) for view in views]
         return max(found, key=lambda item: (_RANK[item.verdict], item.differing, item.resolution))
 
     def confirmed(
         self, views: Sequence[TwinView], fresh: Sequence[TwinView], index: int
     ) -> TwinJudgement:
-        """The same by many draws, where flipped branches are told apart, and under one of the
-        fresh cotangents."""
+        """The same from many emulated runs, with flipped branches excluded, and confirmed under one
+        of the fresh cotangents."""
         judged = TwinJudgement(index)
         for place, view in enumerate(views):
             judged = self._weigh(view, index)
@@ -340,7 +333,7 @@ class _Comparison:
         else:
             return judged
         if not any(self._weigh(view, index).verdict == DIFFERS for view in fresh):
-            reason = "differed once and not again under a fresh cotangent"
+            reason = "differed once, but not again under a fresh cotangent"
             return TwinJudgement(index, reason=reason)
         judged.allowed = [self._allowed(view, index) for view in judged.views]
         return judged
@@ -395,17 +388,14 @@ class _Comparison:
         return result
 
     def _resolved(self, view: TwinView, result: TwinJudgement, allowed: torch.Tensor) -> bool:
-        """Whether enough would have been seen; where the gradient vanishes, of what the outputs
-        would change by if they were homogeneous in the input: ‖v∘f‖/‖x‖."""
-        if result.resolution <= HONEST[self.bits]:
+        """Whether the comparison resolves enough. If the gradient vanishes, resolution is relative
+        to the gradient of a function that is homogeneous in the input, ‖v∘f‖/‖x‖."""
+        if result.resolution <= MIN_RESOLUTION[self.bits]:
             return True
         size = sum(norm(v * y) for v, y in zip(view.cotangents, self.twin.outputs, strict=True))
         usual = size / (norm(self.twin.values[result.index]) or 1.0)
         result.resolution = float(allowed.median()) / usual if usual > 0.0 else math.inf
         return result.resolution <= SHARE_OF_OUTPUT[self.bits]
-
-
-_RANK = {AGREES: 0, UNSURE: 1, DIFFERS: 2}
 
 
 def _coarsest(dtypes: Sequence[torch.dtype], inside: torch.dtype | None) -> torch.dtype:

@@ -1,7 +1,7 @@
-"""Unexplained slopes of weighed elements: what a search for wrong elements asks.
+"""Unexplained slopes of weighted elements: the measurements of the search for wrong elements.
 
-Every measurement moves the elements along fixed random signs s, weighed by some w, and yields the
-unexplained slope Σᵢ wᵢ·sᵢ·eᵢ (e: the error of the gradient) under every set of cotangents.
+Each measurement moves the elements along fixed random signs s, weighted by some w, and yields the
+unexplained slope Σᵢ wᵢ·sᵢ·eᵢ (e is the error of the gradient) under every set of cotangents.
 """
 
 from __future__ import annotations
@@ -16,36 +16,38 @@ from gradlint.numerics.differences import CRITICAL, LADDER, LADDER_FINER, Step, 
 from gradlint.numerics.directions import move_scale, signs
 from gradlint.numerics.elements import Residuals
 
-#: Evaluations of forward that one search may take, whatever it meets.
+#: Evaluations of forward that one search may take at most.
 MOST_CALLS = 300
 
-#: Seconds that it may take; of slow ops it measures less.
+#: Seconds that it may take; for slow ops it makes fewer measurements (heuristic).
 MOST_SECONDS = 20.0
 
-#: Even of slow ops this many evaluations are made: enough for one wrong element.
+#: Evaluations that are allowed even for slow ops: enough to find one wrong element.
 FEWEST_CALLS = 60
 
-#: Draws of signs tried until the error shows: e may lie across one of them.
+#: Draws of signs that are tried until the error shows: e may be orthogonal to one of them.
 DRAWS = 3
 
-#: A slope counts as an error beyond this many times its error bar where its size is used.
+#: A slope must exceed its error bar by this factor before its size is used (heuristic).
 CLEAR = 8.0
 
-#: Truncation of a part of the elements, or along other signs, in units of that of the whole
-#: (heuristic: either is a sum of random signs).
+#: Truncation error for a part of the elements, or along other signs, in units of that of the whole
+#: (heuristic: either is a sum with random signs).
 BENT = 2.0
 
-#: Bars are those of one draw of signs; along another one slopes may be this much farther off.
+#: Error bars belong to one draw of signs; along another one they are larger by this factor
+#: (heuristic).
 OTHER_DRAW = 3.0
 
-#: Share of the distance between two codes by which a ratio may miss one.
+#: Share of the distance between neighbouring whole numbers by which a ratio may miss one
+#: (heuristic).
 NEAR = 0.2
 
-#: A ratio of two sums in float64 is good to this at best (heuristic: 10 digits).
+#: Best relative accuracy of a ratio of two sums in float64 (heuristic: 10 digits).
 TINY = 1e-10
 
-#: Truncation of a single element's slope, as a share of it (heuristic: 2^-8 squared is 2e-5, and
-#: functions bend fifty times as much as they should at most).
+#: Truncation error of a single element's slope, as a share of it (heuristic: 2^−8 squared is 2e-5,
+#: and the third derivative is allowed to be fifty times its typical size).
 CURVED = 1e-3
 
 
@@ -57,8 +59,8 @@ class Slopes:
     """Unexplained slopes along fixed signs, within a budget.
 
     Args:
-        residuals: under the cotangents where the disagreement is clearest.
-        seed: of signs and samples.
+        residuals: under the cotangents for which the disagreement is clearest.
+        seed: seed of signs and samples.
         most_calls: evaluations of forward allowed.
     """
 
@@ -73,7 +75,7 @@ class Slopes:
         self.bars: list[float] = []
 
     def start(self) -> bool:
-        """Draw signs along which the error shows, and choose the step; False if it never does."""
+        """Draw signs along which the error shows, and choose a step; False if it never shows."""
         best = 0.0
         ladder = LADDER[self.residuals.bits]
         finer = LADDER_FINER[self.residuals.bits]
@@ -95,8 +97,8 @@ class Slopes:
         return best > 1.0
 
     def _settle(self, drawn: torch.Tensor, steps: list[list[Step]], best: float) -> float:
-        """Take the step at which the error stands out most, if by more than ``best``; returns by
-        how much."""
+        """Choose the step at which the error stands out most, if it does so by more than ``best``;
+        returns the larger of the two factors."""
         sets = range(len(self.residuals))
         fitted = [estimate([step[k] for step in steps], self.residuals.kappa) for k in sets]
         for coarse, fine in itertools.pairwise(steps):
@@ -104,7 +106,7 @@ class Slopes:
             for k, found in enumerate(fitted):
                 if found is None:
                     continue
-                # A sum may come out right by chance; the coarser one does not at the same time.
+                # One step may have no truncation error by chance; the coarser one does not as well.
                 ratio = (fine[k].h / coarse[k].h) ** 2
                 bent = max(
                     abs(fine[k].residual - found.residual),
@@ -126,13 +128,14 @@ class Slopes:
         return best
 
     def draw(self) -> torch.Tensor:
+        """A fresh direction of random signs, inside the domain of the input."""
         x = self.residuals.value
         return self.residuals.function.projected(
             self.residuals.index, move_scale(x) * signs(x, self.generator)
         )
 
     def slopes(self, weight: torch.Tensor, base: torch.Tensor | None = None) -> list[float]:
-        """Unexplained slopes with the elements weighed by ``weight`` (broadcastable)."""
+        """Unexplained slopes with the elements weighted by ``weight`` (broadcastable)."""
         if self.residuals.calls >= self.limit:
             raise Spent
         base = self.base if base is None else base
@@ -145,12 +148,12 @@ class Slopes:
         return [step.residual for step in found]
 
     def nil(self, slopes: Sequence[float], slack: float = 1.0) -> bool:
-        """Whether nothing is wrong as far as these slopes tell."""
+        """Whether these slopes are zero within their error bars times ``slack``."""
         return all(abs(s) <= slack * bar for s, bar in zip(slopes, self.bars, strict=True))
 
     def wrong_alone(self, element: int) -> bool:
-        """Whether one element is wrong. Its own slope is what truncation is a share of: the bars
-        of the whole tensor would hide it."""
+        """Whether one element is wrong. Truncation is taken as a share of the element's own slope,
+        because the error bars of the whole tensor would hide it."""
         if self.residuals.calls >= self.limit:
             raise Spent
         weight = torch.zeros(self.shape, dtype=torch.float64, device=self.base.device)
@@ -167,7 +170,7 @@ class Slopes:
         )
 
     def all_right_outside(self, mask: torch.Tensor) -> bool:
-        """Whether nothing outside of ``mask`` is wrong, under two draws of signs."""
+        """Whether nothing outside ``mask`` is wrong, under two draws of signs."""
         outside = ~mask
         if not self.nil(self.slopes(outside)):
             return False
@@ -177,7 +180,7 @@ class Slopes:
         """The number below ``size`` that all wrong elements share, or None.
 
         Args:
-            numbers: of the elements, broadcastable.
+            numbers: the number of each element (its row, for example), broadcastable.
         """
         reach = max(map(self._reach, range(len(self.bars))))
         if size == 1 or reach < 1.0:
@@ -193,7 +196,7 @@ class Slopes:
         return number if number < size else None
 
     def _reach(self, k: int) -> float:
-        """How many codes the slopes under cotangents ``k`` can tell apart."""
+        """How many numbers the slopes under cotangents ``k`` can distinguish."""
         return NEAR * abs(self.total[k]) / max(2.0 * self.bars[k], abs(self.total[k]) * TINY)
 
     def digit(self, digits: torch.Tensor, radix: int) -> int | None:

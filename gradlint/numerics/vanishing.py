@@ -1,8 +1,9 @@
-"""Gradients that are zero but for rounding: of a bias before a normalisation, say.
+"""Recognise gradients that are zero apart from rounding, such as that of a bias before a
+normalisation.
 
-Terms cancel, and what is left of them scatters as freely as rounding does: it is another number
-when inputs and cotangents move by a unit in the last place. A gradient that is merely tiny (a
-saturated softmax) stays what it is.
+There all terms cancel, and what remains scatters like rounding: it changes completely when inputs
+and cotangents move by a unit in the last place. A gradient that is merely tiny (that of a saturated
+softmax) does not.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from gradlint.numerics.pair import CLEARLY
 from gradlint.numerics.products import norm, unit_roundoff, widened
 from gradlint.numerics.verdict import OWN_DIGITS, InputJudgement
 
-#: Sets of inputs and cotangents, moved by single units, at one of which the gradient must be
-#: another one: what is left of a short sum may be the same twice.
+#: Number of times that inputs and cotangents are moved by single units; the gradient must change in
+#: one of them. Several are needed, because what remains of a short sum may be the same twice.
 TRIALS = 4
 
-#: Share of itself by which a gradient that is rounding changes then, at least: two independent
-#: draws differ by √2 of their size on average (heuristic).
+#: Share of itself by which a gradient made of rounding changes at least (heuristic: two independent
+#: draws differ by √2 of their size on average).
 CHANGED = 0.5
 
 
@@ -32,12 +33,12 @@ def as_zero(
     function: Map, item: InputJudgement, judgement: Judgement, bits: int
 ) -> InputJudgement | None:
     """``item`` with its gradient taken as zero, so that its resolving power is relative to a share
-    of the outputs; None where it is not known to be.
+    of the outputs; None if the gradient is not known to be zero.
 
     Args:
-        function: the map judged.
-        item: an input that agrees, but whose gradient is lost beside the outputs.
-        judgement: which ``item`` is of.
+        function: the map that was judged.
+        item: an input that agrees, but whose gradient is smaller than the rounding of the outputs.
+        judgement: the judgement that contains ``item``.
         bits: significand bits of the lowest dtype involved.
     """
     if any(pair.h <= 0.0 or abs(pair.measured) > CLEARLY * pair.bar for pair in item.pairs):
@@ -52,7 +53,7 @@ def as_zero(
     changed = False
     for seed in range(1, TRIALS + 1):
         generator = torch.Generator().manual_seed(seed)
-        values, vs = (beside(of, generator) for of in (function.values, probe.cotangents))
+        values, vs = (moved_by_units(of, generator) for of in (function.values, probe.cotangents))
         try:
             found = function.gradients_at(values, vs)
         except Exception:  # the user's backward may raise anything
@@ -66,11 +67,10 @@ def as_zero(
     return replace(item, pairs=[replace(pair, worth=0.0) for pair in item.pairs])
 
 
-def beside(
+def moved_by_units(
     tensors: Sequence[torch.Tensor], generator: torch.Generator, units: int = 1
 ) -> list[torch.Tensor]:
-    """``tensors``, each element moved up or down by as many ``units`` in the last place, fewer, or
-    not at all."""
+    """``tensors``, with each element moved up or down by at most ``units`` in the last place."""
     moved = []
     for value in tensors:
         steps = torch.randint(-units, units + 1, tuple(value.shape), generator=generator)

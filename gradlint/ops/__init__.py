@@ -1,1 +1,1 @@
-"""What every run of an op goes through: the phase it is in, and its vector-Jacobian product."""
+"""The basis of every run of an op: the current phase, and the vector-Jacobian product."""

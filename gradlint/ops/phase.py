@@ -1,6 +1,6 @@
-"""Which part of the user's code is running now, for the process that watches from outside.
+"""Record which part of the user's code is running, for a process that watches from outside.
 
-A worker installs a sink (a few bytes of shared memory); after a crash or a hang the parent reads
+A worker installs a sink (a few bytes of shared memory). After a crash or a hang, the parent reads
 from it whether forward or backward was running. Without a sink, entering a phase costs nothing.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Names of phases in the order of a run; the sink receives the position in this tuple.
+#: Names of the phases in the order of a run; the sink receives a position in this tuple.
 PHASES = ("start", "import", "inputs", "forward", "backward", "rule", "done")
 
 _sink: Callable[[int], None] | None = None
@@ -22,7 +22,7 @@ def install(sink: Callable[[int], None] | None) -> None:
 
 
 class _Phase:
-    """A context manager in plain slots: it is entered twice for every call of the op."""
+    """A context manager, with slots because it is entered twice for every call of the op."""
 
     __slots__ = ("_before", "_index")
 
@@ -38,7 +38,7 @@ class _Phase:
 
 
 def phase(name: str) -> _Phase:
-    """Mark the body as running in phase ``name``; the phase before is restored behind it."""
+    """Mark the body as running in phase ``name``; afterwards the previous phase is restored."""
     return _Phase(PHASES.index(name))
 
 

@@ -1,7 +1,7 @@
-"""Vector-Jacobian products, also of ops that only ``.backward()`` may differentiate.
+"""Vector-Jacobian products, also for ops that can only be differentiated by ``.backward()``.
 
-A reentrant checkpoint runs a backward pass of its own, which reaches every leaf: it refuses
-``torch.autograd.grad``, which promises to touch none but those named.
+A reentrant checkpoint runs a backward pass of its own, which reaches every leaf. So it raises under
+``torch.autograd.grad``, which guarantees to touch only the leaves that are passed to it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import torch
 
-#: In the texts by which torch's reentrant checkpoint, and those made after it, refuse.
+#: Part of the error texts of torch's reentrant checkpoint and of others modelled on it.
 _BACKWARD_ONLY = "compatible with .grad()"
 
 
 def refuses_grad(error: BaseException) -> bool:
-    """Whether ``error`` says that ``.backward()`` must be called in place of ``.grad()``."""
+    """Whether ``error`` says that ``.backward()`` must be called instead of ``.grad()``."""
     try:
         return isinstance(error, RuntimeError) and _BACKWARD_ONLY in str(error)
     except Exception:
@@ -30,7 +30,7 @@ def vjp(
     create_graph: bool = False,
     retain_graph: bool | None = None,
 ) -> list[torch.Tensor | None]:
-    """``torch.autograd.grad`` with ``allow_unused``."""
+    """``torch.autograd.grad`` with ``allow_unused``: one gradient per leaf, or None."""
     found = torch.autograd.grad(
         list(outputs),
         list(leaves),
@@ -49,7 +49,7 @@ def accumulated(
     *,
     retain_graph: bool | None = None,
 ) -> list[torch.Tensor | None]:
-    """The gradients that ``torch.autograd.backward`` leaves in ``.grad``, which is as before
+    """The gradients that ``torch.autograd.backward`` accumulates in ``.grad``, which is restored
     afterwards."""
     for leaf in leaves:
         if leaf.requires_grad and not leaf.is_leaf:

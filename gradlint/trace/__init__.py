@@ -1,1 +1,1 @@
-"""Running an op while watching it: as a function of its inputs, and call by call."""
+"""Run an op as a function of its inputs, and record what happens in each call."""

@@ -1,4 +1,4 @@
-"""Which tensors of a call are the differentiable inputs, and how a call is made with others."""
+"""Find the differentiable inputs among the arguments of a call, and call with other values."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import torch
 
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
-from gradlint.trace._sparse import Pattern, is_sparse
 from gradlint.trace.op_io import Handed, Input
+from gradlint.trace.sparse import Pattern, is_sparse
 
-#: The same values in another layout, or None for none.
+#: Returns the same values in another memory layout, or None to leave the tensor as it is.
 Relay = Callable[[torch.Tensor], "torch.Tensor | None"]
 
 
 class Binding:
-    """The arguments of ``sample`` and the state of the op's module, with slots for inputs.
+    """The arguments of ``sample`` and the state of the op's module, with slots for the inputs.
 
     Attributes:
         inputs: tensors of the sample that require grad, then the module's parameters that do.
-        parameters: names of the latter in the module.
-        patterns: position of an input that is sparse → where it stores elements.
+        parameters: the names of those parameters.
+        patterns: position of a sparse input → the places of its stored elements.
         invoke: calls the op with positional arguments, keyword arguments and its module's state.
     """
 
@@ -45,9 +45,13 @@ class Binding:
         constants: Relay | None = None,
         handed: list[Handed] | None = None,
     ) -> Any:
-        """What the op returns for ``passed`` in the slots and copies of everything else, which
-        ``constants``, where it is given, lays out otherwise. ``handed`` receives every tensor
-        that the op gets."""
+        """What the op returns for ``passed`` in the slots and copies of everything else.
+
+        Args:
+            passed: one tensor per input.
+            constants: lays the other tensors out differently in memory.
+            handed: receives every tensor that the op gets.
+        """
         seen: list[Handed] = []
 
         def copy(tensor: torch.Tensor) -> torch.Tensor:
@@ -77,30 +81,30 @@ class Binding:
         return self.invoke(args, kwargs, state)
 
     def as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:
-        """What the op gets for input ``position`` at ``value``."""
+        """The tensor that the op gets for input ``position`` at ``value``."""
         pattern = self.patterns.get(position)
         return value if pattern is None else pattern.filled(value)
 
     def picked(self, position: int, gradient: torch.Tensor | None) -> torch.Tensor | None:
-        """A gradient towards what the op got, as one towards input ``position``. Gradients of
-        other things may follow those of the inputs: they are left alone."""
+        """The gradient of input ``position``, from that of the tensor that the op got. Positions
+        beyond the inputs are allowed; their gradients are returned as they are."""
         pattern = self.patterns.get(position)
         return gradient if pattern is None or gradient is None else pattern.picked(gradient)
 
     def index_of(self, position: int, index: Sequence[int]) -> list[int]:
-        """Where in what the op gets the element ``index`` of input ``position`` is."""
+        """The index, in the tensor that the op gets, of element ``index`` of input ``position``."""
         pattern = self.patterns.get(position)
         return list(index) if pattern is None else pattern.index_of(index)
 
     def put(self, values: Mapping[int, torch.Tensor]) -> None:
-        """Go to other values of some inputs, by position."""
+        """Replace the values of some inputs, given by position."""
         self.inputs = [
             replace(item, value=values.get(position, item.value))
             for position, item in enumerate(self.inputs)
         ]
 
     def take_values(self, other: Binding) -> None:
-        """Go to the values of ``other``, a binding of the same op, in the dtypes here."""
+        """Take the values of ``other``, a binding of the same op, converted to the dtypes here."""
         self.inputs = [
             replace(mine, value=theirs.value.to(mine.value.dtype))
             for mine, theirs in zip(self.inputs, other.inputs, strict=True)
@@ -142,7 +146,7 @@ class Binding:
 
 
 def _plainly(op: Op) -> Callable[[tuple[Any, ...], dict[str, Any], dict[str, torch.Tensor]], Any]:
-    # Closures over plain names: a compiler that traces them reads nothing else.
+    # Closures over plain names, so that a compiler that traces them has to read nothing else.
     call, module = op.call, op.module
     if module is None:
         return lambda args, kwargs, state: call(*args, **kwargs)

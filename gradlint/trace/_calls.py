@@ -1,7 +1,7 @@
-"""Calls of an op: counted and seeded, with what it does beside returning its outputs.
+"""Call an op: counted, seeded, and with a record of its side effects.
 
-The caller's tensors are never handed to the op: it gets copies, so an op that writes to its inputs
-can't spoil a later measurement.
+The op never gets the caller's tensors but copies of them, so an op that writes to its inputs cannot
+spoil a later measurement.
 """
 
 from __future__ import annotations
@@ -22,22 +22,36 @@ from gradlint.trace.global_state import preserved_state
 from gradlint.trace.op_io import Handed, OpRaised, Output, outputs_in
 from gradlint.trace.random import OwnGenerators, start_from
 
-# -- Casts to coarser dtypes that an op makes inside ----------------------------------------------
-#: Coarser ones come last.
+#: Real floating dtypes, the coarser ones last.
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
-#: Casts to these make a staircase of a function in float32 and float64.
+#: A cast to one of these turns a function in float32 or float64 into a staircase.
 _COARSE = (torch.float16, torch.bfloat16)
+
+#: Memory of this size or more, in bytes, is kept for reuse; allocators keep smaller blocks
+#: themselves (glibc's malloc returns larger ones to the system at once).
+KEPT_FROM_BYTES = 2**20
+
+#: Counts the references to a storage; None if this PyTorch has no such function.
+_holders = getattr(torch._C, "_storage_Use_Count", None)
+
+#: Common to all errors that PyTorch raises for in-place operations on leaves: "a leaf Variable that
+#: requires grad is being used in an in-place operation", "… has been used in …" (mark_dirty), "a
+#: view of a leaf Variable …".
+_LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
+
+#: Exceptions and changes of outputs that a problem keeps for its report, at most.
+MOST_TOLD = 4
 
 
 class Casts(TorchDispatchMode):
-    """Watches casts of real floating tensors to coarser dtypes.
+    """Notes casts of real floating tensors to coarser dtypes.
 
     Args:
-        omitted: whether tensors keep the dtype that they have, so that the op computes in that.
+        omitted: whether such casts are left out, so that the op computes in the finer dtype.
 
     Attributes:
-        coarsest: float16 or bfloat16 where something was cast to them; else None.
+        coarsest: float16 or bfloat16 if something was cast to it; else None.
     """
 
     def __init__(self, *, omitted: bool = False) -> None:
@@ -62,32 +76,21 @@ def _coarser(dtype: torch.dtype | None, before: torch.dtype) -> bool:
     return known and _DTYPES.index(before) < min(2, _DTYPES.index(dtype))
 
 
-# -------------------------------------------------------------------------------------------------
-
-# -- Copies of large tensors, in memory that is used again ----------------------------------------
-#
-# Fresh memory costs several times what copying into memory costs that was touched before: the
-# system
-# hands it over page by page.
-#: From this many bytes on memory is kept: below, allocators keep it themselves (glibc's malloc
-#: returns larger blocks to the system at once).
-KEPT_FROM_BYTES = 2**20
-
-#: How many hold a storage, or None where this PyTorch does not tell.
-_holders = getattr(torch._C, "_storage_Use_Count", None)
-
-
 class Spare:
-    """One kept copy for each of a call's inputs."""
+    """Copies of large tensors in memory that is reused, one for each input of a call.
+
+    Copying into fresh memory takes several times as long as into memory that was used before,
+    because the system provides it page by page.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[torch.Tensor, int]] = {}
 
     def copy(self, key: int, value: torch.Tensor) -> torch.Tensor:
-        """A copy of ``value`` that nobody else holds; whoever gets it may keep it or write to it.
+        """A copy of ``value`` to which nothing else refers; the op may keep it or write to it.
 
         Args:
-            key: tells the inputs of a call apart.
+            key: identifies the input of the call.
             value: detached, of any layout.
         """
         nbytes = value.numel() * value.element_size()
@@ -105,24 +108,14 @@ class Spare:
             self._kept[key] = kept, _count(kept)
         else:
             kept.copy_(value)
-        # A tensor of its own over the same memory: as long as anyone holds it, or a view of it,
-        # the memory counts one holder more.
+        # A new tensor over the same memory: as long as it, or a view of it, is alive, the storage
+        # has one more reference.
         return kept.detach()
 
 
 def _count(tensor: torch.Tensor) -> int:
     assert _holders is not None
     return int(_holders(tensor.untyped_storage()._cdata))
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: In all of PyTorch's refusals of leaves: "a leaf Variable that requires grad is being used in an
-#: in-place operation", "… has been used in …" (mark_dirty), "a view of a leaf Variable …".
-_LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
-
-#: Exceptions and changes of outputs that a problem keeps to tell of.
-MOST_TOLD = 4
 
 
 class Calls:
@@ -135,14 +128,14 @@ class Calls:
 
     Attributes:
         forward_calls, backward_calls: how often each was called.
-        changed_outputs: how outputs of later calls differed in kind from the first's, in words.
+        changed_outputs: how dtypes and shapes of later outputs differed from the first call's.
         raised: what calls of the op raised, a line each.
-        non_tensor_outputs: outputs of the last call that are no tensors, in words.
+        non_tensor_outputs: outputs of the last call that are not tensors, in words.
         mode_changes: modes of PyTorch that a call of the op left changed, in words.
         own_generators: random generators that the op or its arguments hold.
-        zeroed: output name → its elements that are infinite whatever the inputs (masks): they are
-            taken as zero, so that the others can be judged.
-        preserve_state: put global state back after every call (slower; for ops that change it).
+        zeroed: output name → mask of elements that are infinite for all inputs; they are replaced
+            by zero, so that the others can be judged.
+        preserve_state: restore global state after every call (slower; for ops that change it).
         uncast: leave out casts to coarser dtypes, so that the op computes in the sample's.
     """
 
@@ -172,12 +165,12 @@ class Calls:
 
     @property
     def in_place(self) -> bool:
-        """Whether the op writes to its inputs and refused leaves: it gets copies of them."""
+        """Whether the op writes to its inputs, and so gets copies that are not leaves."""
         return self._copy_leaves
 
     def unwatched(self, passed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Tensors that the op returns for ``passed``, called by itself: random numbers go on from
-        where they are, and what it raises comes through as it is."""
+        """Tensors that the op returns for ``passed``, without seeding random generators and without
+        converting exceptions."""
         self.forward_calls += 1
         if self._copy_leaves:
             passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in passed]
@@ -187,7 +180,7 @@ class Calls:
 
     @contextmanager
     def handing_over(self) -> Iterator[list[Handed]]:
-        """The very tensors that the op got in the last call of the body."""
+        """The tensors themselves that the op got in the last call of the body."""
         self._handed = []
         try:
             yield self._handed
@@ -219,7 +212,7 @@ class Calls:
         ]
 
     def _put_back(self, leaves: list[torch.Tensor]) -> None:
-        """Undo what an in-place op did to ``leaves`` before PyTorch refused them."""
+        """Undo what an in-place op did to ``leaves`` before PyTorch raised."""
         for leaf, origin in zip(leaves, self._origins, strict=False):
             if leaf.layout == torch.strided and leaf.shape == origin.shape:
                 leaf.data.copy_(origin)
@@ -234,7 +227,8 @@ class Calls:
                 if len(self.raised) < MOST_TOLD:
                     self.raised.append(error_line(raised.error))
                 raise
-            # An in-place op refuses leaves; it takes copies that are no leaves.
+            # PyTorch does not allow in-place ops on leaves, so the op gets copies that are not
+            # leaves.
             self._copy_leaves = True
             self._put_back(leaves)
             returned = self._invoke(leaves, constants)

@@ -1,4 +1,4 @@
-"""A VJP of the op under a changed circumstance: other layouts or flags, same mathematics."""
+"""A VJP of the op under changed conditions: other memory layouts or requires_grad flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradlint.trace.problem import Problem
 
 
 class _PassedAs(torch.autograd.Function):
-    """The identity whose output lies in memory as ``convert`` puts it."""
+    """The identity, with an output in the memory layout that ``convert`` chooses."""
 
     @staticmethod
     def forward(
@@ -25,7 +25,7 @@ class _PassedAs(torch.autograd.Function):
         found = convert(value)
         if found is None:
             return value.clone()
-        # No view of the buffer: in-place ops refuse views made inside of a Function.
+        # Not a view of the buffer, because in-place ops reject views made inside a Function.
         where = found.untyped_storage(), found.storage_offset(), found.shape, found.stride()
         return found.new_empty(0).set_(*where)
 
@@ -44,17 +44,17 @@ def pull_altered(
     requires_grad: Sequence[bool] | None = None,
     exact: bool = False,
 ) -> tuple[list[Output], list[torch.Tensor | None]]:
-    """Outputs, and a VJP from a fresh forward: one gradient (or None) an input.
+    """Outputs, and a VJP from a fresh forward: one gradient (or None) per input.
 
     Args:
         problem: the op on its sample.
-        cotangents: output name → cotangent; outputs left out get none.
-        values: the point; default the sample's own.
-        inputs: called with the position and detached value of each input; what it returns (the
-            same values, laid out otherwise; None leaves it as it is) is what the op gets.
-        constants: likewise for every tensor that is no input: masks, indices, buffers.
-        requires_grad: which inputs require grad; default all. Others get None.
-        exact: hand over the cotangents themselves, in their own layout, not copies of them.
+        cotangents: output name → cotangent; outputs that are not listed get none.
+        values: the point; by default the sample's own.
+        inputs: called with the position and detached value of each input; returns what the op gets,
+            the same values in another layout, or None to leave the input as it is.
+        constants: the same for every tensor that is not an input: masks, indices, buffers.
+        requires_grad: which inputs require grad; by default all. The others get None.
+        exact: pass the cotangents themselves, in their own layout, instead of copies.
 
     Raises:
         OpRaised: when forward or backward raises.
@@ -74,7 +74,7 @@ def pull_altered(
 
 
 def laid_out_op(op: Op, layout: str) -> Op:
-    """``op``, which is no module, with every tensor that it gets in ``layout``."""
+    """``op`` (not a module), with every tensor that it gets in ``layout``."""
 
     def place(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.requires_grad:

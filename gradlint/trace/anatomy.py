@@ -1,4 +1,4 @@
-"""The anatomy of one run: every tensor that crossed a boundary, in numbers."""
+"""Statistics of every tensor that entered or left the op in one run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def anatomy(record: RunRecord, problem: Problem) -> list[TensorFacts]:
 
     Args:
         record: the instrumented run.
-        problem: what it was a run of.
+        problem: the problem that was run.
 
     Returns:
         Facts in the order of the roles of :class:`TensorFacts`. Gradients are those that the
-        op's own backward returned, or those that the engine delivered where the op has no Python
-        backward of its own.
+        op's own backward returned, or, if the op has no Python backward of its own, those that the
+        engine delivered.
     """
     result = [
         tensor_facts("argument", name, value)
@@ -81,7 +81,7 @@ def tensor_facts(role: str, name: str, value: Any) -> TensorFacts:
         else:
             facts.text = str(value.layout).removeprefix("torch.")
         _count(facts, value.detach())
-    except Exception as error:  # sparse kinds and subclasses refuse this or that
+    except Exception as error:  # sparse layouts and subclasses do not support everything
         facts.text = facts.text or f"no numbers: {type(error).__name__}"
     return facts
 

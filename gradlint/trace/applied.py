@@ -1,4 +1,4 @@
-"""What ``Function.apply`` was called with: only there are all arguments to be seen."""
+"""Record calls of ``Function.apply``, the only place where all arguments can be seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """What the engine compares a gradient with: shape, dtype and device of forward's argument."""
+    """What the engine compares a gradient with: shape, dtype and device of the argument."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -36,7 +36,7 @@ class NodeRun:
         needs_input_grad: ``ctx.needs_input_grad``.
         is_tensor: for every forward argument, whether it was a tensor.
         arguments: names of forward's arguments, without ``ctx``.
-        metas: for every forward argument, its :class:`TensorMeta`, or None where it is no tensor.
+        metas: for every forward argument, its :class:`TensorMeta`, or None if it is not a tensor.
         leaves: for every forward argument, the differentiable input of the problem that it is
             (an index), or None.
     """
@@ -64,14 +64,14 @@ class Applied:
 
 
 def watch_apply() -> AbstractContextManager[list[Applied]]:
-    """Note every ``Function.apply`` of the body, of those too that were bound before it began
-    (``f = MyFunction.apply``)."""
+    """Note every ``Function.apply`` of the body, also if it was bound before (``f =
+    MyFunction.apply``)."""
     return _by_forward() if applies_in_cpp() else _by_base()
 
 
 @contextmanager
 def _by_base() -> Iterator[list[Applied]]:
-    """By the class from which ``Function.apply`` inherits its last step."""
+    """Watch through the class from which ``Function.apply`` inherits its last step."""
     applied: list[Applied] = []
 
     def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -81,16 +81,23 @@ def _by_base() -> Iterator[list[Applied]]:
             nodes = [part.grad_fn for part in parts if isinstance(part, torch.Tensor)]
             node = next((n for n in nodes if getattr(n, "_forward_cls", None) is cls), None)
             applied.append(_applied(cls, node, args, kwargs))
-        except Exception:  # tensor subclasses may refuse anything; the op must not suffer from it
+        except Exception:  # tensor subclasses may raise anywhere, which must not affect the op
             return returned
         return returned
 
+    with apply_replaced(apply):
+        yield applied
+
+
+@contextmanager
+def apply_replaced(apply: Callable[..., Any]) -> Iterator[None]:
+    """In the body, ``apply`` is the class method with which ``Function.apply`` ends."""
     base: Any = _SingleLevelFunction
     missing = object()
     before = base.__dict__.get("apply", missing)
     base.apply = classmethod(apply)
     try:
-        yield applied
+        yield
     finally:
         if before is missing:
             del base.apply
@@ -100,13 +107,13 @@ def _by_base() -> Iterator[list[Applied]]:
 
 @contextmanager
 def _by_forward() -> Iterator[list[Applied]]:
-    """By the static method that gets ``ctx``."""
+    """Watch through the static method that gets ``ctx``."""
     applied: list[Applied] = []
 
     def noting(function: type, method: Callable[..., Any], name: str) -> Callable[..., Any]:
         @wraps(method)
         def noted(*args: Any, **kwargs: Any) -> Any:
-            # Tensor subclasses may refuse anything; the op must not suffer from it.
+            # Tensor subclasses may raise anywhere, which must not affect the op.
             with suppress(Exception):
                 node, *given = args
                 if name == "setup_context":
@@ -123,8 +130,8 @@ def _by_forward() -> Iterator[list[Applied]]:
 
 
 def applies_in_cpp() -> bool:
-    """Whether ``Function.apply`` is all C++ (torch 2.15 and later): nothing of it can be replaced,
-    but it looks up ``forward`` and ``setup_context`` on the class at each call."""
+    """Whether ``Function.apply`` is written in C++ (torch 2.15 and later). It cannot be replaced
+    then, but it looks up ``forward`` and ``setup_context`` on the class at each call."""
     return not isinstance(vars(torch.autograd.Function)["apply"], classmethod)
 
 
@@ -133,8 +140,8 @@ def methods_replaced(
     names: Sequence[str],
     replacement: Callable[[type, Callable[..., Any], str], Callable[..., Any]],
 ) -> Iterator[None]:
-    """In the body, a static method of a Function is ``replacement(function, method, name)``: a
-    property of the metaclass comes before what the class holds."""
+    """In the body, static methods of Functions are ``replacement(function, method, name)``. This
+    uses the precedence of properties of the metaclass over attributes of the class."""
     for name in names:
         setattr(FunctionMeta, name, _Method(name, replacement))
     try:
@@ -157,13 +164,13 @@ class _Method:
             return method
         return self._replacement(function, method, self._name)
 
-    # Without it the class's own attribute would come first.
+    # Without this method, the attribute of the class would take precedence.
     def __set__(self, function: Any, value: Any) -> None:
         raise AttributeError(f"`{self._name}` of {function.__name__} is in use")
 
 
 def sets_up_context(function: Any) -> bool:
-    """Whether a Function, or one that it inherits from, has a ``setup_context`` of its own."""
+    """Whether a Function defines or inherits a ``setup_context``."""
     holder = next(one for one in function.__mro__ if "setup_context" in vars(one))
     return holder is not _SingleLevelFunction
 

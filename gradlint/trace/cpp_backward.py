@@ -1,8 +1,8 @@
-"""What the backward of a C++ ``torch::autograd::Function`` really returned.
+"""Find out what the backward of a C++ ``torch::autograd::Function`` really returned.
 
-A node made in C++ is no Python object, and the hooks that it takes see gradients after the engine
-has cast, summed or refused them. But the node can be called: a hook before it notes what it is
-given, and after the run it is called again with the same.
+A node made in C++ cannot be wrapped in Python, and its hooks see gradients only after the engine
+has cast, summed or rejected them. But the node can be called: a pre-hook notes the gradients that
+it receives, and after the run it is called again with the same ones.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ import torch
 from gradlint.model.report import Location
 from gradlint.targets.source_file import read_source, shown_path
 from gradlint.trace.applied import NodeRun, TensorMeta
-from gradlint.trace.graph import MOST_NODES
+from gradlint.trace.graph import nodes_above
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
 
+#: Name of the node of a ``torch::autograd::Function<T>``: the demangled type, from which the class
+#: without its namespace and template arguments is taken.
+_NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
 
-# -- Where a C++ ``torch::autograd::Function`` stands in the sources of an extension --------------
+
 def function_places(name: str, sources: Sequence[str]) -> dict[str, Location]:
-    """``forward`` and ``backward`` → place, of the class ``name``; empty where it is not found.
+    """Places of ``forward`` and ``backward`` of the C++ class ``name``; empty if it is not found.
 
     Args:
-        name: of the class, without namespaces and arguments.
+        name: name of the class, without namespaces and template arguments.
         sources: paths of C++ and CUDA files.
     """
     head = re.compile(rf"\b(?:struct|class)\s+{re.escape(name)}\b[^;{{]*\{{")
@@ -53,15 +56,8 @@ def _line(path: str, text: str, start: int, line: str) -> Location:
     return Location(shown_path(path), number, column, number, len(line) + 1)
 
 
-# -------------------------------------------------------------------------------------------------
-
-#: How PyTorch names the node of a ``torch::autograd::Function<T>``: the demangled type, of which
-#: the class without its namespace and its own arguments is kept.
-_NAME = re.compile(r"^torch::autograd::CppNode<(?:[^<]*::)?(?P<class>\w+)")
-
-
 class Native:
-    """Stands for the class of a C++ Function where a Python one would have its own."""
+    """Base of the classes that represent C++ Functions, which have no Python class."""
 
 
 def class_of(name: str) -> str | None:
@@ -72,24 +68,13 @@ def class_of(name: str) -> str | None:
 
 
 def native_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
-    """Nodes of C++ Functions above ``outputs``, each once."""
-    waiting = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
-    seen: set[Any] = set()
-    found = []
-    while waiting and len(seen) < MOST_NODES:
-        node: Any = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        waiting += [parent for parent, _ in node.next_functions if parent is not None]
-        if class_of(node.name()) is not None:
-            found.append(node)
-    return found
+    """The nodes of C++ Functions above ``outputs``, each once."""
+    return [node for node in nodes_above(outputs) if class_of(node.name()) is not None]
 
 
 @contextmanager
 def listening(nodes: Sequence[Any]) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:
-    """In the body, note what each of ``nodes`` is given, as copies."""
+    """In the body, note copies of the gradients that each of ``nodes`` receives."""
     given: list[tuple[Any, tuple[Any, ...]]] = []
 
     def hook(node: Any) -> Any:
@@ -112,12 +97,12 @@ def called_again(
     given: Sequence[tuple[Any, tuple[Any, ...]]],
     leaves: Sequence[torch.Tensor],
 ) -> list[NodeRun]:
-    """Each of the nodes called once more with what it was given.
+    """Call each of the nodes once more with the gradients that it received.
 
     Args:
         problem: the op on its sample; its random numbers are the same as in the run.
-        given: nodes with what they received, from :func:`listening`.
-        leaves: what stood for the inputs of ``problem``.
+        given: nodes and the gradients that they received, from :func:`listening`.
+        leaves: the leaves that represent the inputs of ``problem``.
     """
     slots = {id(leaf): index for index, leaf in enumerate(leaves)}
     runs = []
@@ -135,7 +120,6 @@ def called_again(
 
 
 def _entry(problem: Problem, node: Any, slots: dict[int, int], *, alone: bool) -> NodeRun:
-
     leaves: list[int | None] = []
     metas: list[TensorMeta | None] = []
     for parent, number in node.next_functions:
@@ -164,7 +148,7 @@ def _entry(problem: Problem, node: Any, slots: dict[int, int], *, alone: bool) -
 
 
 def _meta(parent: Any, number: int, variable: Any) -> TensorMeta | None:
-    """What the engine expects for an edge: of a leaf itself, else as the next node says."""
+    """What the engine expects for an edge: that of the leaf, or the metadata of the next node."""
     if variable is not None:
         return TensorMeta(tuple(variable.shape), variable.dtype, variable.device, True)
     known = getattr(parent, "_input_metadata", ())

@@ -1,10 +1,9 @@
-"""Global state that an operator may change, kept as it was for whatever runs next."""
+"""Global state that an operator may change, restored for whatever runs next."""
 
 from __future__ import annotations
 
 import gc
 import os
-import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,13 +15,28 @@ import torch
 
 from gradlint.trace import _modes
 from gradlint.trace.originals import put_back
+from gradlint.trace.random import generator_states
+
+#: Devices for which autocast is switched on separately.
+_CAST = ("cpu", "cuda")
+
+#: Flags of cuDNN that change what convolutions compute.
+_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
+
+#: Stands for the value of a setting that could not be read.
+_UNREADABLE = object()
 
 
-# -- Pieces of global state that an operator may change: how each is read and put back ------------
 @dataclass(frozen=True)
 class Setting:
-    """A piece of global state. ``restore`` is called with the value read before; ``shown`` says a
-    value in words."""
+    """A piece of global state.
+
+    Args:
+        name: its name in messages.
+        read: returns its value.
+        restore: sets it to a value that was read before.
+        shown: describes a value in words.
+    """
 
     name: str
     read: Callable[[], Any]
@@ -35,7 +49,7 @@ def _set_deterministic(value: tuple[bool, bool]) -> None:
 
 
 def _environment() -> dict[Any, Any]:
-    # The encoded form costs a hundredth of ``dict(os.environ)``, and this runs often.
+    # Reading the encoded form takes a hundredth of ``dict(os.environ)``, and this runs often.
     encoded = getattr(os.environ, "_data", None)
     return dict(encoded) if isinstance(encoded, dict) else dict(os.environ)
 
@@ -50,12 +64,12 @@ def _restore_environment(value: dict[Any, Any]) -> None:
 
 
 def decoded(text: Any) -> str:
-    """Text of a name or value in :func:`_environment`."""
+    """A name or value of :func:`_environment` as text."""
     return os.fsdecode(text)
 
 
 def _restore_default_device(value: torch.device) -> None:
-    # A default device is a mode on a stack; None takes it off where there was none before.
+    # A default device is a mode on a stack; None removes it, as it was without a default device.
     torch.set_default_device(None)
     if value.type != "cpu":
         torch.set_default_device(value)
@@ -71,14 +85,14 @@ def _restore_autocast(value: tuple[bool, ...]) -> None:
 
 
 def _cudnn() -> tuple[bool | None, ...]:
-    # Below torch.backends: that refuses once torch.testing has frozen its flags.
+    # Not by torch.backends, which raises once torch.testing has frozen its flags.
     return tuple(_flag(name) for name in _CUDNN)
 
 
 def _flag(name: str) -> bool | None:
     try:
         return bool(getattr(torch._C, f"_get_cudnn_{name}")())
-    except RuntimeError:  # of TF32, where it was set by its newer interface
+    except RuntimeError:  # TF32 was set by its newer interface
         return None
 
 
@@ -88,12 +102,7 @@ def _restore_cudnn(value: tuple[bool | None, ...]) -> None:
             getattr(torch._C, f"_set_cudnn_{name}")(enabled)
 
 
-#: Devices that autocast is switched on for one by one.
-_CAST = ("cpu", "cuda")
-#: Flags of cuDNN that change what convolutions compute.
-_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
-
-#: In the order in which they are put back.
+#: All settings, in the order in which they are restored.
 SETTINGS = (
     Setting("default dtype", torch.get_default_dtype, torch.set_default_dtype),
     Setting("default device", torch.get_default_device, _restore_default_device),
@@ -136,14 +145,11 @@ SETTINGS = (
 )
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Changes:
     """What the body changed, in words such as ``default dtype: torch.float32 → torch.float64``.
 
-    Random number generators are put back too, but drawing from them is no change.
+    Random number generators are restored too, but drawing from them does not count as a change.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -151,15 +157,15 @@ class Changes:
 
 @contextmanager
 def preserved_state() -> Iterator[Changes]:
-    """Put global state back after the body, however it ends, and say what it had changed.
+    """Restore global state after the body, however it ends, and list what it had changed.
 
-    Kept are torch's defaults, modes and thread count, every random number generator of the CPU,
+    This covers torch's defaults, modes and thread count, every random number generator of the CPU,
     the working directory, the environment, ``sys.path``, warning filters, the standard streams
     and their descriptors.
     """
     changes = Changes()
     before = [(setting, _read(setting)) for setting in SETTINGS]
-    generators, filters = _generators(), list(warnings.filters)
+    generators, filters = generator_states(cuda=False), list(warnings.filters)
     streams = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
     descriptors = {fd: _duplicate(fd) for fd in (1, 2)}
     try:
@@ -173,14 +179,11 @@ def preserved_state() -> Iterator[Changes]:
             _restore_stream(name, stream, changes)
         for setting, value in before:
             _restore(setting, value, changes)
-        # Putting back the others may warn, which is switched off for as long as that takes.
+        # The filters come last: while other settings are restored, warnings are switched off.
         if warnings.filters != filters:
             changes.texts.append("warning filters changed")
             warnings.filters[:] = filters  # type: ignore[index]
-        _restore_generators(generators)
-
-
-_UNREADABLE = object()
+        generators.restore()
 
 
 def _read(setting: Setting) -> Any:
@@ -204,26 +207,12 @@ def _restore(setting: Setting, value: Any, changes: Changes) -> None:
 def _difference(setting: Setting, before: Any, now: Any) -> str | None:
     if isinstance(before, dict) and isinstance(now, dict):
         names = {decoded(k) for k in before.keys() | now.keys() if before.get(k) != now.get(k)}
-        # torch sets variables of its own when parts of it are first used.
+        # torch sets variables of its own when some of its parts are first used.
         names = {name for name in names if not name.startswith("TORCH")}
         return ": " + ", ".join(sorted(names)) if names else None
     if isinstance(before, list):
         return " changed"
     return f": {setting.shown(before)} → {setting.shown(now)}"
-
-
-def _generators() -> tuple[Any, Any, Any]:
-    numpy = sys.modules.get("numpy")
-    legacy = numpy.random.get_state() if numpy is not None else None
-    return torch.get_rng_state(), random.getstate(), legacy
-
-
-def _restore_generators(states: tuple[Any, Any, Any]) -> None:
-    torch.set_rng_state(states[0])
-    random.setstate(states[1])
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and states[2] is not None:
-        numpy.random.set_state(states[2])
 
 
 def _restore_stream(name: str, stream: Any, changes: Changes) -> None:
@@ -250,7 +239,7 @@ def _duplicate(fd: int) -> int | None:
 
 
 def _put_back(fd: int, copy: int | None) -> bool:
-    """Make ``fd`` what ``copy`` is, and close ``copy``; True if it had become another."""
+    """Make ``fd`` point to the same file as ``copy``, and close that; True if it had changed."""
     if copy is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The nodes of a graph that Python Functions made, and what they hold."""
+"""The nodes of an autograd graph, and the tensors that those of Python Functions hold."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ import torch
 
 from gradlint.trace.op_io import Handed
 
-#: Nodes looked at (heuristic: a module of hundreds of layers is far below).
+#: Nodes visited at most (heuristic: a module of hundreds of layers has far fewer).
 MOST_NODES = 20_000
 
-#: Containers inside of containers on ``ctx`` that are looked into.
+#: Depth to which nested containers on ``ctx`` are searched.
 DEEPEST = 3
 
-#: What lives longer than a call anyway.
+#: Objects that outlive a call anyway, so that what they hold does not count.
 _NOT_HOLDERS = (type, ModuleType, FunctionType, torch.nn.Module)
 
-#: Module of the Functions that torch writes around registered operators: what their ``ctx`` holds
-#: is the user's.
+#: Module of the Functions that torch generates around registered operators; their ``ctx`` holds the
+#: user's tensors.
 _GENERATED = "torch._library.autograd"
 
 
-def python_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
-    """Nodes above ``outputs`` whose Functions are the user's, each once."""
-    waiting = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
+def nodes_above(outputs: Sequence[torch.Tensor]) -> Iterator[Any]:
+    """The nodes of the graph that leads to ``outputs``, each once, :data:`MOST_NODES` at most."""
+    waiting: list[Any] = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
     seen: set[Any] = set()
-    found = []
     while waiting and len(seen) < MOST_NODES:
-        node: Any = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        waiting += [parent for parent, _ in node.next_functions if parent is not None]
-        if of_the_user(getattr(node, "_forward_cls", None)):
-            found.append(node)
-    return found
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += [parent for parent, _ in node.next_functions if parent is not None]
+            yield node
+
+
+def python_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
+    """The nodes above ``outputs`` that belong to the user's Python Functions."""
+    return [n for n in nodes_above(outputs) if of_the_user(getattr(n, "_forward_cls", None))]
 
 
 def of_the_user(function: Any) -> bool:
-    """Whether a Function is neither PyTorch's own nor gradlint's."""
+    """Whether a Function is the user's: neither PyTorch's nor gradlint's."""
     module = getattr(function, "__module__", None) or ""
     if module == _GENERATED:
         return True
@@ -50,11 +51,13 @@ def of_the_user(function: Any) -> bool:
 
 
 def held_tensors(node: Any) -> list[tuple[str, torch.Tensor]]:
-    """Tensors in attributes of ``ctx`` and in containers there, with names such as ``ctx.x``."""
+    """Tensors in attributes of ``ctx``, also inside containers, with names such as ``ctx.x``."""
     found: list[tuple[str, torch.Tensor]] = []
     for name, value in vars(node).items():
         if not name.startswith("_pt_"):
-            with suppress(Exception):  # objects of the user's may refuse to be looked into
+            with suppress(
+                Exception
+            ):  # the user's objects may not allow their attributes to be read
                 found += _tensors(f"ctx.{name}", value, DEEPEST)
     return found
 
@@ -74,20 +77,20 @@ def _tensors(name: str, value: Any, depth: int) -> Iterator[tuple[str, torch.Ten
 
 
 def saved_by(node: Any) -> list[tuple[str, torch.Tensor]]:
-    """What the node keeps for backward: saved tensors, and tensors held on ``ctx``."""
+    """The tensors that a node keeps for backward: saved ones, and those held on ``ctx``."""
     try:
         saved = [
             (f"saved_tensors[{index}]", tensor)
             for index, tensor in enumerate(node.saved_tensors)
             if isinstance(tensor, torch.Tensor)
         ]
-    except RuntimeError:  # written to since, which PyTorch itself refuses
+    except RuntimeError:  # one was modified in place since, so PyTorch does not return them
         saved = []
     return saved + held_tensors(node)
 
 
 def memory_of(tensor: torch.Tensor) -> int | None:
-    """Where the storage of ``tensor`` begins; None where it has none of its own to be told by."""
+    """The address of the storage of ``tensor``; None if it has no storage to identify it by."""
     if tensor.layout != torch.strided or tensor.is_nested or tensor.device.type == "meta":
         return None
     try:
@@ -97,11 +100,11 @@ def memory_of(tensor: torch.Tensor) -> int | None:
     return pointer or None
 
 
-def whose(
+def memory_owner(
     tensor: torch.Tensor, handed: Sequence[Handed], outputs: Sequence[tuple[str, torch.Tensor]]
 ) -> tuple[str, str]:
-    """What ``tensor`` shares memory with: ("output" | "input" | "argument", its name), or
-    ("intermediate", "")."""
+    """Kind ("output", "input" or "argument") and name of what ``tensor`` shares memory with;
+    ("intermediate", "") if there is none."""
     where = memory_of(tensor)
     if where is not None:
         for item in handed:

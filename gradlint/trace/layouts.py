@@ -1,8 +1,8 @@
 """The same values in other memory layouts.
 
-A tensor's layout is no part of its value: an operator that reads memory without looking at strides
-or offsets returns something else for it. Gaps are filled with NaN, so that what is read from them
-shows.
+The layout of a tensor is not part of its value, but an operator that reads memory without regard to
+strides or offsets returns something else for another layout. Gaps in memory are filled with NaN, so
+that reading them shows.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import torch
 
-#: Elements of a gap beside a row (heuristic: any width makes rows lie apart).
+#: Elements in the gap after a row (heuristic: any width separates the rows).
 GAP = 3
 
 
 def relaid(tensor: torch.Tensor, layout: str) -> torch.Tensor | None:
-    """``tensor`` with the same shape and values in ``layout``, detached; None where that layout
-    does not differ from a contiguous one for this shape, or can't hold the values.
+    """``tensor`` with the same shape and values in ``layout``, detached; None if that layout is the
+    contiguous one for this shape, or cannot represent the values.
 
     Args:
         tensor: strided, any dtype and device.
@@ -70,13 +70,13 @@ def _expanded(tensor: torch.Tensor) -> torch.Tensor | None:
     flat = tensor.reshape(-1)
     if not bool((tensor == flat[0]).all()):
         return None
-    # What reads on behind the one element finds NaN, not memory of others.
+    # Code that reads beyond the only element finds NaN, not unrelated memory.
     wide = _filled((tensor.numel(),), tensor)
     wide[0] = flat[0]
     return wide[0].expand(tensor.shape)
 
 
-#: Layouts by name. "expanded" (stride 0) exists for constant tensors only.
+#: Layouts by name. "expanded" (stride 0) is possible for constant tensors only.
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "transposed": _transposed,
     "padded": _padded,
@@ -86,7 +86,7 @@ LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "expanded": _expanded,
 }
 
-#: What each layout is, in words.
+#: A description of each layout.
 LAYOUT_WORDS = {
     "transposed": "transposed in memory",
     "padded": "a slice of a wider buffer",
@@ -98,10 +98,11 @@ LAYOUT_WORDS = {
 
 
 def _filled(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
-    """A contiguous buffer of what nobody should read: NaN, the largest integer, or True."""
+    """A contiguous buffer of values that must not be read: NaN, True, or, for integers, the first
+    element of ``like``."""
     if like.is_floating_point() or like.is_complex():
         return like.new_full(shape, float("nan"))
     if like.dtype == torch.bool:
         return like.new_ones(shape)
-    # Reading an index beyond the data must not crash the process: gaps repeat a valid one.
+    # Integers may be indices: an arbitrary one could crash the process, so gaps repeat a valid one.
     return like.reshape(-1)[:1].expand(shape).clone(memory_format=torch.contiguous_format)

@@ -12,7 +12,12 @@ from gradlint.numerics.products import dense
 
 
 class OpRaised(Exception):
-    """The op raised. ``phase`` is "forward" or "backward", ``error`` what it raised."""
+    """The op raised.
+
+    Args:
+        phase: "forward", "backward" or "reference".
+        error: the exception that it raised.
+    """
 
     def __init__(self, phase: str, error: BaseException) -> None:
         super().__init__(f"{phase} raised {type(error).__name__}")
@@ -22,9 +27,14 @@ class OpRaised(Exception):
 
 @dataclass(frozen=True)
 class Input:
-    """A differentiable input. ``position``: index into forward's positional arguments, or None
-    for module parameters, keyword arguments and tensors inside containers. ``value``: of a sparse
-    tensor, its stored values, in the order in which it stores them."""
+    """A differentiable input.
+
+    Args:
+        name: name of the argument or parameter.
+        value: its value, or the stored values of a sparse tensor, in the order of storage.
+        position: index into forward's positional arguments; None for module parameters, keyword
+            arguments and tensors inside containers.
+    """
 
     name: str
     value: torch.Tensor
@@ -36,11 +46,11 @@ class Handed:
     """A tensor that the op got in a call.
 
     Args:
-        name: of the argument, parameter or buffer.
-        tensor: the very tensor that the op got.
-        value: the sample's own, which no op ever gets: what ``tensor`` was at the sample.
-        position: of the differentiable input that it is, or None.
-        buffer: whether it is a buffer, or a parameter without gradient, of a module.
+        name: name of the argument, parameter or buffer.
+        tensor: the tensor itself that the op got.
+        value: the sample's own tensor, of which ``tensor`` is a copy.
+        position: position of the differentiable input that it is, or None.
+        buffer: whether it is a module's buffer, or a parameter without gradient.
     """
 
     name: str
@@ -73,12 +83,12 @@ class Output:
 
 
 def outputs_in(name: str, value: Any, others: list[str]) -> Iterator[Output]:
-    """The tensors in what forward returned, dense.
+    """The tensors among what forward returned, as dense ones.
 
     Args:
-        name: of ``value``.
-        value: a tensor, or tuples, lists and dicts of them.
-        others: receives what is neither, in words.
+        name: name of ``value``.
+        value: a tensor, or nested tuples, lists and dicts of tensors.
+        others: receives a description of everything that is not a tensor.
     """
     if isinstance(value, torch.Tensor):
         yield Output(name, dense(value))

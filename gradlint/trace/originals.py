@@ -1,7 +1,7 @@
-"""Functions that gradlint stands on and an operator may replace: which are not the ones they were.
+"""Detect functions of torch and gradlint that an operator has replaced, and restore them.
 
-An operator shares its process with what judges it. One that replaces ``torch.randn``, or takes
-modules out of ``sys.modules``, makes gradlint fail where the operator is to blame.
+An operator runs in the process that judges it. If it replaces ``torch.randn``, or removes modules
+from ``sys.modules``, gradlint fails although the operator is to blame.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-#: Packages whose modules an operator has no reason to take out of ``sys.modules``.
+#: Packages whose modules an operator has no reason to remove from ``sys.modules``.
 PACKAGES = ("gradlint", "torch")
 
-#: Where the functions of torch are that operators call, and gradlint too.
+#: Modules with the functions of torch that operators call, and gradlint as well.
 TORCH = (
     "torch",
     "torch.autograd",
@@ -34,19 +34,25 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Replacement:
-    """A function that is not what it was: ``original``, found as ``name`` in ``holder``; absent
-    where the name hides an inherited one."""
+    """A function that was replaced.
+
+    Args:
+        holder: the module or class that holds it.
+        name: its name there.
+        original: the function before; ``_ABSENT`` if the name now hides an inherited one.
+    """
 
     holder: Any
     name: str
     original: Any
 
     def __str__(self) -> str:
+        """The full name of the function."""
         module = getattr(self.holder, "__module__", "")
         return ".".join(filter(None, (module, self.holder.__name__, self.name)))
 
     def put_back(self) -> None:
-        """Undo it, where it is not undone."""
+        """Restore the original, unless that has been done."""
         if self.original is _ABSENT:
             if self.name in vars(self.holder):
                 delattr(self.holder, self.name)
@@ -55,20 +61,24 @@ class Replacement:
 
 
 class Originals:
-    """The functions and classes that ``holders`` (modules, classes) hold now."""
+    """The functions and classes that modules and classes held at a certain time.
+
+    Args:
+        holders: the modules and classes to remember.
+    """
 
     def __init__(self, holders: Iterable[Any]) -> None:
         self._kept = [(holder, dict(vars(holder))) for holder in holders]
 
     def replaced(self) -> list[Replacement]:
-        """What was replaced since, or taken away; not by torch or gradlint itself (importing
+        """The functions replaced or removed since, except by torch or gradlint itself (importing
         ``torch._dynamo`` wraps functions of torch)."""
         found = []
         for holder, before in self._kept:
             now = vars(holder)
             for name, original in before.items():
                 value = now.get(name)
-                if value is not original and callable(original) and not _house(value):
+                if value is not original and callable(original) and not _is_ours(value):
                     found.append(Replacement(holder, name, original))
             if isinstance(holder, type) and len(now) > len(before):
                 added = now.keys() - before.keys()
@@ -78,7 +88,7 @@ class Originals:
         return found
 
     def lost(self) -> list[ModuleType]:
-        """Modules of :data:`PACKAGES` that ``sys.modules`` held and does not now."""
+        """Modules of :data:`PACKAGES` that were removed from ``sys.modules`` since."""
         return [
             holder
             for holder, _ in self._kept
@@ -88,14 +98,14 @@ class Originals:
         ]
 
     def blamed(self, error: BaseException) -> list[str]:
-        """What was replaced or lost and can have caused ``error``, by name, and is put back: lost
-        modules, and functions that code in its traceback calls by their name."""
+        """Restore what may have caused ``error``, and return its names: removed modules, and
+        replaced functions that code in the traceback calls by name."""
         called = set(_names(error))
         lost = self.lost()
         for module in lost:
             sys.modules[module.__name__] = module
         names = {module.__name__ for module in lost}
-        # A package stands for its modules.
+        # If a whole package was removed, its name suffices.
         found = sorted(name for name in names if name.rpartition(".")[0] not in names)
         for replacement in {str(r): r for r in (*self.replaced(), *_meddled.values())}.values():
             if replacement.name in called:
@@ -107,7 +117,7 @@ class Originals:
 @lru_cache(maxsize=1)
 def at_the_start() -> Originals:
     """What every module that was loaded at the first call holds, and ``torch.Tensor``."""
-    # A module may be entered under other names too.
+    # A module may be registered under other names too.
     modules = [m for name, m in list(sys.modules.items()) if _named(m) == name]
     return Originals([*modules, *_tensor()])
 
@@ -118,22 +128,22 @@ def of_torch() -> Originals:
     return Originals([*(sys.modules[name] for name in TORCH if name in sys.modules), *_tensor()])
 
 
-#: Functions that the op is known to replace at every call.
+#: Functions that the op is known to replace at every call, by name.
 _meddled: dict[str, Replacement] = {}
 
 
 def put_back() -> None:
-    """Put back the functions that the op was seen to replace."""
+    """Restore the functions that the op is known to replace."""
     for replacement in _meddled.values():
         replacement.put_back()
 
 
 @contextmanager
 def watched_functions() -> Iterator[list[str]]:
-    """Say which functions of torch the body replaces, all of them being its own before.
+    """List the functions of torch that the body replaces, starting from the original ones.
 
-    What an earlier call replaced and this one does not came with the import of a library, and
-    stays; what is replaced again is put back now, and by :func:`put_back` from now on.
+    What an earlier call replaced and this one does not was replaced by the import of a library, and
+    stays so. What is replaced again is restored now, and from now on by :func:`put_back`.
     """
     found: list[str] = []
     before = [(r, getattr(r.holder, r.name, None)) for r in of_torch().replaced()]
@@ -160,7 +170,8 @@ def _named(module: Any) -> str | None:
     return module.__name__ if type(module) is ModuleType else None
 
 
-def _house(value: Any) -> bool:
+def _is_ours(value: Any) -> bool:
+    """Whether a function is defined in a file of :data:`PACKAGES`."""
     code = getattr(getattr(value, "__func__", value), "__code__", None)
     file = os.path.abspath(getattr(code, "co_filename", ""))
     folders = (getattr(sys.modules.get(name), "__file__", None) for name in PACKAGES)
@@ -168,7 +179,7 @@ def _house(value: Any) -> bool:
 
 
 def _names(error: BaseException | None) -> Iterator[str]:
-    """Names that the code in the traceback of ``error``, and of what led to it, looks up."""
+    """Names that code in the tracebacks of ``error`` and of its causes looks up."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

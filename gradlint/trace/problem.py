@@ -1,8 +1,8 @@
 """An op bound to a sample: the function that rules differentiate and perturb.
 
-A :class:`Problem` hides what differs between kinds of operator (a Function, a module with
-parameters, nested arguments, in-place ops, random numbers) behind ``forward``, at any values of the
-differentiable inputs, and ``pull``, a VJP from a fresh forward.
+A :class:`Problem` hides the differences between kinds of operator (a Function, a module with
+parameters, nested arguments, in-place ops, random numbers) behind two methods: ``forward`` at any
+values of the differentiable inputs, and ``pull``, a VJP from a fresh forward.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ class Problem(Calls):
             stochastic op is one fixed function (common random numbers).
 
     Attributes:
-        draws: whether forward draws random numbers; None as long as nobody asked.
-        only_backward: whether the op was seen to refuse ``torch.autograd.grad``, for which
-            ``.backward()`` stands in then.
+        draws: whether forward draws random numbers; None until this is determined.
+        only_backward: whether the op raised under ``torch.autograd.grad``, so that
+            ``.backward()`` is used instead.
     """
 
     def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
         super().__init__(op, sample, seed)
         self.draws: bool | None = None
         self.only_backward = False
-        self._needs_graph: bool | None = None  # not known before a call without one
+        self._needs_graph: bool | None = None  # unknown until a call without a graph was made
 
     def in_float64(self) -> Problem | None:
-        """The same op at the same values, every floating tensor widened to float64; None where
-        all differentiable inputs are wide already."""
+        """The same op at the same values, with every floating tensor in float64; None if all
+        differentiable inputs are in float64 already."""
         wide = (torch.float64, torch.complex128)
         if all(item.value.dtype in wide for item in self.inputs):
             return None
         device = str(next(item.value.device for item in self.inputs))
         found = self.at(self.sample.converted(torch.float64, device))
         found.zeroed = self.zeroed
-        # Values of a module's own were rounded to the low dtype; the twin starts from those.
+        # Parameters of a module were rounded to the low dtype; the twin starts from those values.
         found._binding.take_values(self._binding)
         return found
 
     def exact(self) -> tuple[Problem, torch.dtype] | None:
         """The same op at the same values in float64, without its casts to 16 bits, and the coarsest
-        dtype that it casts to; None where it casts to none."""
+        dtype that it casts to; None if it has no such casts."""
         dtype = self.casts_to()
         if dtype is None:
             return None
@@ -69,8 +69,8 @@ class Problem(Calls):
         return found, dtype
 
     def casts_to(self) -> torch.dtype | None:
-        """The coarsest 16-bit dtype that forward casts finer tensors to in float64; None where it
-        casts to none, or can't be watched."""
+        """The coarsest 16-bit dtype to which forward casts finer tensors in float64; None if it has
+        no such casts, or cannot be watched."""
         watched = Casts()
         try:
             with watched:
@@ -92,15 +92,13 @@ class Problem(Calls):
 
         Args:
             transform: takes the function that calls the op with (positional arguments, keyword
-                arguments, state of its module), and gives one to be called in its place.
+                arguments, state of its module), and returns one to be called instead.
         """
         found = self.at(self.sample)
         found.zeroed = self.zeroed
         found._copy_leaves = self._copy_leaves
         found._binding.invoke = transform(self._binding.invoke)
         return found
-
-    # -- the op as a function of its differentiable inputs ------------------------------------
 
     @property
     def inputs(self) -> list[Input]:
@@ -113,7 +111,7 @@ class Problem(Calls):
         return self.inputs[len(self.inputs) - len(self._binding.parameters) :]
 
     def put(self, values: Mapping[int, torch.Tensor]) -> None:
-        """Take other values of some differentiable inputs, by position, for the sample's own."""
+        """Replace the sample's own values of some differentiable inputs, given by position."""
         self._binding.put(values)
 
     def values(self) -> list[torch.Tensor]:
@@ -156,7 +154,7 @@ class Problem(Calls):
         values: Sequence[torch.Tensor] | None = None,
         requires_grad: Sequence[bool] | None = None,
     ) -> list[torch.Tensor]:
-        """Fresh leaves for :meth:`connect`, one an input; all require grad by default."""
+        """Fresh leaves for :meth:`connect`, one per input; all require grad by default."""
         point = self.values() if values is None else values
         flags = requires_grad or [True] * len(point)
         return [
@@ -167,8 +165,8 @@ class Problem(Calls):
     def connect(
         self, leaves: Sequence[torch.Tensor], constants: Relay | None = None
     ) -> list[Output]:
-        """Outputs connected to the caller's own ``leaves`` by a graph; ``constants`` lays out the
-        tensors that are no inputs."""
+        """Outputs connected to the caller's own ``leaves`` by a graph; ``constants`` changes the
+        memory layout of the tensors that are not inputs."""
         passed = [self._binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)]
         with torch.enable_grad():
             return self._call(passed, constants)
@@ -178,11 +176,11 @@ class Problem(Calls):
         cotangents: dict[str, torch.Tensor],
         values: Sequence[torch.Tensor] | None = None,
     ) -> list[torch.Tensor | None]:
-        """VJP from a fresh forward: one gradient (or None) an input.
+        """VJP from a fresh forward: one gradient (or None) per input.
 
         Args:
-            cotangents: output name → cotangent of that output's shape; outputs left out get none.
-            values: the point; default the sample's own.
+            cotangents: output name → cotangent of that output's shape; others get none.
+            values: the point; by default the sample's own.
         """
         leaves, outputs = self.linearize(values)
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
@@ -200,8 +198,8 @@ class Problem(Calls):
     ) -> list[torch.Tensor | None]:
         """``torch.autograd.grad`` with ``allow_unused``; the op's exceptions become OpRaised.
 
-        The op gets copies of ``cotangents``, or those themselves where ``as_given``: a copy has
-        another layout.
+        The op gets copies of ``cotangents``, or, if ``as_given``, the tensors themselves, because a
+        copy has another layout.
         """
         tensors = [item.value if isinstance(item, Output) else item for item in outputs]
         self.backward_calls += 1
@@ -227,12 +225,12 @@ class Problem(Calls):
         return [self._binding.picked(k, grad) for k, grad in enumerate(found)]
 
     def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
-        """``torch.autograd.backward`` with ones: every node of the graph runs.
+        """Run every node of the graph, by ``torch.autograd.backward`` with ones.
 
-        Nothing runs where an input is CSC, BSR or BSC: PyTorch can't accumulate such gradients.
+        If an input is CSC, BSR or BSC, nothing runs: PyTorch cannot accumulate such gradients.
 
         Raises:
-            OpRaised: when one of them raises.
+            OpRaised: when a node raises.
         """
         if not all(pattern.accumulates for pattern in self._binding.patterns.values()):
             return
@@ -261,17 +259,17 @@ class Problem(Calls):
 
     @property
     def has_sparse_inputs(self) -> bool:
-        """Whether a differentiable input is sparse: ``values`` hold what it stores."""
+        """Whether a differentiable input is sparse, so that ``values`` are its stored values."""
         return bool(self._binding.patterns)
 
     def index_of(self, position: int, index: Sequence[int]) -> list[int]:
-        """Where in the tensor that the op gets the element ``index`` of an input's value is:
-        another place only where that one is sparse."""
+        """The index, in the tensor that the op gets, of the element ``index`` of an input's value;
+        it differs for sparse inputs only."""
         return self._binding.index_of(position, index)
 
 
 def draws_random_numbers(problem: Problem) -> bool:
-    """Whether forward draws from a random generator; it is then judged under one fixed seed."""
+    """Whether forward draws random numbers, so that it is judged under one fixed seed."""
     if problem.draws is None:
         with common_random_numbers(problem.seed):
             before = generator_states()

@@ -1,4 +1,8 @@
-"""Common random numbers: every call of a stochastic op draws the same ones."""
+"""Random generators: their states, and common random numbers for a stochastic op.
+
+If every call starts from the same state of every generator, the op is one fixed function of its
+inputs, and differences between calls are due to the inputs alone.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +10,33 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
-#: Objects looked through in search of generators: an op with its closures, attributes and the
-#: globals that it names is far below (heuristic).
+#: Objects that are searched for generators at most (heuristic: an op with its closures, attributes
+#: and the globals that it names has far fewer).
 MOST_LOOKED_THROUGH = 4096
 
-#: Packages whose objects hold no generator of the user's.
+#: Packages whose objects hold none of the user's generators.
 _NOT_USERS = frozenset({"torch", "numpy", "builtins", "gradlint", "math", "functools", "typing"})
 
-#: Reads the state of a generator, and puts one back.
+#: Two functions: one reads the state of a generator, the other restores it.
 _Handle = tuple[Callable[[], Any], Callable[[Any], Any]]
 
 
 @contextmanager
 def common_random_numbers(seed: int) -> Iterator[None]:
-    """Every generator (torch, ``random``, numpy where loaded) starts from ``seed`` in the body."""
+    """In the body, every generator of the process starts from ``seed``."""
     start_from(seed)
     yield
 
 
 def start_from(seed: int) -> None:
-    """Seed every generator: torch's, that of ``random``, and numpy's where it is loaded."""
+    """Seed every generator of the process: torch's, that of ``random``, numpy's if it is loaded."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
@@ -41,20 +46,65 @@ def start_from(seed: int) -> None:
         numpy.random.seed(seed % 2**32)
 
 
-def generator_states() -> list[Any]:
-    """States of the process's own generators, to be compared with ``==``."""
-    states: list[Any] = [torch.default_generator.get_state().tolist(), random.getstate()]
+@dataclass(frozen=True, eq=False)
+class GeneratorStates:
+    """States of the process's own generators; None for one that was not read.
+
+    Args:
+        cpu: of torch on the CPU; cuda: of torch on every CUDA device.
+        python: of ``random``; numpy: of numpy's global generator.
+    """
+
+    cpu: torch.Tensor | None
+    cuda: list[torch.Tensor] | None
+    python: Any
+    numpy: Any
+
+    @property
+    def outside_torch(self) -> GeneratorStates:
+        """The states of ``random`` and numpy alone."""
+        return replace(self, cpu=None, cuda=None)
+
+    def restore(self) -> None:
+        """Put every generator back into its state here."""
+        if self.cpu is not None:
+            torch.default_generator.set_state(self.cpu)
+        if self.cuda is not None:
+            torch.cuda.set_rng_state_all(self.cuda)
+        random.setstate(self.python)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and self.numpy is not None:
+            numpy.random.set_state(self.numpy)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all generators that were read are in the same states."""
+        return isinstance(other, GeneratorStates) and _same(vars(self), vars(other))
+
+    __hash__ = None  # type: ignore[assignment]  # states hold tensors
+
+
+def generator_states(*, cuda: bool | None = None) -> GeneratorStates:
+    """The states of the process's own generators now.
+
+    Args:
+        cuda: whether to read those of CUDA devices; by default if CUDA is in use.
+    """
     numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        states.append(numpy.random.get_state()[1].tolist())
-        states.append(numpy.random.get_state()[2])
-    if torch.cuda.is_initialized():
-        states.append(torch.cuda.get_rng_state().tolist())
-    return states
+    use_cuda = torch.cuda.is_initialized() if cuda is None else cuda
+    return GeneratorStates(
+        torch.default_generator.get_state(),
+        torch.cuda.get_rng_state_all() if use_cuda else None,
+        random.getstate(),
+        numpy.random.get_state(legacy=False) if numpy is not None else None,
+    )
 
 
 class OwnGenerators:
-    """Generators that an op or its arguments hold, with the states they had when found."""
+    """Generators that an op or its arguments hold, with the states they had when found.
+
+    Args:
+        roots: the objects to search.
+    """
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self._kept: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = []
@@ -63,6 +113,7 @@ class OwnGenerators:
                 self._kept.append((read, put, read()))
 
     def __bool__(self) -> bool:
+        """Whether any generator was found."""
         return bool(self._kept)
 
     def reset(self) -> None:
@@ -76,9 +127,15 @@ class OwnGenerators:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two states are equal: tensors, arrays and numbers, nested in lists and dicts."""
     if isinstance(a, torch.Tensor):
-        return torch.equal(a, b)
-    return str(a) == str(b)
+        return isinstance(b, torch.Tensor) and torch.equal(a, b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    same = a == b
+    return bool(same.all() if hasattr(same, "all") else same)
 
 
 def _handles(roots: Iterable[Any]) -> list[_Handle]:
@@ -110,15 +167,15 @@ def _reachable(roots: Iterable[Any]) -> Iterator[Any]:
             continue
         seen.add(id(item))
         yield item
-        with suppress(Exception):  # objects of the user's may refuse to be looked into
+        with suppress(Exception):  # the user's objects may refuse access to attributes
             waiting += _parts(item)
 
 
 def _parts(item: Any) -> list[Any]:
-    if isinstance(item, (list, tuple, set, frozenset)):
-        return list(islice(item, MOST_LOOKED_THROUGH))
-    if isinstance(item, dict):
-        return list(islice(item.values(), MOST_LOOKED_THROUGH))
+    """What an object holds, in which generators may be found."""
+    if isinstance(item, (list, tuple, set, frozenset, dict)):
+        held = item.values() if isinstance(item, dict) else item
+        return list(islice(held, MOST_LOOKED_THROUGH))
     if isinstance(item, FunctionType):
         return _parts_of_function(item)
     if isinstance(item, MethodType):
@@ -130,8 +187,8 @@ def _parts(item: Any) -> list[Any]:
         item, torch.nn.Module
     ):
         return []
-    held = list(getattr(item, "__dict__", {}).values())
-    return held if isinstance(item, type) else [*held, owner]
+    attributes = list(getattr(item, "__dict__", {}).values())
+    return attributes if isinstance(item, type) else [*attributes, owner]
 
 
 def _parts_of_function(function: FunctionType) -> list[Any]:

@@ -19,8 +19,11 @@ from gradlint.trace.cpp_backward import called_again, listening, native_nodes
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
-# -- Which ``return`` of a function was executed: for functions with several, the one to point at --
+#: Names of the method that computes gradients.
 _NAMES = ("backward", "vjp")
+
+#: The multiplier of Knuth's MMIX generator.
+_SPREAD = 6364136223846793005
 
 
 @dataclass
@@ -32,7 +35,7 @@ class Seen:
 
 @contextmanager
 def executed_return(function: Any) -> Iterator[Seen]:
-    """Watch this thread for the ``return`` of ``function``, looked at through its decorators."""
+    """Note which ``return`` of ``function``, under its decorators, this thread executes."""
     seen = Seen()
     code = innermost_code(function)
     if code is None:
@@ -54,8 +57,8 @@ def executed_return(function: Any) -> Iterator[Seen]:
 def innermost_code(function: Any) -> CodeType | None:
     """Code object of the user's function under ``functools.wraps``, partials and plain wrappers.
 
-    A wrapper without ``__wrapped__`` is looked through when its closure holds a function of the
-    name that backwards have, or no other function at all.
+    A wrapper without ``__wrapped__`` is unwrapped if its closure holds a function called
+    ``backward`` or ``vjp``, or only one function at all.
     """
     visited: set[int] = set()
     code: CodeType | None = None
@@ -94,18 +97,14 @@ def _enclosed(function: Any) -> Callable[..., Any] | None:
     return functions[0] if wrapper and len(functions) == 1 else None
 
 
-# -------------------------------------------------------------------------------------------------
-
-
-# -- What an op keeps for its backward pass -------------------------------------------------------
 def saved_tensors(problem: Problem) -> list[tuple[str, torch.Tensor]]:
     """Tensors saved for backward, each with the input's or output's name, or ``saved[k]``.
 
-    A forward of its own, without a backward: while saved-tensor hooks are active, PyTorch does
-    not notice a saved tensor that is modified in place, and torch.func refuses to work.
+    This runs a separate forward without a backward, because under saved-tensor hooks PyTorch does
+    not notice a saved tensor that is modified in place, and torch.func raises.
 
     Returns:
-        (name, tensor), each tensor once; empty when the op does not run under such hooks.
+        (name, tensor), each tensor once; empty if the op does not run under such hooks.
     """
     packed: list[torch.Tensor] = []
 
@@ -144,7 +143,7 @@ def _named(
 
 
 def _key(tensor: torch.Tensor) -> tuple[object, ...]:
-    """Equal for two tensors that show the same memory in the same way."""
+    """A key that is equal for two tensors with the same memory, shape, strides and dtype."""
     dense = tensor.layout == torch.strided and not tensor.is_nested
     if not dense or tensor.device.type == "meta" or not tensor.numel():
         return (id(tensor),)
@@ -153,12 +152,6 @@ def _key(tensor: torch.Tensor) -> tuple[object, ...]:
     except RuntimeError:  # subclasses without storage
         return (id(tensor),)
     return (pointer, tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: The multiplier of Knuth's MMIX generator.
-_SPREAD = 6364136223846793005
 
 
 @dataclass
@@ -171,8 +164,8 @@ class RunRecord:
         gradients: what the engine delivered for each differentiable input, or None if it raised.
         nodes: every Python Function backward that ran, in order.
         native: every C++ Function backward that ran, in order.
-        own: the backward of the op's own Function, or of the one C++ Function that the op is.
-        error: what the op or the engine raised, if anything.
+        own: the backward of the op's own Function, or, if the op is one C++ Function, of that.
+        error: what the op or the engine raised, or None.
         saved: tensors saved for backward, as (name, tensor).
     """
 
@@ -193,8 +186,8 @@ def record(problem: Problem) -> RunRecord:
         problem: the op on its sample; cotangents are drawn from ``problem.seed``.
 
     Returns:
-        What was seen. Exceptions of the op and of the engine are in ``error``; what was
-        recorded before them stays.
+        The record. Exceptions of the op and of the engine are in ``error``; what was recorded
+        before them is kept.
     """
     run = RunRecord()
     try:
@@ -207,7 +200,7 @@ def record(problem: Problem) -> RunRecord:
             try:
                 with _watch_backward(problem, applied, leaves, run.nodes):
                     cotangents = [run.cotangents[output.name] for output in chosen]
-                    # Kept for the nodes that are called again.
+                    # The graph is retained for the nodes that are called again.
                     run.gradients = problem.backward(
                         chosen, leaves, cotangents, retain_graph=bool(native) or None
                     )
@@ -226,17 +219,16 @@ def record(problem: Problem) -> RunRecord:
 
 
 def draw_cotangents(outputs: list[Output], seed: int) -> dict[str, torch.Tensor]:
-    """Random signed cotangents, one an output, by name: dtype, shape and device of the output."""
-    # Inputs may have been drawn from the same seed: cotangents must be no multiple of them.
+    """Random signed cotangents, by output name, with the output's dtype, shape and device."""
+    # Inputs may have been drawn from the same seed, and cotangents must not be multiples of them.
     generator = torch.Generator().manual_seed((seed + 1) * _SPREAD % 2**63)
     return {output.name: _cotangent(output.value.detach(), generator) for output in outputs}
 
 
 def _cotangent(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     wide = torch.complex128 if like.is_complex() else torch.float64
-
     if like.is_nested:
-        # It can't be filled at random by its shape: the output itself is as good as any.
+        # A nested tensor cannot be filled at random by its shape; the output itself serves as well.
         return like.clone()
     drawn = torch.randn(like.shape, generator=generator, dtype=wide)
     return drawn.to(device=like.device, dtype=like.dtype)
@@ -248,9 +240,9 @@ def _watch_backward(
 ) -> Iterator[None]:
     """Append a :class:`NodeRun` to ``nodes`` for every Python Function's backward of the body.
 
-    The engine calls ``apply`` of the node, in whatever thread it works. The node's class takes
-    it from ``BackwardCFunction``: replaced there, it is seen for inherited, decorated and
-    non-static backwards, and behind in-place views where the graph hides the node.
+    The engine calls ``apply`` of the node, in any thread. The node's class inherits it from
+    ``BackwardCFunction``. Replacing it there covers inherited, decorated and non-static backwards,
+    and nodes that the graph hides behind in-place views.
     """
     slots = {id(leaf): index for index, leaf in enumerate(leaves)}
     before = {

@@ -1,4 +1,4 @@
-"""Arguments that Functions write to, and those that they declare to."""
+"""Detect arguments that Functions change in place, and those that they declare as changed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch.autograd.function import FunctionCtx, _SingleLevelFunction
 from gradlint.model.sample import positional_names
 from gradlint.trace.applied import (
     applies_in_cpp,
+    apply_replaced,
     forward_signature,
     methods_replaced,
     sets_up_context,
@@ -23,13 +24,13 @@ from gradlint.trace.graph import memory_of
 
 @dataclass(frozen=True)
 class ArgumentWritten:
-    """A tensor that a Function's forward changed: what it is now, and what it was.
+    """A tensor that a Function's forward changed.
 
     Args:
         function: the Function.
-        position: of the argument.
+        position: position of the argument.
         tensor: the argument itself.
-        was: a copy from before the call; now: one from after it.
+        was: a copy from before the call; now: a copy from after it.
     """
 
     function: type
@@ -42,7 +43,7 @@ class ArgumentWritten:
 @contextmanager
 def written_arguments() -> Iterator[list[ArgumentWritten]]:
     """Arguments that calls of ``Function.apply`` in the body change, declared or not. Calls inside
-    of another Function's forward are that one's own business."""
+    another Function's forward do not count."""
     found: list[ArgumentWritten] = []
     watched = _in_forward(found) if applies_in_cpp() else _in_apply(found)
     with watched:
@@ -58,17 +59,8 @@ def _in_apply(found: list[ArgumentWritten]) -> Iterator[None]:
         with _compared(cls, args, found):
             return call(*args, **kwargs)
 
-    base: Any = _SingleLevelFunction
-    missing = object()
-    kept = base.__dict__.get("apply", missing)
-    base.apply = classmethod(apply)
-    try:
+    with apply_replaced(apply):
         yield
-    finally:
-        if kept is missing:
-            del base.apply
-        else:
-            base.apply = kept
 
 
 @contextmanager
@@ -98,7 +90,7 @@ def _in_forward(found: list[ArgumentWritten]) -> Iterator[None]:
 def _compared(function: type, args: Sequence[Any], found: list[ArgumentWritten]) -> Iterator[None]:
     before = [(k, arg, arg.detach().clone()) for k, arg in enumerate(args) if _plain(arg)]
     yield
-    with suppress(RuntimeError):  # dtypes that can't be compared; the op must not suffer
+    with suppress(RuntimeError):  # dtypes that cannot be compared, which must not affect the op
         for position, arg, was in before:
             now = arg.detach()
             if now.shape == was.shape and not torch.equal(now, was):
@@ -107,7 +99,7 @@ def _compared(function: type, args: Sequence[Any], found: list[ArgumentWritten])
 
 @contextmanager
 def marked_dirty() -> Iterator[set[int]]:
-    """Memory of the tensors that ``ctx.mark_dirty`` names in the body."""
+    """Addresses of the tensors that are passed to ``ctx.mark_dirty`` in the body."""
     dirty: set[int] = set()
     original = FunctionCtx.mark_dirty
 

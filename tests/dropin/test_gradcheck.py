@@ -133,7 +133,7 @@ WRONG = {
     "backward changes what it gets": (
         function(lambda x: x * 2, lambda s, g: g.mul_(2)),
         lambda: (leaf(3),),
-        [r"^Backward is not reentrant", "changes the gradient of output 0, which it was given"],
+        [r"^Backward is not reentrant", "changes the incoming gradient of output 0 in place"],
     ),
     "ignores grad_output": (
         function(lambda x: x * x, lambda s, g: 2 * s[0]),
@@ -156,7 +156,7 @@ WRONG = {
             lambda s, a, b: 2 * a + 3 * b if bool(a.any()) else torch.zeros_like(s[0]),
         ),
         lambda: (leaf(3),),
-        [r"^Jacobian mismatch for output 1 with respect to input 0,", "only output 1 has"],
+        [r"^Jacobian mismatch for output 1 with respect to input 0,", "only output 1 does"],
     ),
 }
 

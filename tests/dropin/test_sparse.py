@@ -7,7 +7,8 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 
 import gradlint
-from gradlint.dropin._sparse import SparseInput, specified
+from gradlint.dropin._function import SparseInput
+from gradlint.trace.sparse import Pattern
 from tests.dropin.conftest import function, thrice
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
@@ -44,8 +45,8 @@ def test_a_sparse_tensor_and_its_dense_form(name, masked):
     again = given.tensor(given.value)
     assert again.layout == made.layout
     assert torch.equal(again.to_dense(), made.to_dense())
-    count = specified(made).numel() if masked else made.to_dense().numel()
-    assert specified(again).numel() == count
+    count = Pattern(made).values.numel() if masked else made.to_dense().numel()
+    assert Pattern(again).values.numel() == count
     moved = torch.arange(1.0, 1 + given.value.numel(), dtype=torch.float64)
     moved = moved.reshape(given.value.shape)
     kept = moved if given.pattern is None else moved * given.pattern

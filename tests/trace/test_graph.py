@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.trace.graph import held_tensors, memory_of, python_nodes, saved_by, whose
+from gradlint.trace.graph import held_tensors, memory_of, memory_owner, python_nodes, saved_by
 from gradlint.trace.op_io import Handed
 
 
@@ -60,7 +60,7 @@ def test_containers_in_themselves_end() -> None:
 )
 def test_whose_memory_it_is(make: Callable[..., Any], expected: tuple[str, str]) -> None:
     x, y = torch.ones(2), torch.zeros(2)
-    assert whose(make(x, y), [Handed("x", x, x, 0)], [("output", y)]) == expected
+    assert memory_owner(make(x, y), [Handed("x", x, x, 0)], [("output", y)]) == expected
 
 
 def test_tensors_without_memory() -> None:

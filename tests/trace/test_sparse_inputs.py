@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gradlint
-from gradlint.trace._sparse import Pattern
+from gradlint.trace.sparse import Pattern
 
 A = torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 4.0, 5.0]]).double()
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

@@ -16,7 +16,7 @@ from gradlint.experiments.baseline_comparison import Difference, compared, held_
 from gradlint.experiments.state.residual_use import Gradients, addable, residuals, unexpected
 from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
-from gradlint.trace.graph import memory_of, of_the_user, python_nodes, saved_by, whose
+from gradlint.trace.graph import memory_of, memory_owner, of_the_user, python_nodes, saved_by
 from gradlint.trace.op_io import Handed, OpRaised, Output
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers, generator_states
@@ -202,7 +202,7 @@ def _backwards(
             name = f"grad_outputs[{index}]"
             found.cotangents += _written(name, "backward", mine, was, function=node._forward_cls)
     for node, name, tensor, was in kept:
-        kin, whom = whose(tensor, handed, named)
+        kin, whom = memory_owner(tensor, handed, named)
         found.saved += _written(
             whom or name, "backward", tensor, was, function=node._forward_cls, kin=kin
         )

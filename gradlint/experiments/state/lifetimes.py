@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradlint.experiments.subject import Subject
-from gradlint.trace.graph import held_tensors, python_nodes, whose
+from gradlint.trace.graph import held_tensors, memory_owner, python_nodes
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -103,7 +103,7 @@ def _lived(
     found.seen = bool(nodes)
     for node in nodes:
         for attribute, tensor in held_tensors(node):
-            kin, name = whose(tensor, handed, named)
+            kin, name = memory_owner(tensor, handed, named)
             found.held.append(
                 Held(
                     attribute,

@@ -155,9 +155,7 @@ def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Findin
 def _draws_elsewhere(subject: Subject) -> bool:
     """Whether forward draws from generators other than torch's own."""
     with common_random_numbers(subject.seed):
-        before = generator_states()
+        before = generator_states().outside_torch
     subject.problem.forward()
-    after = generator_states()
-    torch_only = [0, *range(4, len(before))]
-    others = [k for k in range(len(before)) if k not in torch_only]
-    return subject.problem.own_generators.have_moved() or any(before[k] != after[k] for k in others)
+    after = generator_states().outside_torch
+    return subject.problem.own_generators.have_moved() or before != after

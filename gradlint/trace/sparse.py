@@ -1,8 +1,8 @@
-"""Sparse tensors as the tensors of their stored values, and back.
+"""Convert sparse tensors to the strided tensors of their stored values, and back.
 
-A sparse input is differentiated as PyTorch does it by default (masked semantics): what is stored
-can move, what is not stored stays zero. So to all that measures, a sparse input is the strided
-tensor of its stored values; the op gets the sparse tensor that they stand for.
+A sparse input is differentiated as PyTorch does by default (masked semantics): stored elements can
+move, all others stay zero. So measurements see a sparse input as the strided tensor of its stored
+values, and the op gets the sparse tensor that these stand for.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def is_sparse(tensor: torch.Tensor) -> bool:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where a sparse tensor stores elements.
+    """The places at which a sparse tensor stores elements.
 
     Args:
-        template: the tensor; coalesced or not, with dense dimensions or blocks or without.
+        template: the tensor, coalesced or not, with or without dense dimensions or blocks.
     """
 
     template: torch.Tensor
 
     @property
     def values(self) -> torch.Tensor:
-        """The stored values, detached: (stored, *dense dimensions), or as the layout has them."""
+        """The stored values, detached, in the shape in which the layout stores them."""
         template = self.template.detach()
         return template._values() if template.layout == torch.sparse_coo else template.values()
 
@@ -47,7 +47,7 @@ class Pattern:
         return self.template.layout in (torch.sparse_coo, torch.sparse_csr)
 
     def filled(self, values: torch.Tensor) -> torch.Tensor:
-        """The sparse tensor that stores ``values`` in these places, connected to them."""
+        """The sparse tensor that stores ``values`` at these places; differentiable."""
         template = self.template
         if template.layout == torch.sparse_coo:
             return torch.sparse_coo_tensor(
@@ -70,8 +70,8 @@ class Pattern:
         )
 
     def picked(self, gradient: torch.Tensor) -> torch.Tensor:
-        """Of a gradient towards the sparse tensor, of any layout, what belongs to each stored
-        value; in the shape of :attr:`values`. Differentiable."""
+        """The elements at these places of a tensor (of any layout), such as a gradient of the
+        sparse tensor; in the shape of :attr:`values`. Differentiable."""
         full = dense(gradient)
         if full.shape != self.template.shape:
             return full
@@ -81,7 +81,7 @@ class Pattern:
         return flat.reshape(self.values.shape)
 
     def index_of(self, stored: Sequence[int]) -> list[int]:
-        """Where in the sparse tensor the element of :attr:`values` at index ``stored`` is."""
+        """The index, in the sparse tensor, of the element of :attr:`values` at ``stored``."""
         if self.template.layout == torch.sparse_coo:
             first, *rest = stored
             return [*self.template._indices()[:, first].tolist(), *rest]
