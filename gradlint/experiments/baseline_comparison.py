@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from gradlint.experiments.subject import Subject
-from gradlint.numerics.products import rms, unit_roundoff, widened
+from gradlint.numerics.products import all_finite, rms, unit_roundoff, widened
 from gradlint.trace.op_io import OpRaised
 
 #: Share of the largest element that another order of summation may change, by significand bits
@@ -107,6 +107,14 @@ class Baseline:
         pairs = (zip(self.gradients, found, strict=True) for found in self.repeats)
         return all(a is b for both in pairs for a, b in both)
 
+    def comparable_inputs(self) -> list[int]:
+        """Positions of the inputs whose gradient is finite, or None."""
+        return [
+            position
+            for position, gradient in enumerate(self.gradients)
+            if gradient is None or all_finite(gradient)
+        ]
+
     def differences(
         self, gradients: Sequence[torch.Tensor | None], *, among: Sequence[int] | None = None
     ) -> list[Difference]:
@@ -122,7 +130,7 @@ class Baseline:
             if _same_bits(got, expected):
                 continue  # what is allowed takes memory, and nobody asks
             allowed = self.allowed(position)
-            difference = compared(position, self.names[position], got, expected, allowed)
+            difference = compare(position, self.names[position], got, expected, allowed)
             if difference is not None:
                 found.append(difference)
         return found
@@ -179,7 +187,7 @@ def make_baseline(subject: Subject) -> Baseline | None:
                 vs[name] = vs[name].masked_fill(mask, 0.0)
             gradients = _detached(problem.pull(vs))
         for _ in range(REPEATS):
-            repeats.append(held_once(problem.pull(vs), gradients))
+            repeats.append(share_equal_tensors(problem.pull(vs), gradients))
     except OpRaised:
         return None
     jittered: list[torch.Tensor | None] | None
@@ -193,7 +201,7 @@ def make_baseline(subject: Subject) -> Baseline | None:
     return Baseline(vs, outputs, gradients, repeats, jittered, names, sizes)
 
 
-def compared(
+def compare(
     position: int,
     name: str,
     got: torch.Tensor | None,
@@ -271,7 +279,7 @@ def _detached(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | N
     return [None if g is None else g.detach().clone() for g in gradients]
 
 
-def held_once(
+def share_equal_tensors(
     gradients: Sequence[torch.Tensor | None], known: Sequence[torch.Tensor | None]
 ) -> list[torch.Tensor | None]:
     """Copies of ``gradients``; in place of those that equal their counterparts in ``known``, these

@@ -21,15 +21,15 @@ from gradlint.trace.problem import Problem
 DEADLINE = 0.7
 
 #: Kinds of direction of second order: without "random", a call there costs twice as much.
-SECOND_KINDS = KINDS[:3]
+SECOND_ORDER_KINDS = KINDS[:3]
 
 #: The one kind where there is one: "aligned" would not move an element whose gradient is wrongly
 #: zero.
-LONE = ("signs",)
+SINGLE_DIRECTION = ("signs",)
 
 #: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and
 #: one more step along a draw or two.
-MORE = 12
+SECOND_ORDER_RESERVE = 12
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Plan:
     """
 
     first: tuple[str, ...] = KINDS
-    second: tuple[str, ...] = SECOND_KINDS
+    second: tuple[str, ...] = SECOND_ORDER_KINDS
     torch: bool = True
     budget: int | None = None
     timeout: float | None = None
@@ -64,7 +64,7 @@ class Plan:
 
     def pairs(self, code: str) -> tuple[int, int] | None:
         """Pairs that check ``code`` judges, and usual ones; None where it judges none."""
-        found = {"GL401": (self.first, KINDS), "GL501": (self.second, SECOND_KINDS)}.get(code)
+        found = {"GL401": (self.first, KINDS), "GL501": (self.second, SECOND_ORDER_KINDS)}.get(code)
         return None if found is None else (len(found[0]), len(found[1]))
 
     def note(self, code: str) -> str:
@@ -82,7 +82,7 @@ class Plan:
         return "" if self.second else f"left out: beyond {self.reason}"
 
 
-class Allowance:
+class CallBudget:
     """Refuses evaluations of a function, as if it raised, beyond a number of calls or a time.
 
     Args:
@@ -137,7 +137,7 @@ def decide_within(
     """
     until = None if plan.timeout is None else time.monotonic() + DEADLINE * plan.timeout
     most = None if plan.budget is None else plan.budget - reserved
-    allowance = Allowance(problem, most, until)
+    allowance = CallBudget(problem, most, until)
     decision = decide(allowance.over(function))
     allowance.most = None
     if allowance.spent and any(i.verdict == DIFFERS for i in decision.judgement.inputs):

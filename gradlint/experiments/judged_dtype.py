@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -174,3 +175,22 @@ def _changed(here: Sequence[torch.Tensor], there: Sequence[torch.Tensor]) -> flo
     if not total or any(a.layout != torch.strided or not bool(a.isfinite().all()) for a in here):
         return 1.0
     return sum(int((a != b).sum()) for a, b in zip(here, there, strict=True)) / total
+
+
+def float64_problem(subject: Subject, problem: Problem | None = None) -> Problem:
+    """``problem`` (default the subject's own) in float64, or as it is where the op does not take
+    that."""
+    problem = problem or subject.problem
+    if all(item.value.dtype in (torch.float64, torch.complex128) for item in problem.inputs):
+        return problem
+    if subject.op.module is not None or not problem.inputs:
+        return problem
+    device = str(problem.inputs[0].value.device)
+    wide = problem.at(problem.sample.converted(torch.float64, device))
+    try:
+        outputs = wide.forward()
+    except OpRaised:
+        return problem
+    before = [(output.name, output.value.shape) for output in subject.run.outputs]
+    same = before == [(output.name, output.value.shape) for output in outputs]
+    return wide if same else problem

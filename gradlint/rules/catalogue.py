@@ -15,7 +15,7 @@ from gradlint.model.settings import Settings
 _REPEATED = ("GL605", "GL606", "GL608", "GL609", "GL610")
 _VALUES = ("GL301", "GL302", "GL401", "GL402", "GL403", "GL404", "GL405", "GL501", "GL502")
 _LAYOUTS = ("GL701", "GL702", "GL703", "GL704", "GL705", "GL706", "GL707")
-_ELSEWHERE = (
+_OTHER_CONDITIONS = (
     "GL801",
     "GL802",
     "GL803",
@@ -112,7 +112,7 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL601", "state", "input_mutated", "error",
          "forward or backward writes to an argument undeclared",
          calls=CallCounts(usual=(4, 6), most=(5, 7)), stage=Stage.STATE,
-         implies=Implies(2, (*_REPEATED, *_VALUES, *_ELSEWHERE, "GL603", "GL703", "GL704",
+         implies=Implies(2, (*_REPEATED, *_VALUES, *_OTHER_CONDITIONS, "GL603", "GL703", "GL704",
                     "GL110"))),
     # Writing to grad_output raises where it is expanded, and spoils it for a second use.
     Rule("GL602", "state", "grad_output_mutated", "error",
@@ -131,24 +131,24 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL606", "state", "nondeterministic", "error",
          "identical calls give different results", calls=CallCounts(usual=(2, 2), most=(12, 12)),
          stage=Stage.STATE,
-         implies=Implies(7, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL609", "GL110"))),
+         implies=Implies(7, (*_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL605", "GL609", "GL110"))),
     # Memory that was never written holds other numbers at every call.
     Rule("GL607", "state", "uninitialised_memory", "error",
          "results hold memory that was allocated and never written",
          calls=CallCounts(usual=(1, 1), most=(1, 1)), stage=Stage.STATE,
-         implies=Implies(1, (*_REPEATED, *_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL110"))),
+         implies=Implies(1, (*_REPEATED, *_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL110"))),
     # What a call leaves behind changes every later call.
     Rule("GL608", "state", "state_shared_between_calls", "error",
          "a later call changes the result or the gradient of an earlier one",
          calls=CallCounts(usual=(2, 2), most=(2, 2)), stage=Stage.STATE,
-         implies=Implies(5, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL606", "GL609", "GL610",
-                    "GL110"))),
+         implies=Implies(5, (*_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL605", "GL606", "GL609",
+                    "GL610", "GL110"))),
     Rule("GL609", "state", "breaks_under_checkpointing", "error",
          "gradients change or backward raises under checkpointing or saved-tensor hooks",
          calls=CallCounts(usual=(3, 2), most=(6, 5)), stage=Stage.STATE),
     Rule("GL610", "state", "rng_differs_between_passes", "error",
          "backward draws other random numbers than forward", stage=Stage.STATE,
-         implies=Implies(6, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL606", "GL609",
+         implies=Implies(6, (*_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL605", "GL606", "GL609",
                     "GL110"))),
     # An op that reads memory without looking at strides does so in every layout.
     Rule("GL701", "layout", "non_contiguous_grad_output", "error",
@@ -241,8 +241,8 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
     select = ("ALL",) if settings.select is None else settings.select
     chosen = []
     for rule in catalogue:
-        wanted = max((_fit(text, rule) for text in select), default=0)
-        unwanted = max((_fit(text, rule) for text in settings.ignore), default=0)
+        wanted = max((_specificity(text, rule) for text in select), default=0)
+        unwanted = max((_specificity(text, rule) for text in settings.ignore), default=0)
         if wanted > unwanted:
             chosen.append(rule)
     return chosen
@@ -250,10 +250,10 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
 
 def unknown_selectors(selectors: Iterable[str], catalogue: Sequence[Rule] = CATALOGUE) -> list[str]:
     """Those of ``selectors`` that fit no rule of ``catalogue``."""
-    return [text for text in selectors if not any(_fit(text, rule) for rule in catalogue)]
+    return [text for text in selectors if not any(_specificity(text, rule) for rule in catalogue)]
 
 
-def _fit(selector: str, rule: Rule) -> int:
+def _specificity(selector: str, rule: Rule) -> int:
     """How specifically ``selector`` names ``rule``; 0 where it does not."""
     text = selector.strip()
     if text.upper() == "ALL":

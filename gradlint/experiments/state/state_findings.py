@@ -13,7 +13,7 @@ from gradlint.model.rule import Rule
 from gradlint.trace.op_io import OpRaised
 
 
-def changed_gradient(
+def changed_gradient_finding(
     subject: Subject,
     rule: Rule,
     difference: Difference,
@@ -52,7 +52,7 @@ def changed_gradient(
     )
 
 
-def raised_there(
+def raised_there_finding(
     subject: Subject,
     rule: Rule,
     raised: OpRaised,

@@ -44,7 +44,7 @@ class Wrapper:
         cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         Wrapper.seen.append(func)
-        given = _held((args, kwargs or {}))
+        given = _unwrapped((args, kwargs or {}))
         return _wrapped(func(*given[0], **given[1]))
 
     def __getattr__(self, name: str) -> Any:
@@ -53,12 +53,12 @@ class Wrapper:
         found = getattr(self.tensor, name)
         if not callable(found):
             return _wrapped(found)
-        return lambda *args, **kwargs: _wrapped(found(*_held(args), **_held(kwargs)))
+        return lambda *args, **kwargs: _wrapped(found(*_unwrapped(args), **_unwrapped(kwargs)))
 
 
 def _operator(name: str) -> Callable[..., Any]:
     def apply(self: Wrapper, *args: Any) -> Any:
-        return _wrapped(getattr(self.tensor, name)(*_held(args)))
+        return _wrapped(getattr(self.tensor, name)(*_unwrapped(args)))
 
     return apply
 
@@ -75,7 +75,7 @@ for _name in _CONVERSIONS:
 Wrapper.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def _held(value: Any) -> Any:
+def _unwrapped(value: Any) -> Any:
     return _pytree.tree_map(lambda item: item.tensor if isinstance(item, Wrapper) else item, value)
 
 
@@ -85,7 +85,7 @@ def _wrapped(value: Any) -> Any:
     )
 
 
-class Fed:
+class TensorLikeCalls:
     """``problem`` with its differentiable arguments handed over as tensor-likes.
 
     Attributes:

@@ -123,7 +123,7 @@ def _evaluate(
     return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
 
 
-def warn_beside_surrogates(findings: Sequence[Finding]) -> None:
+def soften_beside_surrogates(findings: Sequence[Finding]) -> None:
     """Warn only of other inputs of an op that rounds: where forward is piecewise constant in one,
     gradients are surrogates, and that of a step size or a bound is then one too."""
     rounds = [item.input for item in findings if PIECEWISE in item.cause_text]

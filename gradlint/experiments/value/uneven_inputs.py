@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.finite.value_ranges import range_of
-from gradlint.experiments.judge_at_other_inputs import WRONG, affordable, look
+from gradlint.experiments.judge_at_other_inputs import WRONG, affords_another, judge_at_other_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.other_float_arguments import INSTEAD_OF_ZERO
 from gradlint.model.report import Finding
@@ -27,7 +27,7 @@ NEUTRAL = (0.0, 1.0, -1.0)
 MOST_ALONE = 4
 
 
-def uneven(subject: Subject, rule: Rule) -> list[Finding]:
+def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
     """Findings of ``rule`` where gradients are wrong once equal elements are none."""
     inputs = subject.problem.inputs
     moved = {
@@ -35,19 +35,19 @@ def uneven(subject: Subject, rule: Rule) -> list[Finding]:
         for position, item in enumerate(inputs)
         if (value := _moved(subject, position, item)) is not None
     }
-    if not moved or not affordable(subject, subject.plan.reserved):
+    if not moved or not affords_another(subject, subject.plan.reserved):
         return []
-    seen = look(subject, subject.sample, values=moved)
+    seen = judge_at_other_inputs(subject, subject.sample, values=moved)
     if seen.verdict != WRONG:
         return []
     for position in list(moved)[:MOST_ALONE] if len(moved) > 1 else ():
-        alone = look(subject, subject.sample, values={position: moved[position]})
+        alone = judge_at_other_inputs(subject, subject.sample, values={position: moved[position]})
         if alone.verdict == WRONG:
             seen, moved = alone, {position: moved[position]}
             break
     equal = " and ".join(f"`{inputs[k].name}` is {_first(inputs[k]):g} throughout" for k in moved)
     names = " and ".join(f"`{inputs[k].name}`" for k in moved)
-    findings = told(
+    findings = findings_elsewhere(
         subject,
         rule,
         seen,

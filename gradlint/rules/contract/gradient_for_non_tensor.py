@@ -74,9 +74,10 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
-    Returned,
+    BACKWARD_NOT_SEEN,
+    ReturnedGradient,
     finished_nodes,
     rejection,
     returned_gradients,
@@ -95,10 +96,10 @@ def probe(subject: Subject) -> Outcome:
     """Look for values returned in the place of arguments that are no tensors."""
     rejected = rejection(subject, "gradient-for-non-tensor", "wrong-number-of-gradients")
     if rejected is not None and rejected.slug == "wrong-number-of-gradients":
-        return Outcome("skipped", note="the number of gradients is wrong: see GL101")
+        return skipped("the number of gradients is wrong: see GL101")
     if not finished_nodes(subject):
         if rejected is None:
-            return Outcome("skipped", note=UNSEEN)
+            return skipped(BACKWARD_NOT_SEEN)
         finding = subject.finding(
             RULE,
             "backward returned a gradient for an argument that is no tensor",
@@ -121,7 +122,7 @@ def _all_seen(subject: Subject) -> bool:
     return all(any(node.metas) for node in finished_nodes(subject))
 
 
-def _finding(subject: Subject, item: Returned) -> Finding:
+def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
     advice = f"return None for `{item.name}`"
     if isinstance(item.value, torch.Tensor):
         others = [

@@ -68,9 +68,10 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
-    Returned,
+    BACKWARD_NOT_SEEN,
+    ReturnedGradient,
     backward_place,
     finished_nodes,
     rejection,
@@ -93,7 +94,7 @@ def probe(subject: Subject) -> Outcome:
     if not nodes:
         rejected = rejection(subject, "gradient-not-a-tensor")
         if rejected is None:
-            return Outcome("skipped", note=UNSEEN)
+            return skipped(BACKWARD_NOT_SEEN)
         finding = subject.finding(
             RULE,
             "backward returned something that is no tensor",
@@ -125,7 +126,7 @@ def _list(subject: Subject, node: NodeRun) -> Finding:
     )
 
 
-def _finding(subject: Subject, item: Returned) -> Finding:
+def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
     kind = type(item.value).__name__
     like = f"torch.full_like({item.node.arguments[item.position]}, value)"
     if kind == "ndarray":

@@ -89,8 +89,10 @@ from gradlint.experiments.contract.requires_grad_subsets import (
     subsets,
     twins,
 )
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -110,12 +112,12 @@ _TWICE_HELP = "do not compare the arguments by identity, and write to none of th
 
 def probe(subject: Subject) -> Outcome:
     """Freeze inputs in turn, and pass one tensor for two."""
-    reason = unfit(subject)
+    reason = why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     count = len(subject.problem.inputs)
     if count < 2:
-        return Outcome("skipped", note="one input requires grad: there is no other to freeze")
+        return skipped("one input requires grad: there is no other to freeze")
     findings: list[Finding] = []
     told: set[int] = set()
     for chosen in subsets(count, subject.seed):
@@ -124,10 +126,9 @@ def probe(subject: Subject) -> Outcome:
     pair = twins(subject)
     if pair is not None and not findings:
         findings += _twice(subject, *pair)
-    if findings and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings)
+    if findings and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
+    return judged_by(findings)
 
 
 def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding]:
@@ -143,12 +144,12 @@ def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding
             return []
         told.add(-1)
         honest = "info" if isinstance(raised.error, NotImplementedError) else None
-        return [raised_there(subject, RULE, raised, when, help=_HELP, severity=honest)]
+        return [raised_there_finding(subject, RULE, raised, when, help=_HELP, severity=honest)]
     found = []
     for item in baseline.differences(gradients, among=chosen):
         if item.position not in told:
             told.add(item.position)
-            found.append(changed_gradient(subject, RULE, item, when, help=_HELP))
+            found.append(changed_gradient_finding(subject, RULE, item, when, help=_HELP))
     return found
 
 
@@ -170,7 +171,7 @@ def _twice(subject: Subject, first: int, second: int) -> list[Finding]:
     try:
         difference = passed_twice(subject, first, second)
     except OpRaised as raised:
-        return [raised_there(subject, RULE, raised, when, help=_TWICE_HELP)]
+        return [raised_there_finding(subject, RULE, raised, when, help=_TWICE_HELP)]
     if difference is None:
         return []
-    return [changed_gradient(subject, RULE, difference, when, help=_TWICE_HELP)]
+    return [changed_gradient_finding(subject, RULE, difference, when, help=_TWICE_HELP)]

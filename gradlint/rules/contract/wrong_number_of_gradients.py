@@ -74,7 +74,7 @@ import itertools
 from typing import Any
 
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
+    BACKWARD_NOT_SEEN,
     argument_name,
     backward_place,
     finished_nodes,
@@ -123,7 +123,9 @@ def probe(subject: Subject) -> Outcome:
         )
     if findings:
         return Outcome("fail", findings)
-    return Outcome("pass" if nodes else "skipped", note="; ".join(notes) if nodes else UNSEEN)
+    return Outcome(
+        "pass" if nodes else "skipped", note="; ".join(notes) if nodes else BACKWARD_NOT_SEEN
+    )
 
 
 def _miscounted(subject: Subject, node: NodeRun, values: tuple[Any, ...]) -> Finding:

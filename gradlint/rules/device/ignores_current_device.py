@@ -71,7 +71,9 @@ from __future__ import annotations
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
-from gradlint.experiments.device.cuda_runs import told, unfit
+from gradlint.experiments.device.cuda_runs import findings_of_differences
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -87,11 +89,11 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op while another GPU than that of its tensors is current."""
-    reason = unfit(subject)
+    reason = why_not_on_cuda(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     if torch.cuda.device_count() < 2:
-        return Outcome("skipped", note="needs two GPUs: one is here")
+        return skipped("needs two GPUs: one is here")
     own = next(v.device for v in subject.problem.values() if v.device.type == "cuda")
     other = next(k for k in range(torch.cuda.device_count()) if k != own.index)
     words = f"with cuda:{other} current and all tensors on {own}"
@@ -117,5 +119,7 @@ def probe(subject: Subject) -> Outcome:
         message = f"{words}, `{astray.name}` is on {astray.value.device}"
         finding = subject.finding(RULE, message, output=astray.name, help=_HELP)
         return Outcome("fail", [finding])
-    findings = told(subject, RULE, outputs, gradients, f"is wrong {words}", _HELP)
+    findings = findings_of_differences(
+        subject, RULE, outputs, gradients, f"is wrong {words}", _HELP
+    )
     return Outcome("fail" if findings else "pass", findings)

@@ -80,7 +80,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gradlint.experiments.device.cuda_runs import told, unfit
+from gradlint.experiments.device.cuda_runs import findings_of_differences
+from gradlint.experiments.outcomes import inconclusive, skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -88,7 +90,6 @@ from gradlint.trace.op_io import OpRaised, Output
 
 RULE = rule_of(__name__)
 
-# -- The op on a side stream, behind a kernel that sleeps -----------------------------------------
 #
 # Inputs and cotangents hold NaN until, on the side stream and behind the sleep, their values are
 # copied into them. Kernels that are launched on the current stream wait in line; those launched on
@@ -98,6 +99,34 @@ SHORTEST_S, LONGEST_S, TIMES = 0.05, 2.0, 5.0
 
 #: Cycles a second that ``torch.cuda._sleep`` counts: the clocks of GPUs lie between 1 and 2 GHz.
 CYCLES = 2.0e9
+
+_HELP = (
+    "launch every kernel on the current stream of the tensors' device "
+    "(at::cuda::getCurrentCUDAStream(); kernel<<<grid, block>>> alone takes stream 0), and let "
+    "libraries know it (cublasSetStream)"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Run the op on a side stream on which its inputs come late."""
+    reason = why_not_on_cuda(subject, may_draw=True)
+    if reason:
+        return skipped(reason)
+    found = on_side_stream(subject)
+    if found.raised is not None:
+        note = f"on a side stream {found.raised.phase} raises: {found.raised.error}"
+        return inconclusive(note)
+    what = "is wrong on a side stream"
+    findings = findings_of_differences(subject, RULE, found.outputs, found.gradients, what, _HELP)
+    # Where forward read NaN, its gradients hold that too.
+    findings = [finding for finding in findings if finding.output] or findings
+    if findings:
+        return Outcome("fail", findings)
+    if not found.forward_queued:
+        return inconclusive("forward waits for the device: no stream can be wrong")
+    if not found.backward_queued:
+        return Outcome("pass", note="backward waits for the device: only forward was looked at")
+    return Outcome("pass")
 
 
 @dataclass
@@ -159,34 +188,3 @@ def on_side_stream(subject: Subject) -> SideRun:
 def _empty(value: torch.Tensor) -> torch.Tensor:
     """Memory like that of ``value`` that holds NaN."""
     return torch.full_like(value, float("nan")).detach()
-
-
-# -------------------------------------------------------------------------------------------------
-
-_HELP = (
-    "launch every kernel on the current stream of the tensors' device "
-    "(at::cuda::getCurrentCUDAStream(); kernel<<<grid, block>>> alone takes stream 0), and let "
-    "libraries know it (cublasSetStream)"
-)
-
-
-def probe(subject: Subject) -> Outcome:
-    """Run the op on a side stream on which its inputs come late."""
-    reason = unfit(subject, drawing=True)
-    if reason:
-        return Outcome("skipped", note=reason)
-    found = on_side_stream(subject)
-    if found.raised is not None:
-        note = f"on a side stream {found.raised.phase} raises: {found.raised.error}"
-        return Outcome("inconclusive", note=note)
-    what = "is wrong on a side stream"
-    findings = told(subject, RULE, found.outputs, found.gradients, what, _HELP)
-    # Where forward read NaN, its gradients hold that too.
-    findings = [finding for finding in findings if finding.output] or findings
-    if findings:
-        return Outcome("fail", findings)
-    if not found.forward_queued:
-        return Outcome("inconclusive", note="forward waits for the device: no stream can be wrong")
-    if not found.backward_queued:
-        return Outcome("pass", note="backward waits for the device: only forward was looked at")
-    return Outcome("pass")

@@ -76,8 +76,9 @@ from __future__ import annotations
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
-from gradlint.experiments.device.cuda_runs import unfit
-from gradlint.experiments.device.tiled_sample import Block, Tiled, overflowed
+from gradlint.experiments.device.tiled_sample import TiledRun, WrongBlock, run_beyond_limit
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -93,25 +94,25 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op on more than 2³¹ elements."""
-    reason = unfit(subject)
+    reason = why_not_on_cuda(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
 
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
-    found = overflowed(subject, free_bytes=free)
+    found = run_beyond_limit(subject, free_bytes=free)
     torch.cuda.empty_cache()
     return judged(subject, found)
 
 
-def judged(subject: Subject, found: Tiled) -> Outcome:
+def judged(subject: Subject, found: TiledRun) -> Outcome:
     """The outcome of a huge call."""
     if found.reason:
-        return Outcome("skipped", note=found.reason)
+        return skipped(found.reason)
     if found.raised is not None:
         line = error_line(found.raised.error)
         if isinstance(found.raised.error, torch.OutOfMemoryError):
-            return Outcome("skipped", note=f"out of memory: {line}")
+            return skipped(f"out of memory: {line}")
         crashed = "CUDA error" in line
         finding = subject.finding(
             RULE,
@@ -126,7 +127,7 @@ def judged(subject: Subject, found: Tiled) -> Outcome:
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
-def _finding(subject: Subject, found: Tiled, block: Block) -> Finding:
+def _finding(subject: Subject, found: TiledRun, block: WrongBlock) -> Finding:
     output = block.what == "output"
     what = f"`{block.name}`" if output else f"gradient for `{block.name}`"
     return subject.finding(

@@ -107,7 +107,7 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.device.sanitizer_report import DeviceError
-from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -127,7 +127,7 @@ _HELP = {
 _LINE_HELP = "; compile with nvcc -lineinfo to see the line"
 
 
-def found(
+def make_finding(
     target: str,
     tool: str,
     error: DeviceError,
@@ -146,7 +146,7 @@ def found(
     times = f" ({error.count} times)" if error.count > 1 else ""
     advice = next((text for word, text in _HELP.items() if error.kind.startswith(word)), "")
     launched = error.launched if error.launched != error.kernel else ""
-    finding = running_finding(
+    finding = process_finding(
         RULE,
         target,
         f"{tool}: {error.kind}{where}{times}",

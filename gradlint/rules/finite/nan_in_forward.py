@@ -77,8 +77,10 @@ from typing import Any
 import torch
 
 from gradlint.experiments.finite.extremes import make_extremes
-from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
-from gradlint.experiments.finite.removable_singularities import removable
+from gradlint.experiments.finite.removable_singularities import removable_nans
+from gradlint.experiments.finiteness import constant_infinities, inputs_finite, values_of
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -92,9 +94,9 @@ def probe(subject: Subject) -> Outcome:
     """Look for NaN and Inf in the outputs at finite inputs."""
     run = subject.run
     if not run.outputs:
-        return Outcome("skipped", note="forward raised" if run.error else "no output is a tensor")
+        return skipped(why_not_run(subject) or "no output is a tensor")
     if not inputs_finite(subject):
-        return Outcome("skipped", note="an input is not finite")
+        return skipped("an input is not finite")
     findings = []
     notes = []
     for output in run.outputs:
@@ -122,7 +124,7 @@ def probe(subject: Subject) -> Outcome:
 def _holes(subject: Subject) -> list[Finding]:
     """NaN at a single special element where the function has a limit: the first."""
     extreme = subject.once(make_extremes).named("single")
-    hole = next(removable(subject, extreme), None) if extreme is not None else None
+    hole = next(removable_nans(subject, extreme), None) if extreme is not None else None
     if extreme is None or hole is None:
         return []
     item = subject.problem.inputs[hole.place.position]

@@ -77,7 +77,8 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.finite.overflow import Overflow, low_problem, overflows
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -88,12 +89,12 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Run forward at large inputs in a low dtype and in float64."""
-    reason = blocked(subject)
+    reason = why_not_finite(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     low = low_problem(subject)
     if isinstance(low, str):
-        return Outcome("skipped", note=low)
+        return skipped(low)
     findings = [_finding(subject, found) for found in overflows(subject, low)]
     return Outcome("fail" if findings else "pass", findings)
 

@@ -84,15 +84,17 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.baseline_comparison import compared
-from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.baseline_comparison import compare
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.judge_at_other_inputs import RAISED, judged_inputs
 from gradlint.experiments.layout.independent_axes import is_batch
-from gradlint.experiments.layout.other_sizes import Sizes, Tried, no_sizes
+from gradlint.experiments.layout.other_sizes import SizeTrial, SizeTrials
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.state.poisoned_memory import deterministic
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
+from gradlint.experiments.torch_owned_backward import TORCH_OWNED_NOTE, is_torch_owned_backward
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -107,23 +109,23 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run backward with each dimension at size 0 that forward accepts."""
-    reason = no_sizes(subject)
+    reason = why_not_resizable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    sizes = Sizes(subject)
+        return skipped(reason)
+    sizes = SizeTrials(subject)
     with deterministic(fill=True):
         tried = sizes.alone(0)
     findings: list[Finding] = []
     for item in tried:
-        if any(finding.severity != "info" for finding in findings):
+        if any_defect(findings):
             break
         if item.faulty:
             # Empty batches come with the data; where other axes are empty, raising is no news.
-            mild = item.look.verdict == RAISED and not (item.batch and is_batch(subject))
-            findings += told(
+            mild = item.judgement.verdict == RAISED and not (item.batch and is_batch(subject))
+            findings += findings_elsewhere(
                 subject,
                 RULE,
-                item.look,
+                item.judgement,
                 item.words,
                 cause="empty",
                 help=HELP,
@@ -131,7 +133,7 @@ def probe(subject: Subject) -> Outcome:
             )
         else:
             findings += _not_zero(subject, item)
-    if any(finding.severity != "info" for finding in findings):
+    if any_defect(findings):
         return Outcome("fail", findings)
     if not tried:
         less = sizes.left_out or "nothing to resize"
@@ -140,22 +142,22 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("pass", findings, note=sizes.left_out)
 
 
-def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
+def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
     """Findings where all outputs are empty, so that nothing depends on anything."""
-    if any(output.value.numel() for output in item.look.outputs):
+    if any(output.value.numel() for output in item.judgement.outputs):
         return []
     findings = []
     # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
-    torchs = is_torchs_backward(subject)
+    torchs = is_torch_owned_backward(subject)
     # A gradient that does not depend on the outputs at all (an auxiliary loss that is passed
     # through) has been told of at the sample.
     judged = judged_inputs(subject)
-    for position, gradient in enumerate(item.look.gradients):
+    for position, gradient in enumerate(item.judgement.gradients):
         given = subject.problem.inputs[position]
         if gradient is None or position not in judged:
             continue
         zero = torch.zeros_like(gradient)
-        found = compared(position, given.name, gradient.detach(), zero, None)
+        found = compare(position, given.name, gradient.detach(), zero, None)
         if found is not None:
             findings.append(
                 subject.finding(
@@ -164,7 +166,7 @@ def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
                     severity="info" if torchs else None,
                     cause="empty",
                     cause_text="all outputs are empty: nothing depends on it"
-                    + (f"; {IN_TORCH}" if torchs else ""),
+                    + (f"; {TORCH_OWNED_NOTE}" if torchs else ""),
                     input=given.name,
                     index=found.index,
                     place=gradient_place(subject, given),

@@ -75,9 +75,10 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.layout.altered_calls import unable
-from gradlint.experiments.layout.cotangent_layouts import with_ones
-from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.layout.cotangent_layouts import call_with_ones
+from gradlint.experiments.layout.layout_findings import cotangent_findings
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_layouts_not_comparable
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -92,12 +93,12 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand over ones, contiguous and expanded."""
-    reason = unable(subject)
+    reason = why_layouts_not_comparable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    seen = with_ones(subject, "expanded")
+        return skipped(reason)
+    seen = call_with_ones(subject, "expanded")
     if seen is None:
-        return Outcome("skipped", note="grad_output has one element: it can't be expanded")
+        return skipped("grad_output has one element: it can't be expanded")
     if not seen.same:
-        return Outcome("fail", of_cotangents(subject, RULE, [seen], HELP))
+        return Outcome("fail", cotangent_findings(subject, RULE, [seen], HELP))
     return Outcome("pass")

@@ -81,10 +81,11 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.judge_at_other_inputs import RIGHT
-from gradlint.experiments.layout.altered_calls import unable
-from gradlint.experiments.layout.cotangent_layouts import laid_out, with_cotangents
-from gradlint.experiments.layout.layout_findings import of_cotangents
-from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
+from gradlint.experiments.layout.cotangent_layouts import call_with_cotangents, in_layout
+from gradlint.experiments.layout.layout_findings import cotangent_findings
+from gradlint.experiments.layout.other_sizes import SizeTrials
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_layouts_not_comparable, why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -111,16 +112,16 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand over the same cotangents in other layouts."""
-    reason = unable(subject)
+    reason = why_layouts_not_comparable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    looks = [with_cotangents(subject, layout) for layout in LAYOUTS]
+        return skipped(reason)
+    looks = [call_with_cotangents(subject, layout) for layout in LAYOUTS]
     seen = [item for item in looks if item is not None]
     if not seen:
-        return Outcome("skipped", note="grad_output has one element: it has no other layout")
+        return skipped("grad_output has one element: it has no other layout")
     changed = [item for item in seen if not item.same]
     findings = (
-        of_cotangents(subject, RULE, changed, HELP) if changed else _with_an_axis_more(subject)
+        cotangent_findings(subject, RULE, changed, HELP) if changed else _with_an_axis_more(subject)
     )
     return Outcome("fail" if findings else "pass", findings)
 
@@ -130,20 +131,24 @@ def _with_an_axis_more(subject: Subject) -> list[Finding]:
     every view that backward takes of it may be possible."""
     if all(output.value.dim() > FEW_AXES for output in subject.run.outputs):
         return []
-    if no_sizes(subject) or not subject.affords(CALLS_MORE):
+    if why_not_resizable(subject) or not subject.affords(CALLS_MORE):
         return []
-    sizes = Sizes(subject)
-    led = sizes.led() if _raises(subject, sizes.with_led(subject.sample)) else None
-    if led is None or led.look.verdict != RIGHT:
+    sizes = SizeTrials(subject)
+    enlarged = (
+        sizes.with_leading_axis_added()
+        if _raises(subject, sizes.sample_with_leading_axis(subject.sample))
+        else None
+    )
+    if enlarged is None or enlarged.judgement.verdict != RIGHT:
         return []
-    there, here = led.look.subject, subject.problem
+    there, here = enlarged.judgement.subject, subject.problem
     forward, backward = there.problem.forward_calls, there.problem.backward_calls
-    seen = None if unable(there) else with_cotangents(there, "transposed")
+    seen = None if why_layouts_not_comparable(there) else call_with_cotangents(there, "transposed")
     here.forward_calls += there.problem.forward_calls - forward
     here.backward_calls += there.problem.backward_calls - backward
     if seen is None or seen.same:
         return []
-    return of_cotangents(there, RULE, [seen], HELP, f" and {led.words}")
+    return cotangent_findings(there, RULE, [seen], HELP, f" and {enlarged.words}")
 
 
 def _raises(subject: Subject, sample: Sample | None) -> bool:
@@ -156,7 +161,7 @@ def _raises(subject: Subject, sample: Sample | None) -> bool:
         leaves, outputs = there.linearize()
         chosen = [output for output in outputs if output.differentiable]
         vs = {output.name: cotangent(output.value.detach(), generator) for output in chosen}
-        altered = laid_out(vs, "transposed")
+        altered = in_layout(vs, "transposed")
         if altered is not None:
             there.backward(chosen, leaves, [altered[output.name] for output in chosen])
     except OpRaised as raised:

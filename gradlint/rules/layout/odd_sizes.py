@@ -87,9 +87,11 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
-from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
+from gradlint.experiments.layout.other_sizes import SizeTrials
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -112,10 +114,10 @@ HELP_RANK = (
 
 def probe(subject: Subject) -> Outcome:
     """Judge the op at odd sizes, at size 1, and with an axis more and less."""
-    reason = no_sizes(subject)
+    reason = why_not_resizable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    sizes = Sizes(subject)
+        return skipped(reason)
+    sizes = SizeTrials(subject)
     odd = sizes.odd()
     halved = odd.sizes if odd is not None and odd.hint else {}  # one is odd too
     ones = [
@@ -125,39 +127,37 @@ def probe(subject: Subject) -> Outcome:
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
         mild = "info" if odd.hint else None
-        findings += told(
-            subject, RULE, odd.look, odd.words, cause="odd-size", help=help, severity=mild
+        findings += findings_elsewhere(
+            subject, RULE, odd.judgement, odd.words, cause="odd-size", help=help, severity=mild
         )
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
-    for item in [] if _severe(findings) else ones:
-        if item.look.verdict == RAISED and sizes.broadcast(item):
+    for item in [] if any_defect(findings) else ones:
+        if item.judgement.verdict == RAISED and sizes.broadcast(item):
             continue
         # A backward that raises, where outputs don't even show the axis, may be a demand unsaid.
-        loud = item.look.verdict == RAISED and not (item.batch or item.carried)
-        findings += told(
+        loud = item.judgement.verdict == RAISED and not (item.batch or item.carried)
+        findings += findings_elsewhere(
             subject,
             RULE,
-            item.look,
+            item.judgement,
             item.words,
             cause="size-one",
             help=HELP,
             severity="info" if loud else None,
         )
-    for item in [] if _severe(findings) else sizes.ranks():
-        if item.faulty and item.look.verdict != RAISED:
-            findings += told(subject, RULE, item.look, item.words, cause="rank", help=HELP_RANK)
-    if _severe(findings):
+    for item in [] if any_defect(findings) else sizes.ranks():
+        if item.faulty and item.judgement.verdict != RAISED:
+            findings += findings_elsewhere(
+                subject, RULE, item.judgement, item.words, cause="rank", help=HELP_RANK
+            )
+    if any_defect(findings):
         return Outcome("fail", findings)
     less = "; ".join(filter(None, (sizes.small, sizes.left_out)))
-    if any(item.look.verdict == RIGHT for item in sizes.tried):
+    if any(item.judgement.verdict == RIGHT for item in sizes.tried):
         return Outcome("pass", findings, note=less)
     if not sizes.tried:
         note = "forward takes no other sizes" if sizes.refused else less or "nothing to resize"
         return Outcome("skipped", findings, note=note)
     note = "; ".join(filter(None, ("could not tell at any other size", less)))
     return Outcome("inconclusive", findings, note=note)
-
-
-def _severe(findings: list[Finding]) -> bool:
-    return any(finding.severity != "info" for finding in findings)

@@ -81,9 +81,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.layout.cotangent_layouts import with_cotangents
+from gradlint.experiments.layout.cotangent_layouts import call_with_cotangents
 from gradlint.experiments.layout.input_layouts import compare_layouts
-from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.layout.layout_findings import cotangent_findings
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -101,7 +101,7 @@ def probe(subject: Subject) -> Outcome:
     outcome = compare_layouts(subject, RULE, ("offset",), HELP)
     if outcome.verdict == "skipped":
         return outcome
-    seen = with_cotangents(subject, "offset")
+    seen = call_with_cotangents(subject, "offset")
     if seen is not None and not seen.same:
-        return Outcome("fail", outcome.findings + of_cotangents(subject, RULE, [seen], HELP))
+        return Outcome("fail", outcome.findings + cotangent_findings(subject, RULE, [seen], HELP))
     return outcome

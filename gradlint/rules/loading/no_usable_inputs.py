@@ -68,7 +68,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradlint.diagnosis.engine_errors import explain_text
-from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -79,7 +79,7 @@ RULE = rule_of(__name__)
 SHOWN = 8
 
 
-def found(
+def make_finding(
     target: str,
     attempts: Sequence[tuple[str, str]],
     line_to_add: str,
@@ -108,7 +108,7 @@ def found(
     first = explanations[0] if explanations else None
     # What every attempt ran into is no matter of inputs.
     common = first if first and all(e and e.slug == first.slug for e in explanations) else None
-    return running_finding(
+    return process_finding(
         RULE,
         target,
         f"no usable inputs found: {tried}",

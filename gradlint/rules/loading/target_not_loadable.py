@@ -63,7 +63,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -71,7 +71,7 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 
-def found(
+def make_finding(
     target: str,
     message: str,
     settings: Settings,
@@ -94,7 +94,7 @@ def found(
         output_tail: the last lines that were printed.
         help: the next step, where the loader knows one.
     """
-    return running_finding(
+    return process_finding(
         RULE,
         target,
         f"target cannot be loaded: {message}",

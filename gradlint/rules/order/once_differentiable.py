@@ -80,15 +80,15 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """See whether the op refuses openly to be differentiated twice."""
-    twice = subject.once(differentiate_twice)
-    if twice.error is None or not twice.refused:
-        return Outcome("skipped" if twice.map is None else "pass", note=twice.reason)
+    attempt = subject.once(differentiate_twice)
+    if attempt.error is None or not attempt.refused:
+        return Outcome("skipped" if attempt.map is None else "pass", note=attempt.reason)
     function = subject.op.function
     finding = subject.finding(
         RULE,
         "second derivatives are refused",
         place=source.method(function, "backward") if function else None,
-        evidence={"original": error_text(twice.error.error)},
+        evidence={"original": error_text(attempt.error.error)},
         help="nothing to do if first-order gradients are all that is promised; say so in the "
         "documentation",
     )

@@ -79,12 +79,13 @@ import torch
 from gradlint.diagnosis.engine_errors import error_text, explain
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.order.second_order import (
-    Twice,
+    SecondOrderAttempt,
     asymmetry,
     differentiate_twice,
     is_lost,
     second_order_place,
 )
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -98,38 +99,42 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare double backward with finite differences of backward."""
-    twice = subject.once(differentiate_twice)
-    if twice.error is not None and not twice.refused:
+    attempt = subject.once(differentiate_twice)
+    if attempt.error is not None and not attempt.refused:
         return Outcome("fail", [_raised(subject)])
-    if twice.map is None or twice.decision is None:
-        return Outcome("skipped", note=twice.reason)
+    if attempt.map is None or attempt.decision is None:
+        return skipped(attempt.reason)
     findings: list[Finding] = []
     resolutions = []
     unsure = []
     notes = []
-    for place, item in enumerate(twice.decision.judgement.inputs):
-        verdict = twice.decision.verdicts[place]
-        name = twice.map.names[item.index]
-        if item.index in twice.decision.notes:
-            notes.append(f"{name}: {twice.decision.notes[item.index]}")
+    for place, item in enumerate(attempt.decision.judgement.inputs):
+        verdict = attempt.decision.verdicts[place]
+        name = attempt.map.names[item.index]
+        if item.index in attempt.decision.notes:
+            notes.append(f"{name}: {attempt.decision.notes[item.index]}")
         if verdict == DIFFERS:
-            if not is_lost(twice, item.index):
+            if not is_lost(attempt, item.index):
                 findings.append(_wrong(subject, place))
-        elif not item.pairs and item.resolution == float("inf") and _broken(twice, item.index):
+        elif not item.pairs and item.resolution == float("inf") and _broken(attempt, item.index):
             findings.append(_not_finite(subject, item.index))
         elif verdict == UNSURE:
             unsure.append(name)
         else:
-            resolutions.append(twice.decision.resolution_of(item.index))
+            resolutions.append(attempt.decision.resolution_of(item.index))
     if DIFFERS in subject.first_order.verdicts:
         # Backward that runs through the op itself inherits the fault of the first order; and what
         # differentiates a wrong gradient rightly is no second derivative of forward.
         also = "" if findings else "double backward is the derivative of backward, but "
-        return Outcome("skipped", note=f"{also}the first-order gradient is wrong: see GL401")
-    if not findings and DIFFERS not in twice.decision.verdicts and not subject.op.intent.surrogate:
+        return skipped(f"{also}the first-order gradient is wrong: see GL401")
+    if (
+        not findings
+        and DIFFERS not in attempt.decision.verdicts
+        and not subject.op.intent.surrogate
+    ):
         findings += _asymmetric(subject)
-    if findings and only_rounding(subject).issuperset(twice.map.targets):
-        return Outcome("skipped", note="nothing but rounding is left of the gradient")
+    if findings and only_rounding(subject).issuperset(attempt.map.targets):
+        return skipped("nothing but rounding is left of the gradient")
     if findings:
         return Outcome("fail", findings, max(resolutions, default=None), "; ".join(notes))
     if unsure:
@@ -138,25 +143,25 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("pass", [], max(resolutions, default=None), "; ".join(notes))
 
 
-def _broken(twice: Twice, position: int) -> int:
+def _broken(attempt: SecondOrderAttempt, position: int) -> int:
     """How many elements of the claimed second derivative of a value are NaN or infinite."""
-    assert twice.decision is not None
-    gradients = twice.decision.judgement.gradients
+    assert attempt.decision is not None
+    gradients = attempt.decision.judgement.gradients
     return max(int((~torch.isfinite(found[position])).sum()) for found in gradients)
 
 
 def _not_finite(subject: Subject, position: int) -> Finding:
-    twice = subject.once(differentiate_twice)
-    assert twice.map is not None
-    name = twice.map.names[position]
-    value = twice.map.map.values[position]
+    attempt = subject.once(differentiate_twice)
+    assert attempt.map is not None
+    name = attempt.map.names[position]
+    value = attempt.map.map.values[position]
     return subject.finding(
         RULE,
         f"second derivative with respect to `{name}` is not finite",
         severity="warning",
         input=name,
-        place=second_order_place(subject, twice.map.targets[0]),
-        evidence={"not_finite": _broken(twice, position), "numel": value.numel()},
+        place=second_order_place(subject, attempt.map.targets[0]),
+        evidence={"not_finite": _broken(attempt, position), "numel": value.numel()},
         help="the operations of backward have no finite derivative here (√ or a power at 0, a "
         "division by 0, where() over both): guard them, or mark backward with "
         "@once_differentiable",
@@ -164,12 +169,12 @@ def _not_finite(subject: Subject, position: int) -> Finding:
 
 
 def _wrong(subject: Subject, place: int) -> Finding:
-    twice = subject.once(differentiate_twice)
-    assert twice.map is not None
-    assert twice.decision is not None
-    index = twice.decision.judgement.inputs[place].index
-    name = twice.map.names[index]
-    found = mismatch(twice.map.map, twice.decision, place, twice.map.names, seed=subject.seed)
+    attempt = subject.once(differentiate_twice)
+    assert attempt.map is not None
+    assert attempt.decision is not None
+    index = attempt.decision.judgement.inputs[place].index
+    name = attempt.map.names[index]
+    found = mismatch(attempt.map.map, attempt.decision, place, attempt.map.names, seed=subject.seed)
     return subject.finding(
         RULE,
         f"wrong second derivative with respect to `{name}`",
@@ -177,7 +182,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
         cause_text=found.cause.text if found.cause else "",
         input=name,
         index=found.worst,
-        place=second_order_place(subject, twice.map.targets[0]),
+        place=second_order_place(subject, attempt.map.targets[0]),
         evidence=found.numbers,
         help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
         "operations; a saved intermediate, .detach(), .data or a value kept on ctx cuts the graph. "

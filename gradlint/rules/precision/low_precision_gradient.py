@@ -85,15 +85,16 @@ from __future__ import annotations
 
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.judged_dtype import outputs_in_float32
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.precision.against_float64 import (
-    against_float64,
-    cause_of,
+    cause_of_difference,
+    compare_with_float64,
+    evidence_of_difference,
     gradients_in_float32,
-    in_low_precision,
-    numbers_of,
+    low_precision_inputs,
 )
-from gradlint.experiments.precision.error_growth import growing
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.precision.error_growth import growing_errors
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import CheckVerdict, Outcome
@@ -105,17 +106,17 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients in low precision with those in float64."""
-    reason = blocked(subject)
+    reason = why_not_finite(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    low = in_low_precision(subject)
+        return skipped(reason)
+    low = low_precision_inputs(subject)
     if not low:
         findings = _float32_inside(subject)
         note = "in float64; lower precision needs --dtype float32,bfloat16"
-        return Outcome("pass", findings) if findings else Outcome("skipped", note=note)
-    compared, reason = against_float64(subject, low)
+        return Outcome("pass", findings) if findings else skipped(note)
+    compared, reason = compare_with_float64(subject, low)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     names = [item.name for item in subject.problem.inputs]
     findings, notes, resolutions = [], [], []
     unsure = False
@@ -136,7 +137,7 @@ def probe(subject: Subject) -> Outcome:
 def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[Finding]:
     """Gradients whose error grows with the length of a sum; ``notes`` gets what is left out."""
     findings = []
-    for found in growing(subject, positions, notes):
+    for found in growing_errors(subject, positions, notes):
         item = subject.problem.inputs[found.position]
         dtype = str(item.value.dtype).removeprefix("torch.")
         findings.append(
@@ -199,8 +200,8 @@ def _float32_inside(subject: Subject) -> list[Finding]:
 def _finding(subject: Subject, found: TwinJudgement) -> Finding:
     item = subject.problem.inputs[found.index]
     dtype = str(item.value.dtype).removeprefix("torch.")
-    cause = cause_of(found, [i.name for i in subject.problem.inputs])
-    numbers, worst = numbers_of(found)
+    cause = cause_of_difference(found, [i.name for i in subject.problem.inputs])
+    numbers, worst = evidence_of_difference(found)
     span = gradient_place(subject, item)
     help_text = (
         cause.help

@@ -66,8 +66,9 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.gradient_place import returned_expression
-from gradlint.experiments.returned_gradients import Returned, returned_place
-from gradlint.experiments.shape.compared_gradients import compared, reduces_to
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.returned_gradients import ReturnedGradient, returned_place
+from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -78,9 +79,9 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Look for gradients that the engine has to sum."""
-    items, note = compared(subject)
+    items, note = returned_shapes(subject)
     if note:
-        return Outcome("skipped", note=note)
+        return skipped(note)
     findings = [
         _finding(subject, item, shape, wanted)
         for item, shape, wanted in items
@@ -90,7 +91,7 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _finding(
-    subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
+    subject: Subject, item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]
 ) -> Finding:
     place = returned_place(item)
     text = returned_expression(place) if place else ""

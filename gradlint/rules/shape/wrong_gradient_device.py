@@ -67,8 +67,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.returned_gradients import Returned, returned_place
-from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.returned_gradients import ReturnedGradient, returned_place
+from gradlint.experiments.shape.compared_gradients import engine_finding, returned_tensors
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -79,7 +80,7 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare the device of every returned gradient with that of its input."""
-    items, note = tensors(subject)
+    items, note = returned_tensors(subject)
     findings = [
         _finding(subject, item)
         for item in items
@@ -88,12 +89,12 @@ def probe(subject: Subject) -> Outcome:
     if not findings:
         text = "a gradient on another device than its input"
         findings = engine_finding(subject, RULE, "invalid-gradient-device", text)
-    if any(finding.severity != "info" for finding in findings):
+    if any_defect(findings):
         return Outcome("fail", findings)
-    return Outcome("skipped", note=note) if note else Outcome("pass", findings)
+    return skipped(note) if note else Outcome("pass", findings)
 
 
-def _finding(subject: Subject, item: Returned) -> Finding:
+def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
     assert item.meta is not None
     have, want = str(item.value.device), str(item.meta.device)
     # The engine copies a zero-dimensional gradient over, which it can't from the meta device.

@@ -83,8 +83,9 @@ from dataclasses import replace
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
-from gradlint.experiments.returned_gradients import Returned, backward_place, returned_place
-from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.returned_gradients import ReturnedGradient, backward_place, returned_place
+from gradlint.experiments.shape.compared_gradients import engine_finding, returned_tensors
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -93,11 +94,118 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-# -- Inputs of mixed dtypes, where forward takes them: a weight coarser than the activation, and
 # the
 # other way round.
 #: Dtype → the one that stands beside it.
 COARSER = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
+
+
+def probe(subject: Subject) -> Outcome:
+    """Compare the dtype of every returned gradient with that of its input."""
+    items, note = returned_tensors(subject)
+    findings = [
+        _finding(subject, item, severity)
+        for item in items
+        if item.meta is not None
+        and (severity := _severity(item, item.value.dtype, item.meta.dtype)) is not None
+    ]
+    if not findings:
+        text = "a gradient in a dtype that the engine rejects"
+        findings = engine_finding(subject, RULE, "invalid-gradient-dtype", text)
+    if not any_defect(findings):
+        findings += _when_mixed(subject, {finding.input or "" for finding in findings})
+    if any_defect(findings):
+        return Outcome("fail", findings)
+    return skipped(note) if note else Outcome("pass", findings)
+
+
+def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
+    """What is wrong with inputs of mixed dtypes only: the first of it."""
+    if subject.run.error is not None or subject.problem.has_sparse_inputs:
+        return []
+    for words, other in mixed(subject):
+        error = other.run.error
+        subject.problem.forward_calls += other.problem.forward_calls
+        subject.problem.backward_calls += other.problem.backward_calls
+        if error is not None:
+            if error.phase == "backward":
+                return [_raised(subject, other, words)]
+            continue  # refused: as good as any answer
+        for item in returned_tensors(other)[0]:
+            severity = item.meta and _severity(item, item.value.dtype, item.meta.dtype)
+            if severity in ("error", "warning") and item.name not in told:
+                # What is computed from the coarser input has no more digits than that.
+                floating = item.value.is_floating_point()
+                return [_finding(other, item, "info" if floating else severity, words)]
+    return []
+
+
+def _raised(subject: Subject, other: Subject, words: str) -> Finding:
+    error = other.run.error
+    assert error is not None
+    node = next((node for node in other.run.nodes if node.raised is not None), None)
+    return subject.finding(
+        RULE,
+        f"backward raises {words}, which forward takes: {error_line(error.error)}",
+        severity="warning",
+        place=backward_place(node) if node is not None else None,
+        evidence={"error": error_line(error.error)},
+        help="cast in backward as forward does, and return each gradient in the dtype of its "
+        "input; or let forward refuse inputs of different dtypes",
+    )
+
+
+def _severity(item: ReturnedGradient, have: torch.dtype, want: torch.dtype) -> str | None:
+    """None where the engine's cast loses nothing that the caller was promised."""
+    if have == want:
+        return None
+    if not (have.is_floating_point or have.is_complex):
+        return "warning"
+    if have.is_complex and not want.is_complex:
+        return "error"
+    # A real gradient of a complex input is right where the derivative is real: only the precision
+    # of its parts counts.
+    if torch.finfo(have).eps > torch.finfo(want).eps:
+        return "info" if _coarsest(item) >= torch.finfo(have).eps else "warning"
+    return "info" if torch.finfo(have).eps < torch.finfo(want).eps else None
+
+
+def _coarsest(item: ReturnedGradient) -> float:
+    """The largest epsilon among the incoming gradients: forward's outputs had no more digits."""
+    found = [
+        torch.finfo(value.dtype).eps
+        for value in item.node.grad_outputs
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+    ]
+    return max(found, default=0.0)
+
+
+def _finding(
+    subject: Subject, item: ReturnedGradient, severity: str, condition: str = ""
+) -> Finding:
+    assert item.meta is not None
+    have = str(item.value.dtype).removeprefix("torch.")
+    want = str(item.meta.dtype).removeprefix("torch.")
+    if severity == "info" and _coarsest(item) >= torch.finfo(item.value.dtype).eps:
+        advice = f"forward returns {have} too, so no digits are lost here; if the op is meant to "
+        advice += f"work in {want}, keep the dtype of the input in both"
+    elif severity == "info":
+        advice = f"the engine rounds it to {want}; .to({want}) in backward would say so"
+    elif severity == "error":
+        advice = "the gradient of a real input is real: return its .real"
+    else:
+        advice = (
+            f"compute it in {want}; where a kernel knows {have} only, let forward refuse {want}"
+        )
+    return subject.finding(
+        RULE,
+        f"gradient for `{item.name}` is {have}, its input {want}{condition and f' ({condition})'}",
+        severity=severity,
+        input=item.name,
+        place=returned_place(item),
+        evidence={"returned_dtype": have, "input_dtype": want},
+        help=advice,
+    )
 
 
 def mixed(subject: Subject) -> Iterator[tuple[str, Subject]]:
@@ -134,112 +242,3 @@ def _converted(sample: Sample, keys: set[int], dtype: torch.dtype) -> Sample:
 
     args, kwargs = map_tensors((sample.args, sample.kwargs), convert)
     return replace(sample, args=args, kwargs=kwargs)
-
-
-# -------------------------------------------------------------------------------------------------
-
-
-def probe(subject: Subject) -> Outcome:
-    """Compare the dtype of every returned gradient with that of its input."""
-    items, note = tensors(subject)
-    findings = [
-        _finding(subject, item, severity)
-        for item in items
-        if item.meta is not None
-        and (severity := _severity(item, item.value.dtype, item.meta.dtype)) is not None
-    ]
-    if not findings:
-        text = "a gradient in a dtype that the engine rejects"
-        findings = engine_finding(subject, RULE, "invalid-gradient-dtype", text)
-    if not any(finding.severity != "info" for finding in findings):
-        findings += _when_mixed(subject, {finding.input or "" for finding in findings})
-    if any(finding.severity != "info" for finding in findings):
-        return Outcome("fail", findings)
-    return Outcome("skipped", note=note) if note else Outcome("pass", findings)
-
-
-def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
-    """What is wrong with inputs of mixed dtypes only: the first of it."""
-    if subject.run.error is not None or subject.problem.has_sparse_inputs:
-        return []
-    for words, other in mixed(subject):
-        error = other.run.error
-        subject.problem.forward_calls += other.problem.forward_calls
-        subject.problem.backward_calls += other.problem.backward_calls
-        if error is not None:
-            if error.phase == "backward":
-                return [_raised(subject, other, words)]
-            continue  # refused: as good as any answer
-        for item in tensors(other)[0]:
-            severity = item.meta and _severity(item, item.value.dtype, item.meta.dtype)
-            if severity in ("error", "warning") and item.name not in told:
-                # What is computed from the coarser input has no more digits than that.
-                floating = item.value.is_floating_point()
-                return [_finding(other, item, "info" if floating else severity, words)]
-    return []
-
-
-def _raised(subject: Subject, other: Subject, words: str) -> Finding:
-    error = other.run.error
-    assert error is not None
-    node = next((node for node in other.run.nodes if node.raised is not None), None)
-    return subject.finding(
-        RULE,
-        f"backward raises {words}, which forward takes: {error_line(error.error)}",
-        severity="warning",
-        place=backward_place(node) if node is not None else None,
-        evidence={"error": error_line(error.error)},
-        help="cast in backward as forward does, and return each gradient in the dtype of its "
-        "input; or let forward refuse inputs of different dtypes",
-    )
-
-
-def _severity(item: Returned, have: torch.dtype, want: torch.dtype) -> str | None:
-    """None where the engine's cast loses nothing that the caller was promised."""
-    if have == want:
-        return None
-    if not (have.is_floating_point or have.is_complex):
-        return "warning"
-    if have.is_complex and not want.is_complex:
-        return "error"
-    # A real gradient of a complex input is right where the derivative is real: only the precision
-    # of its parts counts.
-    if torch.finfo(have).eps > torch.finfo(want).eps:
-        return "info" if _coarsest(item) >= torch.finfo(have).eps else "warning"
-    return "info" if torch.finfo(have).eps < torch.finfo(want).eps else None
-
-
-def _coarsest(item: Returned) -> float:
-    """The largest epsilon among the incoming gradients: forward's outputs had no more digits."""
-    found = [
-        torch.finfo(value.dtype).eps
-        for value in item.node.grad_outputs
-        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
-    ]
-    return max(found, default=0.0)
-
-
-def _finding(subject: Subject, item: Returned, severity: str, condition: str = "") -> Finding:
-    assert item.meta is not None
-    have = str(item.value.dtype).removeprefix("torch.")
-    want = str(item.meta.dtype).removeprefix("torch.")
-    if severity == "info" and _coarsest(item) >= torch.finfo(item.value.dtype).eps:
-        advice = f"forward returns {have} too, so no digits are lost here; if the op is meant to "
-        advice += f"work in {want}, keep the dtype of the input in both"
-    elif severity == "info":
-        advice = f"the engine rounds it to {want}; .to({want}) in backward would say so"
-    elif severity == "error":
-        advice = "the gradient of a real input is real: return its .real"
-    else:
-        advice = (
-            f"compute it in {want}; where a kernel knows {have} only, let forward refuse {want}"
-        )
-    return subject.finding(
-        RULE,
-        f"gradient for `{item.name}` is {have}, its input {want}{condition and f' ({condition})'}",
-        severity=severity,
-        input=item.name,
-        place=returned_place(item),
-        evidence={"returned_dtype": have, "input_dtype": want},
-        help=advice,
-    )

@@ -80,13 +80,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlint.experiments.baseline_comparison import make_baseline
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
 from gradlint.experiments.state.saved_otherwise import (
     pull_checkpointed,
     pull_packed,
     pull_recomputed,
 )
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -113,9 +115,9 @@ _UNHOOKED = "saved tensor hooks"
 
 def probe(subject: Subject) -> Outcome:
     """Pull under checkpointing, and under hooks that keep copies."""
-    reason = unfit(subject)
+    reason = why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     problem, baseline = subject.problem, subject.once(make_baseline)
     assert baseline is not None
     cotangents = baseline.cotangents
@@ -129,9 +131,9 @@ def probe(subject: Subject) -> Outcome:
             when = "under saved-tensor hooks"
             findings = _look(subject, lambda: pull_packed(problem, cotangents), when, False)
     except OpRaised:
-        return Outcome("skipped", note="PyTorch refuses saved-tensor hooks in what the op calls")
-    if findings and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
+        return skipped("PyTorch refuses saved-tensor hooks in what the op calls")
+    if findings and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
     return Outcome("fail" if findings else "pass", findings)
 
 
@@ -144,9 +146,9 @@ def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Findin
     except OpRaised as raised:
         if _UNHOOKED in str(raised.error):
             raise
-        return [raised_there(subject, RULE, raised, when, help=help, severity=severity)]
+        return [raised_there_finding(subject, RULE, raised, when, help=help, severity=severity)]
     return [
-        changed_gradient(subject, RULE, item, when, help=help, severity=severity)
+        changed_gradient_finding(subject, RULE, item, when, help=help, severity=severity)
         for item in baseline.differences(gradients)
     ]
 

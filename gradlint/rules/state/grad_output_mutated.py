@@ -79,11 +79,13 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.baseline_comparison import FEW, Difference, compared
-from gradlint.experiments.state.guarded_run import Written, make_guarded
-from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
+from gradlint.experiments.baseline_comparison import FEW, Difference, compare
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
+from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
+from gradlint.experiments.state.repeated_calls import baseline_with
 from gradlint.experiments.state.residual_use import sum_of, terms_of
-from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.state.state_findings import raised_there_finding
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -101,9 +103,9 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare every gradient that backward received with what it was, also beside a branch."""
-    reason = unrun(subject)
+    reason = why_not_guarded(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     findings = [_finding(subject, item) for item in subject.once(make_guarded).cotangents]
     findings = findings or _beside_a_branch(subject)
     return Outcome("fail" if findings else "pass", findings)
@@ -115,7 +117,7 @@ def _beside_a_branch(subject: Subject) -> list[Finding]:
     first = subject.problem.inputs[next(iter(names.values()))].name if names else ""
     where = f"in a residual connection, `{first} + op({first})`"
     if raised is not None:
-        return [raised_there(subject, RULE, raised, where, help=_HELP)]
+        return [raised_there_finding(subject, RULE, raised, where, help=_HELP)]
     return [
         subject.finding(
             RULE,
@@ -130,7 +132,7 @@ def _beside_a_branch(subject: Subject) -> list[Finding]:
     ]
 
 
-def _finding(subject: Subject, item: Written) -> Finding:
+def _finding(subject: Subject, item: WrittenTensor) -> Finding:
     names = item.function.__name__ if isinstance(item.function, type) else ""
     outer = any(item.name == output.name for output in subject.run.outputs)
     what = f"grad_output of `{item.name}`" if outer else f"{item.name} of {names}"
@@ -153,9 +155,9 @@ def _spoiled(subject: Subject) -> list[Difference]:
     is what other rules tell.
     """
     guarded, cotangents = subject.once(make_guarded), subject.run.cotangents
-    if guarded.residual is None or guarded.second is None or unfit(subject):
+    if guarded.residual is None or guarded.second is None or why_not_repeatable(subject):
         return []
-    base = relative_to(subject, guarded.first)
+    base = baseline_with(subject, guarded.first)
     if base.differences(guarded.second):
         return []
     found = []
@@ -167,7 +169,7 @@ def _spoiled(subject: Subject) -> list[Difference]:
             sizes = torch.stack([widened(part).abs() for part in terms]).sum(0)
             rounding = FEW * unit_roundoff(expected.dtype) * sizes
             allowed = rounding if allowed is None else allowed + rounding
-        difference = compared(position, base.names[position], got, expected, allowed)
+        difference = compare(position, base.names[position], got, expected, allowed)
         if difference is not None:
             found.append(difference)
     return found

@@ -81,9 +81,10 @@ from __future__ import annotations
 
 import re
 
-from gradlint.experiments.state.guarded_run import Written, make_guarded
-from gradlint.experiments.state.inplace_after_forward import make_tail
-from gradlint.experiments.state.repeated_calls import unfit
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_no_forward, why_not_repeatable
+from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
+from gradlint.experiments.state.inplace_after_forward import make_inplace_change
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -92,9 +93,74 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
+#: Words in names of arguments that are there to be written to (a convention of PyTorch's own
+#: functions: ``running_mean``, ``out``).
+WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scratch", "out"})
 
-# -- Findings of GL601 about what is no argument of the op itself: intermediates, and outputs -----
-def inside(subject: Subject, rule: Rule, item: Written) -> Finding:
+
+def probe(subject: Subject) -> Outcome:
+    """Compare every argument with what it was, and change the outputs in place."""
+    reason = why_no_forward(subject)
+    if reason:
+        return skipped(reason)
+    guarded = subject.once(make_guarded)
+    if guarded.error is not None and guarded.error.phase == "forward":
+        return skipped("forward raised when called again")
+    saved = {item.name for item in guarded.saved}
+    findings = [
+        _finding(subject, item, severity)
+        for item in guarded.arguments
+        if (severity := _severity(subject, item))
+        and not (item.phase == "backward" and item.name in saved)
+    ]
+    findings += [inside(subject, RULE, item) for item in guarded.inner]
+    note = why_not_repeatable(subject)
+    if not note and not findings:
+        findings = aliases(subject, RULE)
+    if guarded.error is not None:
+        note = "backward raised: only what forward writes to was seen"
+    return judged_by(findings, note)
+
+
+def _severity(subject: Subject, item: WrittenTensor) -> str:
+    """ "" for a write that is no fault."""
+    handed = item.handed
+    assert handed is not None
+    if item.declared or (handed.buffer and item.phase == "forward"):
+        return ""
+    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
+    if WRITTEN_TO.intersection(words):
+        return "info"
+    if subject.op.kind not in ("callable", "module") or item.phase == "backward":
+        return "error"
+    # A plain callable may write to what carries no gradient, by contract, and renormalise its
+    # weights where autograd can see it; inside of a Function nobody expects either.
+    if handed.position is None:
+        return "info" if item.bumped or not subject.once(make_guarded).python else "error"
+    return "warning" if item.bumped and not subject.once(make_guarded).python else "error"
+
+
+def _finding(subject: Subject, item: WrittenTensor, severity: str) -> Finding:
+    found, name = item.difference, item.name
+    undeclared = " undeclared" if item.phase == "forward" else ""
+    return subject.finding(
+        RULE,
+        f"{item.phase} writes to `{name}`{undeclared}: {found.count} of {found.total} elements "
+        "changed",
+        severity=severity,
+        cause_text="" if item.bumped else "past its version counter: PyTorch can't notice",
+        input=name,
+        index=found.index,
+        place=write_place(subject.op.function, item.phase, name, "written to here"),
+        evidence=found.evidence(),
+        help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
+        f"{name} itself"
+        if item.phase == "forward"
+        else f"work on a copy ({name}.clone()): the caller still uses `{name}`",
+    )
+
+
+def inside(subject: Subject, rule: Rule, item: WrittenTensor) -> Finding:
     """A finding that a Function inside of the op writes to what the op itself computed."""
     found, name = item.difference, item.name
     return subject.finding(
@@ -117,21 +183,21 @@ def aliases(subject: Subject, rule: Rule) -> list[Finding]:
     if not aliases:
         return []
     output, name = aliases[0]
-    tail = subject.once(make_tail)
+    change = subject.once(make_inplace_change)
     share = f"`{output}` shares memory with `{name}`, undeclared"
-    if tail.changed:
-        wrong = f", and the gradient for `{tail.wrong[0].name}` is wrong" if tail.wrong else ""
+    if change.changed:
+        wrong = f", and the gradient for `{change.wrong[0].name}` is wrong" if change.wrong else ""
         return [
             subject.finding(
                 rule,
-                f"{share}: an in-place operation on it changes `{tail.changed[0]}`{wrong}",
+                f"{share}: an in-place operation on it changes `{change.changed[0]}`{wrong}",
                 input=name,
                 output=output,
-                evidence=tail.wrong[0].evidence() if tail.wrong else None,
+                evidence=change.wrong[0].evidence() if change.wrong else None,
                 help=f"return a copy (.clone()), or `{name}` itself, which PyTorch makes a view of",
             )
         ]
-    if tail.refused:
+    if change.refused:
         return [
             subject.finding(
                 rule,
@@ -139,77 +205,8 @@ def aliases(subject: Subject, rule: Rule) -> list[Finding]:
                 severity="info",
                 input=name,
                 output=output,
-                evidence={"original": tail.refused},
+                evidence={"original": change.refused},
                 help="return a copy (.clone()) if users may change the output in place",
             )
         ]
     return []
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Words in names of arguments that are there to be written to (a convention of PyTorch's own
-#: functions: ``running_mean``, ``out``).
-WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scratch", "out"})
-
-
-def probe(subject: Subject) -> Outcome:
-    """Compare every argument with what it was, and change the outputs in place."""
-    if subject.run.error is not None and subject.run.error.phase == "forward":
-        return Outcome("skipped", note="forward raised: see GL003")
-    guarded = subject.once(make_guarded)
-    if guarded.error is not None and guarded.error.phase == "forward":
-        return Outcome("skipped", note="forward raised when called again")
-    saved = {item.name for item in guarded.saved}
-    findings = [
-        _finding(subject, item, severity)
-        for item in guarded.arguments
-        if (severity := _severity(subject, item))
-        and not (item.phase == "backward" and item.name in saved)
-    ]
-    findings += [inside(subject, RULE, item) for item in guarded.inner]
-    note = unfit(subject)
-    if not note and not findings:
-        findings = aliases(subject, RULE)
-    if guarded.error is not None:
-        note = "backward raised: only what forward writes to was seen"
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings, note=note)
-
-
-def _severity(subject: Subject, item: Written) -> str:
-    """ "" for a write that is no fault."""
-    handed = item.handed
-    assert handed is not None
-    if item.declared or (handed.buffer and item.phase == "forward"):
-        return ""
-    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", item.name).lower())
-    if WRITTEN_TO.intersection(words):
-        return "info"
-    if subject.op.kind not in ("callable", "module") or item.phase == "backward":
-        return "error"
-    # A plain callable may write to what carries no gradient, by contract, and renormalise its
-    # weights where autograd can see it; inside of a Function nobody expects either.
-    if handed.position is None:
-        return "info" if item.bumped or not subject.once(make_guarded).python else "error"
-    return "warning" if item.bumped and not subject.once(make_guarded).python else "error"
-
-
-def _finding(subject: Subject, item: Written, severity: str) -> Finding:
-    found, name = item.difference, item.name
-    undeclared = " undeclared" if item.phase == "forward" else ""
-    return subject.finding(
-        RULE,
-        f"{item.phase} writes to `{name}`{undeclared}: {found.count} of {found.total} elements "
-        "changed",
-        severity=severity,
-        cause_text="" if item.bumped else "past its version counter: PyTorch can't notice",
-        input=name,
-        index=found.index,
-        place=write_place(subject.op.function, item.phase, name, "written to here"),
-        evidence=found.evidence(),
-        help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
-        f"{name} itself"
-        if item.phase == "forward"
-        else f"work on a copy ({name}.clone()): the caller still uses `{name}`",
-    )

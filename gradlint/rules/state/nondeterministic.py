@@ -78,8 +78,14 @@ from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.state.repeated_calls import CHANCE, Repeats, repeat, unfit
-from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.repeated_calls import (
+    NONDETERMINISTIC_NOTE,
+    Repeats,
+    compare_repeats,
+)
+from gradlint.experiments.state.state_findings import raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -99,10 +105,10 @@ def probe(subject: Subject) -> Outcome:
     again = _raised_again(subject)
     if again is not None:
         return Outcome("fail", [again])
-    reason = unfit(subject)
-    if reason and reason != CHANCE:
-        return Outcome("skipped", note=reason)
-    repeats = repeat(subject)
+    reason = why_not_repeatable(subject)
+    if reason and reason != NONDETERMINISTIC_NOTE:
+        return skipped(reason)
+    repeats = compare_repeats(subject)
     findings = [_finding(subject, repeats, item, True) for item in repeats.outputs]
     findings += [_finding(subject, repeats, item, False) for item in repeats.gradients]
     if not findings and repeats.bits:
@@ -128,7 +134,7 @@ def _raised_again(subject: Subject) -> Finding | None:
     try:
         subject.problem.pull(run.cotangents)
     except OpRaised as raised:
-        return raised_there(subject, RULE, raised, "in an identical later call", help=_HELP)
+        return raised_there_finding(subject, RULE, raised, "in an identical later call", help=_HELP)
     return None
 
 

@@ -78,10 +78,11 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference
-from gradlint.experiments.state.guarded_run import Written, make_guarded
-from gradlint.experiments.state.inplace_after_forward import make_tail
-from gradlint.experiments.state.repeated_calls import unfit, unrun
-from gradlint.experiments.state.state_findings import changed_gradient
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
+from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
+from gradlint.experiments.state.inplace_after_forward import make_inplace_change
+from gradlint.experiments.state.state_findings import changed_gradient_finding
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -93,19 +94,19 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare what was saved with what it was, and change the output in place before backward."""
-    reason = unrun(subject)
+    reason = why_not_guarded(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     findings = [_finding(subject, item) for item in subject.once(make_guarded).saved]
-    note = unfit(subject)
+    note = why_not_repeatable(subject)
     if not note and not subject.once(make_guarded).saved:
-        tail = subject.once(make_tail)
-        if tail.wrong and not tail.changed:
-            findings.append(_unnoticed(subject, tail.wrong[0]))
+        change = subject.once(make_inplace_change)
+        if change.wrong and not change.changed:
+            findings.append(_unnoticed(subject, change.wrong[0]))
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
-def _finding(subject: Subject, item: Written) -> Finding:
+def _finding(subject: Subject, item: WrittenTensor) -> Finding:
     found = item.difference
     what = f"the saved {item.kin} `{item.name}`" if item.kin != "intermediate" else item.name
     return subject.finding(
@@ -121,7 +122,7 @@ def _finding(subject: Subject, item: Written) -> Finding:
 
 
 def _unnoticed(subject: Subject, difference: Difference) -> Finding:
-    return changed_gradient(
+    return changed_gradient_finding(
         subject,
         RULE,
         difference,

@@ -73,9 +73,11 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
 from gradlint.experiments.state.guarded_run import make_guarded
-from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.repeated_calls import baseline_with
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -87,13 +89,13 @@ _HELP = "leave `ctx` and what it saved as they are: backward may run again"
 
 def probe(subject: Subject) -> Outcome:
     """Compare the gradients of two backward passes through one graph."""
-    reason = unrun(subject) or unfit(subject)
+    reason = why_not_guarded(subject) or why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     guarded = subject.once(make_guarded)
     when = "in a second backward of the same graph"
     if guarded.second_error is not None:
-        finding = raised_there(
+        finding = raised_there_finding(
             subject,
             RULE,
             guarded.second_error,
@@ -104,10 +106,10 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("fail", [finding])
     second = guarded.second
     assert second is not None
-    wrong = relative_to(subject, guarded.first).differences(second)
+    wrong = baseline_with(subject, guarded.first).differences(second)
     written = bool(guarded.saved)
     findings = [
-        changed_gradient(
+        changed_gradient_finding(
             subject,
             RULE,
             difference,

@@ -70,9 +70,11 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
 from gradlint.experiments.state.interleaved_calls import interleave
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -87,15 +89,15 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Call the op with other values between a forward and its backward."""
-    reason = unfit(subject)
+    reason = why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     seen = interleave(subject)
     when = "after a later call of the op"
     if seen is None:
-        return Outcome("skipped", note="the op takes no other values than the sample's")
+        return skipped("the op takes no other values than the sample's")
     if seen.raised is not None:
-        return Outcome("fail", [raised_there(subject, RULE, seen.raised, when, help=_HELP)])
+        return Outcome("fail", [raised_there_finding(subject, RULE, seen.raised, when, help=_HELP)])
     findings = [
         subject.finding(
             RULE,
@@ -110,13 +112,16 @@ def probe(subject: Subject) -> Outcome:
     ]
     if not findings:
         findings = [
-            changed_gradient(subject, RULE, item, when, help=_HELP) for item in seen.gradients
+            changed_gradient_finding(subject, RULE, item, when, help=_HELP)
+            for item in seen.gradients
         ]
     if not findings:
         findings = [
-            changed_gradient(subject, RULE, item, "after the backward of another call", help=_HELP)
+            changed_gradient_finding(
+                subject, RULE, item, "after the backward of another call", help=_HELP
+            )
             for item in seen.overwritten
         ]
-    if findings and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
+    if findings and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
     return Outcome("fail" if findings else "pass", findings)

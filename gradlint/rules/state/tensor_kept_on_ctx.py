@@ -75,8 +75,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.state.lifetimes import Held, make_lifetime
-from gradlint.experiments.state.repeated_calls import unrun
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_not_guarded
+from gradlint.experiments.state.lifetimes import HeldTensor, make_lifetime
 from gradlint.experiments.state.write_places import attribute_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -91,12 +92,12 @@ CONSTANT = 1
 
 def probe(subject: Subject) -> Outcome:
     """Look at what nodes hold after backward, and at which nodes outlive their outputs."""
-    reason = unrun(subject)
+    reason = why_not_guarded(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     lifetime = subject.once(make_lifetime)
     if lifetime is None:
-        return Outcome("skipped", note="an identical second call raised")
+        return skipped("an identical second call raised")
     findings = []
     held = [item for item in lifetime.held if item.kin == "output"]
     if lifetime.survived and held:
@@ -118,12 +119,11 @@ def probe(subject: Subject) -> Outcome:
     if others:
         findings.append(_kept(subject, others, "info"))
     if not lifetime.seen and not findings:
-        return Outcome("skipped", note="no Python Function is involved: its `ctx` can't be seen")
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings)
+        return skipped("no Python Function is involved: its `ctx` can't be seen")
+    return judged_by(findings)
 
 
-def _circle(subject: Subject, held: list[Held]) -> Finding:
+def _circle(subject: Subject, held: list[HeldTensor]) -> Finding:
     item = held[0]
     return subject.finding(
         RULE,
@@ -147,7 +147,7 @@ def _survived(subject: Subject, node: str) -> Finding:
     )
 
 
-def _kept(subject: Subject, held: list[Held], severity: str) -> Finding:
+def _kept(subject: Subject, held: list[HeldTensor], severity: str) -> Finding:
     item = held[0]
     names = ", ".join(f"`{other.attribute}`" for other in held)
     what = f"{item.kin} `{item.name}`" if item.name else f"tensor of {item.shape}"

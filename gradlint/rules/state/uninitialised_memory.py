@@ -76,9 +76,11 @@ from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.state.poisoned_memory import poisoned
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
-from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.poisoned_memory import compare_with_filled_memory
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
+from gradlint.experiments.state.state_findings import raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -94,23 +96,23 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare forward and gradients with those that poisoned memory gives."""
-    reason = unfit(subject)
-    chance = reason == CHANCE  # what nobody wrote changes from call to call
+    reason = why_not_repeatable(subject)
+    chance = reason == NONDETERMINISTIC_NOTE  # what nobody wrote changes from call to call
     if reason and not chance:
-        return Outcome("skipped", note=reason)
-    raised, outputs, gradients = poisoned(subject)
+        return skipped(reason)
+    raised, outputs, gradients = compare_with_filled_memory(subject)
     if chance:
         outputs, gradients = ([d for d in part if d.kind == "NaN"] for part in (outputs, gradients))
     blurred = any(item.kind != "NaN" for item in (*outputs, *gradients))
-    if blurred and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
+    if blurred and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
     if raised is not None:
         when = "where uninitialised memory holds NaN"
-        return Outcome("fail", [raised_there(subject, RULE, raised, when, help=_HELP)])
+        return Outcome("fail", [raised_there_finding(subject, RULE, raised, when, help=_HELP)])
     findings = [_finding(subject, item, True) for item in outputs]
     findings += [_finding(subject, item, False) for item in gradients]
     if not findings and chance:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     return Outcome("fail" if findings else "pass", findings)
 
 

@@ -64,17 +64,18 @@ References
 
 from __future__ import annotations
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.pure_calls import unfit
 from gradlint.experiments.transforms.reference_points import (
     gradient_difference,
-    here,
     output_difference,
-    quiet,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line
-from gradlint.experiments.transforms.tensor_likes import Fed, Subclass, Wrapper
+from gradlint.experiments.transforms.tensor_likes import Subclass, TensorLikeCalls, Wrapper
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -91,40 +92,40 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Hand the differentiable inputs over as tensor-likes, and compare."""
-    reason = unfit(subject)
+    reason = why_not_transformable(subject)
     if not reason and len(subject.problem.parameters) == len(subject.problem.inputs):
         reason = "no argument requires grad"
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     kinds: dict[str, type] = {"a subclass of Tensor": Subclass}
     if subject.op.function is None:
         kinds["a wrapper with __torch_function__"] = Wrapper
     findings: list[Finding] = []
     notes = []
-    with quiet():
+    with quiet_compilers():
         for words, like in kinds.items():
             found, note = _fed(subject, like, words)
             findings += found
             notes += [f"{words}: {note}"] if note else []
-            if any(finding.severity != "info" for finding in findings):
+            if any_defect(findings):
                 return Outcome("fail", findings, note="; ".join(notes))
     return Outcome("pass", findings[:1], note="; ".join(notes))
 
 
 def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
     """Findings for one kind of tensor-like, or why there is nothing to say."""
-    fed = Fed(subject.problem, like)
+    fed = TensorLikeCalls(subject.problem, like)
     try:
         return _judged(subject, fed, words)
     except OpRaised as raised:
-        return [], f"refused: {first_line(raised.error)}"
+        return [], f"refused: {error_line(raised.error)}"
     finally:
         subject.problem.forward_calls += fed.problem.forward_calls
         subject.problem.backward_calls += fed.problem.backward_calls
 
 
-def _judged(subject: Subject, fed: Fed, words: str) -> tuple[list[Finding], str]:
-    point, vs = here(subject), subject.run.cotangents
+def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Finding], str]:
+    point, vs = sample_point(subject), subject.run.cotangents
     leaves = fed.problem.leaves()
     outputs = fed.problem.connect(leaves)
     for item in outputs:

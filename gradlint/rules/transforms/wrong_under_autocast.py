@@ -85,11 +85,12 @@ import math
 
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.autocast import (
-    Cast,
+    AutocastRun,
     in_float32,
     under_autocast,
     written_for_autocast,
@@ -109,18 +110,18 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients after a forward under autocast with those without."""
-    reason = blocked(subject)
+    reason = why_not_finite(subject)
     if reason or not subject.run.cotangents:
-        return Outcome("skipped", note=reason or "no output is differentiable")
+        return skipped(reason or "no output is differentiable")
     problem = in_float32(subject)
     if isinstance(problem, str):
-        return Outcome("skipped", note=problem)
+        return skipped(problem)
     found = under_autocast(subject, problem)
     if problem is not subject.problem:
         subject.problem.forward_calls += problem.forward_calls
         subject.problem.backward_calls += problem.backward_calls
     if found.reason:
-        return Outcome("skipped", note=found.reason)
+        return skipped(found.reason)
     if found.refused is not None:
         return Outcome("pass", [_refused(subject, found)])
     if found.raised is not None:
@@ -131,7 +132,7 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
-def _refused(subject: Subject, found: Cast) -> Finding:
+def _refused(subject: Subject, found: AutocastRun) -> Finding:
     assert found.refused is not None
     line = error_line(found.refused.error)
     return subject.finding(
@@ -143,7 +144,7 @@ def _refused(subject: Subject, found: Cast) -> Finding:
     )
 
 
-def _raised(subject: Subject, found: Cast) -> Finding:
+def _raised(subject: Subject, found: AutocastRun) -> Finding:
     assert found.raised is not None
     line = error_line(found.raised.error)
     own = subject.run.own
@@ -157,7 +158,7 @@ def _raised(subject: Subject, found: Cast) -> Finding:
     )
 
 
-def _wrong(subject: Subject, found: Cast, position: int) -> Finding:
+def _wrong(subject: Subject, found: AutocastRun, position: int) -> Finding:
     item = subject.problem.inputs[position]
     error, allowed, index, returned, expected = found.wrong[position]
     gap = abs(returned - expected)

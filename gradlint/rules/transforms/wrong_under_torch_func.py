@@ -87,25 +87,27 @@ from typing import Any
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.forward_operators import is_random
 from gradlint.experiments.transforms.pure_calls import (
     differentiable_names,
     directions,
-    plain_second,
-    pure,
-    unfit,
+    plain_second_derivatives,
+    pure_function,
 )
 from gradlint.experiments.transforms.reference_points import (
     gradient_difference,
-    here,
     output_difference,
-    quiet,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
-from gradlint.experiments.value.forward_mode import push
+from gradlint.experiments.transforms.refusals import functions_without, is_refusal, python_functions
+from gradlint.experiments.value.forward_mode import push_forward
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -124,14 +126,14 @@ _JVP = "jvp"
 
 def probe(subject: Subject) -> Outcome:
     """Differentiate through torch.func, once and twice, and compare with plain autograd."""
-    reason = unfit(subject)
-    if not reason and (old := without(subject, "setup_context")):
+    reason = why_not_transformable(subject)
+    if not reason and (old := functions_without(subject, "setup_context")):
         names = ", ".join(f"`{name}`" for name in old)
         reason = f"{names}: torch.func needs a separate setup_context"
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     try:
-        with quiet():
+        with quiet_compilers():
             findings, note = _backward(subject)
             findings = findings or _forward(subject)
     except OpRaised as raised:
@@ -140,17 +142,17 @@ def probe(subject: Subject) -> Outcome:
         return _raised(subject, error)
     # Draws may come in another order or layout there; where outputs are the same, so are they.
     if any(finding.output is not None for finding in findings) and is_random(subject.problem):
-        return Outcome("skipped", note="forward draws random numbers: torch.func draws others")
+        return skipped("forward draws random numbers: torch.func draws others")
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
 def _backward(subject: Subject) -> tuple[list[Finding], str]:
     """Differences of outputs, gradients and second derivatives, the first kind that is there."""
-    call, problem = pure(subject), subject.problem
+    call, problem = pure_function(subject), subject.problem
     vjp: Any = torch.func.vjp  # its type knows no aux
     names = differentiable_names(subject)
     vs = tuple(subject.run.cotangents[name] for name in names)
-    point = here(subject)
+    point = sample_point(subject)
 
     def gradients(*passed: torch.Tensor) -> Any:
         outputs, pull = vjp(call, *passed)
@@ -158,7 +160,7 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
         return pull(vs), outputs
 
     ws = directions(subject)
-    plain, note = plain_second(subject, ws)
+    plain, note = plain_second_derivatives(subject, ws)
     if plain is None:
         first, outputs = gradients(*point.values)
     else:
@@ -200,15 +202,15 @@ def _second(
 
 def _forward(subject: Subject) -> list[Finding]:
     """Differences of tangents, where a Function of the op's defines jvp."""
-    if not functions(subject) or without(subject, _JVP):
+    if not python_functions(subject) or functions_without(subject, _JVP):
         return []
     ws, names = directions(subject), differentiable_names(subject)
     values = tuple(subject.problem.values())
     try:
-        expected = push(subject.problem, values, ws, names)
+        expected = push_forward(subject.problem, values, ws, names)
     except OpRaised:
         return []  # GL403 tells
-    tangents = torch.func.jvp(pure(subject), values, ws)[1]
+    tangents = torch.func.jvp(pure_function(subject), values, ws)[1]
     for name, got, plain in zip(names, tangents, expected, strict=True):
         if plain is None:
             continue
@@ -242,10 +244,10 @@ def _finding(
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """Announced by a separate setup_context, and refused (info) or failing (error)."""
-    line = first_line(error)
-    if not functions(subject):
-        return Outcome("skipped", note=f"torch.func is refused: {line}")
-    honest = refuses(error)
+    line = error_line(error)
+    if not python_functions(subject):
+        return skipped(f"torch.func is refused: {line}")
+    honest = is_refusal(error)
     finding = subject.finding(
         RULE,
         f"torch.func is {'refused' if honest else 'not survived'}: {line}",

@@ -94,21 +94,24 @@ from typing import Any
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.pure_calls import differentiable_names, pure, unfit
+from gradlint.experiments.transforms.pure_calls import differentiable_names, pure_function
 from gradlint.experiments.transforms.reference_points import (
     Point,
     batched_difference,
-    evaluated,
     gradient_difference,
-    here,
-    inside,
-    nearby,
-    quiet,
+    in_slice,
+    nearby_point,
+    point_at,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
+from gradlint.experiments.transforms.refusals import functions_without, is_refusal, python_functions
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -126,17 +129,17 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare vmap over two samples with a loop over them."""
-    reason = unfit(subject) or _unsupported(subject)
+    reason = why_not_transformable(subject) or _unsupported(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    start, other = here(subject), nearby(subject)
+        return skipped(reason)
+    start, other = sample_point(subject), nearby_point(subject)
     if other is None:
-        return Outcome("skipped", note="no second sample to batch: forward raises beside this one")
+        return skipped("no second sample to batch: forward raises beside this one")
     try:
-        with quiet():
+        with quiet_compilers():
             findings = _batched(subject, [start, other])
             several = len(start.values) > 1
-            shared = evaluated(subject, [start.values[0], *other.values[1:]]) if several else other
+            shared = point_at(subject, [start.values[0], *other.values[1:]]) if several else other
             if not findings and shared is not None:
                 findings = _per_sample(subject, [start, shared], shares_first=several)
     except OpRaised as raised:
@@ -147,7 +150,7 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _unsupported(subject: Subject) -> str:
-    lacking = without(subject, "generate_vmap_rule", "vmap")
+    lacking = functions_without(subject, "generate_vmap_rule", "vmap")
     names = ", ".join(f"`{name}`" for name in lacking)
     return f"{names}: neither generate_vmap_rule nor a vmap method" if names else ""
 
@@ -161,7 +164,7 @@ def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
         torch.stack([point.values[k] for point in points], dim).requires_grad_()
         for k, dim in enumerate(dims)
     ]
-    call = torch.func.vmap(pure(subject), in_dims=tuple(dims))
+    call = torch.func.vmap(pure_function(subject), in_dims=tuple(dims))
     outputs = call(*leaves)
     names = differentiable_names(subject)
     where = f"under vmap (in_dims={tuple(dims)})"
@@ -179,7 +182,7 @@ def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
 
 def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) -> list[Finding]:
     """Gradients of every sample by itself; the first input is the same one in all of them."""
-    call, names = pure(subject), differentiable_names(subject)
+    call, names = pure_function(subject), differentiable_names(subject)
     vs = tuple(subject.run.cotangents[name] for name in names)
 
     def differentiated(*passed: torch.Tensor) -> Any:
@@ -223,7 +226,9 @@ def _wrong_gradients(
             found = gradient_difference(subject, position, got, point.gradients[position])
             if found is not None:
                 text = f"gradient for `{found.name}` is wrong {where}"
-                findings.append(_finding(subject, text, inside(found, [number]), input=found.name))
+                findings.append(
+                    _finding(subject, text, in_slice(found, [number]), input=found.name)
+                )
                 break
     return findings
 
@@ -254,12 +259,12 @@ def _finding(
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """What was announced is refused (info), or fails in the op's own vmap method (error)."""
-    line = first_line(error)
-    known = functions(subject)
+    line = error_line(error)
+    known = python_functions(subject)
     if not known or "randomness" in line:
-        return Outcome("skipped", note=f"vmap is refused: {line}")
-    written = len(without(subject, "vmap")) < len(known)
-    honest = isinstance(error, NotImplementedError) if written else refuses(error)
+        return skipped(f"vmap is refused: {line}")
+    written = len(functions_without(subject, "vmap")) < len(known)
+    honest = isinstance(error, NotImplementedError) if written else is_refusal(error)
     finding = subject.finding(
         RULE,
         f"vmap is announced and refused: {line}" if honest else f"raises under vmap: {line}",

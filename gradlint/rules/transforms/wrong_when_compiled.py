@@ -95,22 +95,29 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.compiled import (
     Layout,
     compiled,
     compiled_backward,
+    differences_from,
     opcheck,
-    tried_layout,
-    unavailable,
-    unlike,
+    usable_layout,
+    why_not_compiled,
 )
-from gradlint.experiments.transforms.forward_operators import is_random, long_to_trace
-from gradlint.experiments.transforms.pure_calls import unfit
-from gradlint.experiments.transforms.reference_points import Point, here, nearby, quiet
-from gradlint.experiments.transforms.refusals import first_line, refuses
+from gradlint.experiments.transforms.forward_operators import is_random, why_not_traced
+from gradlint.experiments.transforms.reference_points import (
+    Point,
+    nearby_point,
+    quiet_compilers,
+    sample_point,
+)
+from gradlint.experiments.transforms.refusals import is_refusal
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -129,14 +136,14 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare compiled calls with plain ones."""
-    with quiet():
-        reason = unfit(subject) or unavailable()
+    with quiet_compilers():
+        reason = why_not_transformable(subject) or why_not_compiled()
         baseline = subject.once(make_baseline)
         if not reason and baseline is not None and not baseline.repeatable:
             reason = "identical calls differ already: see GL606"
-        reason = reason or long_to_trace(subject, RULE.code)
+        reason = reason or why_not_traced(subject, RULE.code)
         if reason:
-            return Outcome("skipped", note=reason)
+            return skipped(reason)
         findings = _checked(subject) if subject.op.kind == "library" else []
         if any(finding.severity == "error" for finding in findings):
             return Outcome("fail", findings)
@@ -146,7 +153,7 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _compared(subject: Subject) -> Outcome:
-    start, other, layout = here(subject), nearby(subject), tried_layout(subject)
+    start, other, layout = sample_point(subject), nearby_point(subject), usable_layout(subject)
     try:
         with compiled(subject.problem) as (problem, graphs):
             findings = _differences(subject, problem, start, layout, "torch.compile")
@@ -160,11 +167,11 @@ def _compared(subject: Subject) -> Outcome:
     except Exception as error:
         return _raised(subject, error)
     if findings and is_random(subject.problem):
-        return Outcome("skipped", note="forward draws random numbers: compiled, it draws others")
+        return skipped("forward draws random numbers: compiled, it draws others")
     if findings:
         return Outcome("fail", findings)
     if not graphs.count:
-        return Outcome("skipped", note="torch.compile runs this op as it is: nothing is compiled")
+        return skipped("torch.compile runs this op as it is: nothing is compiled")
     return Outcome("pass")
 
 
@@ -174,7 +181,7 @@ def _differences(
     """What is another through ``problem`` than at ``point``."""
     vs = subject.run.cotangents
     got = pull_altered(problem, vs, values=point.values, inputs=layout)
-    return [_finding(subject, *item, where) for item in unlike(subject, got, point)]
+    return [_finding(subject, *item, where) for item in differences_from(subject, got, point)]
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
@@ -184,7 +191,7 @@ def _through_compiled_autograd(subject: Subject) -> list[Finding]:
     with compiled_backward():
         gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
     summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
-    found = unlike(subject, ([], summed), here(subject))
+    found = differences_from(subject, ([], summed), sample_point(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
 
 
@@ -227,7 +234,7 @@ def _checked(subject: Subject) -> list[Finding]:
             else f"opcheck: {failed.meaning}",
             severity="info" if failed.absent else None,
             cause=failed.test.removeprefix("test_"),
-            cause_text=first_line(failed.error),
+            cause_text=error_line(failed.error),
             evidence={"test": failed.test, "also_failing": failed.others},
             help=_HELP,
         )
@@ -236,8 +243,8 @@ def _checked(subject: Subject) -> list[Finding]:
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """A compiler that gives up is no fault of the op's; compiled code that raises is."""
-    line = first_line(error)
-    honest = type(error).__module__.startswith("torch._dynamo") or refuses(error)
+    line = error_line(error)
+    honest = type(error).__module__.startswith("torch._dynamo") or is_refusal(error)
     finding = subject.finding(
         RULE,
         f"torch.compile gives up: {line}" if honest else f"raises under torch.compile: {line}",

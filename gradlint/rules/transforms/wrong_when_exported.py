@@ -80,26 +80,33 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.exported import Forward, Program, as_onnx, exported, traced
-from gradlint.experiments.transforms.forward_operators import is_random, long_to_trace
-from gradlint.experiments.transforms.pure_calls import unfit
+from gradlint.experiments.transforms.exported import (
+    ForwardModule,
+    Program,
+    as_onnx,
+    exported,
+    traced,
+)
+from gradlint.experiments.transforms.forward_operators import is_random, why_not_traced
 from gradlint.experiments.transforms.reference_points import (
     Point,
-    here,
-    nearby,
+    nearby_point,
     output_difference,
-    quiet,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.random import common_random_numbers
 
 if TYPE_CHECKING:
-    Exporter = Callable[[Forward, tuple[Any, ...]], Program]
+    Exporter = Callable[[ForwardModule, tuple[Any, ...]], Program]
 
 RULE = rule_of(__name__)
 
@@ -112,11 +119,11 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Export forward, run what comes out at other values, and compare."""
-    reason = unfit(subject) or long_to_trace(subject, RULE.code)
+    reason = why_not_transformable(subject) or why_not_traced(subject, RULE.code)
     if reason:
-        return Outcome("skipped", note=reason)
-    point = nearby(subject) or here(subject)
-    with quiet():
+        return skipped(reason)
+    point = nearby_point(subject) or sample_point(subject)
+    with quiet_compilers():
         findings, notes = _tried(subject, point)
     if findings:
         return Outcome("fail", findings[:1], note="; ".join(notes))
@@ -139,7 +146,7 @@ def _programs(subject: Subject) -> dict[str, Exporter]:
 def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
     """Findings, and what could not be compared."""
     problem = subject.problem
-    module = Forward(problem)
+    module = ForwardModule(problem)
     tensors = module.tensors(problem, problem.values())
     others = module.tensors(problem, point.values)
     findings, notes = [], []
@@ -151,7 +158,7 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
             with common_random_numbers(problem.seed), torch.no_grad():
                 got = program(*others)
         except Exception as error:
-            notes.append(f"{name}: {first_line(error)}")
+            notes.append(f"{name}: {error_line(error)}")
             continue
         found = _difference(subject, list(got), point)
         if found is not None and is_random(problem):

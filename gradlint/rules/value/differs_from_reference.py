@@ -78,6 +78,8 @@ import torch
 
 from gradlint.diagnosis.evidence import unravel
 from gradlint.experiments.mismatch import plain_number
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_no_forward
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.numerics.products import widened
@@ -99,9 +101,10 @@ def probe(subject: Subject) -> Outcome:
     """Call the reference on the sample and compare every output."""
     reference = subject.op.reference
     if reference is None:
-        return Outcome("skipped", note="no reference is declared")
-    if subject.run.error is not None and subject.run.error.phase == "forward":
-        return Outcome("skipped", note="forward raised")
+        return skipped("no reference is declared")
+    reason = why_no_forward(subject)
+    if reason:
+        return skipped(reason)
     outputs = subject.problem.forward()
     try:
         expected = subject.problem.outputs_of(reference)
@@ -111,7 +114,7 @@ def probe(subject: Subject) -> Outcome:
             raise
         names = ", ".join(f"`{name}`" for name in missing)
         kind = type(raised.error).__name__
-        return Outcome("skipped", note=f"the reference raises {kind} without {names}")
+        return skipped(f"the reference raises {kind} without {names}")
     if len(expected) != len(outputs):
         finding = subject.finding(
             RULE,

@@ -89,11 +89,16 @@ import torch
 
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import (
+    NESTED_OUTPUT,
+    why_not_differentiable,
+    why_not_measurable,
+)
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import difference, placed, wrong_already
-from gradlint.experiments.value.preconditions import obstacle
+from gradlint.experiments.value.gradient_agreement import disagreement, with_stored_indices
 from gradlint.experiments.value.repeated_backward import Replay, Trial
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -117,23 +122,16 @@ _HELP = {
 
 def probe(subject: Subject) -> Outcome:
     """Leave out, or set to zero, the gradients of all outputs, and of all but one."""
-    if subject.run.error is not None:
-        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
-    if not subject.problem.inputs:
-        return Outcome("skipped", note="no input requires grad")
-    if not any(output.differentiable for output in subject.run.outputs):
-        return Outcome("skipped", note="no output is differentiable")
-    reason = obstacle(subject)
+    reason = why_not_differentiable(subject) or why_not_measurable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     if any(output.value.is_nested for output in subject.run.outputs):
-        return Outcome("skipped", note="an output is nested")
+        return skipped(NESTED_OUTPUT)
     if not _look(subject, Replay(subject.problem)):
         return Outcome("pass")
     # Again, with a forward for every backward.
     findings = _look(subject, Replay(subject.problem, fresh=True))
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings)
+    return judged_by(findings)
 
 
 def _look(subject: Subject, replay: Replay) -> list[Finding]:
@@ -192,11 +190,11 @@ def _expect(
     found = []
     for position, gradient in enumerate(trial.gradients):
         expected = other.gradients[position] if other else None
-        numbers = difference(subject, position, gradient, expected)
+        numbers = disagreement(subject, position, gradient, expected)
         if numbers is None:
             continue
         # A constant that is added makes the first-order gradient wrong too.
-        if not numbers["not_finite"] and position in wrong_already(subject):
+        if not numbers["not_finite"] and position in subject.wrong_inputs:
             continue
         found.append(_value(subject, position, slug, text, unused, numbers))
     return found
@@ -227,7 +225,7 @@ def _value(
         evidence=numbers,
         help=_HELP[slug],
     )
-    return placed(subject, position, finding)
+    return with_stored_indices(subject, position, finding)
 
 
 def _raised(

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.experiments.state.guarded_run import declared_writes
+from gradlint.experiments.state.guarded_run import declared_writes, make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -293,7 +293,7 @@ def test_rounding_of_the_sum_passes(subject: Callable[..., Subject], dtype: torc
     bound = subject(lambda x: (x.sin() * 1e-3).cumsum(0), x, dtype=dtype)
     assert GL602.probe is not None
     assert GL602.probe(bound).verdict == "pass"
-    assert bound.guarded.added == {"output": 0}
+    assert bound.once(make_guarded).added == {"output": 0}
 
 
 def test_sparse_gradients_are_added_to_dense_ones(probed: Probed) -> None:

@@ -107,7 +107,7 @@ def test_op_that_raises_is_skipped(checked: Rule, probed: Probed) -> None:
 
     outcome = probed(checked, Raises, point(3, 4))
     assert (outcome.verdict, outcome.findings) == ("skipped", [])
-    assert outcome.note == "backward raised"
+    assert outcome.note == "backward raised: see GL004"
 
 
 @pytest.mark.parametrize("checked", ALL, ids=lambda rule: rule.code)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import torch
 
-from gradlint.experiments.contract.dependence import wide_problem
+from gradlint.experiments.judged_dtype import float64_problem
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import real_dot, rms, unit_roundoff, widened
@@ -38,7 +38,7 @@ ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
-class OneSided:
+class DerivativePair:
     """Derivatives from the right and from the left, None where the function is not finite there.
 
     ``unbounded`` says whether a side that can be evaluated has no finite derivative; ``scale`` is
@@ -61,7 +61,7 @@ class OneSided:
         return nan or not self.unbounded
 
 
-class Slopes:
+class OneSidedDerivatives:
     """One-sided derivatives of Re⟨v, f⟩ at a point, under the cotangents of the shared run.
 
     Args:
@@ -77,7 +77,7 @@ class Slopes:
         problem: Problem | None = None,
         values: Sequence[torch.Tensor] | None = None,
     ) -> None:
-        self._problem = wide_problem(subject, problem)
+        self._problem = float64_problem(subject, problem)
         self._typical = self._problem.values()
         self._point = [
             value.to(like.dtype)
@@ -90,7 +90,7 @@ class Slopes:
         self._seed = subject.seed
         self._base = self._outputs(self._point)
 
-    def at(self, index: int, where: list[int]) -> OneSided:
+    def at(self, index: int, where: list[int]) -> DerivativePair:
         """Those along element ``where`` of input ``index``."""
         value = self._point[index]
         scale = max(abs(complex(value[tuple(where)].item())), rms(value))
@@ -98,7 +98,7 @@ class Slopes:
         direction[tuple(where)] = self._steady(scale, index)
         return self._along({index: direction})
 
-    def along(self, positions: Sequence[int]) -> OneSided:
+    def along(self, positions: Sequence[int]) -> DerivativePair:
         """Those along a random direction in the inputs ``positions``."""
         generator = torch.Generator().manual_seed(self._seed)
         directions = {}
@@ -132,12 +132,12 @@ class Slopes:
             total += real_dot(v, moved)
         return total
 
-    def _along(self, directions: dict[int, torch.Tensor]) -> OneSided:
+    def _along(self, directions: dict[int, torch.Tensor]) -> DerivativePair:
         values = [self._point[index] for index in directions]
         bits = min((significand_bits(value.dtype) for value in values), default=0)
         strided = all(value.layout == torch.strided for value in values)
         if self._base is None or bits not in STEPS or not strided:
-            return OneSided(None, None, False, 0.0)
+            return DerivativePair(None, None, False, 0.0)
         vs = self._cotangents
         eps = max(unit_roundoff(t.dtype) for t in (*values, *vs.values()))
         terms = (widened(v).abs() * self._base[name].abs() for name, v in vs.items())
@@ -146,7 +146,7 @@ class Slopes:
         left = self._side({k: -d for k, d in directions.items()}, STEPS[bits], eps * size)
         limit = min(torch.finfo(self._dtypes[index]).max for index in directions) / 2
         slopes = (right[0], None if left[0] is None else -left[0])
-        return OneSided(*slopes, right[1] or left[1], limit, max(right[2], left[2]))
+        return DerivativePair(*slopes, right[1] or left[1], limit, max(right[2], left[2]))
 
     def _side(
         self, directions: dict[int, torch.Tensor], steps: Sequence[int], rounding: float
