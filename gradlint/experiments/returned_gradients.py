@@ -1,4 +1,4 @@
-"""What backward really returned, argument by argument: the view that GL1, GL2 and GL3 share."""
+"""What backward really returned, argument by argument, for the rules GL1, GL2 and GL3."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gradlint.trace.applied import NodeRun, TensorMeta
 #: Module of the Functions that torch writes around registered operators: not the user's source.
 _GENERATED = "torch._library.autograd"
 
-#: Note of rules that see nothing.
-BACKWARD_NOT_SEEN = "no backward of a Function ran: what it returned can't be seen"
+#: Note of rules that have nothing to judge.
+BACKWARD_NOT_SEEN = "no backward of a Function ran: its return values are unknown"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ReturnedGradient:
 
 
 def returned_tuple(node: NodeRun) -> tuple[Any, ...] | None:
-    """What the engine makes of the return value: a tuple. None if backward did not return."""
+    """The return value as a tuple, as the engine takes it. None if backward did not return."""
     if node.raised is not None:
         return None
     return node.returned if isinstance(node.returned, tuple) else (node.returned,)
@@ -108,7 +108,7 @@ def backward_place(node: NodeRun, *, whole: bool = False) -> Place | None:
     if node.function.__module__ == _GENERATED:
         return None
     if whole:
-        # A position that no tuple has gives the whole returned expression.
+        # A position outside every tuple stands for the whole returned expression.
         place = source.returned_gradient(node.function, -1, node.line, "returned")
         if place[0] is not None:
             return place

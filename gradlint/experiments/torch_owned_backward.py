@@ -8,7 +8,7 @@ from gradlint.experiments.subject import Subject
 _TORCH_NAMESPACES = ("aten::", "prims::", "quantized::")
 
 #: What is said of a fault that the code under test can't mend.
-TORCH_OWNED_NOTE = "in PyTorch's own kernels: no backward written here takes part"
+TORCH_OWNED_NOTE = "in PyTorch's own kernels: none of your backward code is involved"
 
 
 def is_torch_owned_backward(subject: Subject) -> bool:

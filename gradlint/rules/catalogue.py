@@ -52,7 +52,7 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL101", "contract", "wrong_number_of_gradients", "error",
          "backward returned more or fewer gradients than forward has arguments"),
     Rule("GL102", "contract", "gradient_for_non_tensor", "error",
-         "backward returned a gradient for an argument that is no tensor"),
+         "backward returned a gradient for an argument that is not a tensor"),
     # Without a gradient there is none in any subset, and none under a transform.
     Rule("GL103", "contract", "missing_gradient", "error",
          "backward returned None for an input on which the output depends",

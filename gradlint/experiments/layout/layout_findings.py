@@ -1,4 +1,4 @@
-"""What is said of a layout that changes something."""
+"""Findings about a memory layout that changes the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gradlint.targets import source
 from gradlint.trace.layouts import LAYOUT_WORDS
 from gradlint.trace.op_io import OpRaised
 
-#: In the texts of exceptions that say openly that a layout is not supported.
+#: Words in the texts of exceptions which say that a layout is not supported.
 _LAYOUT_WORDS_IN_ERRORS = (
     "contiguous",
     "stride",
@@ -49,8 +49,8 @@ def cotangent_findings(
     """Findings on layouts of grad_output: one of each kind of exception, one an input.
 
     Args:
-        found: what was seen with layouts that change something.
-        also: what else is special there, in words.
+        found: calls with layouts that change something.
+        also: what else is special about them, in words.
     """
     findings = []
     errors: dict[str, list[AlteredCall]] = {}
@@ -74,7 +74,7 @@ def cotangent_findings(
 def input_findings(
     subject: Subject, rule: Rule, seen: AlteredCall, names: Sequence[str], help: str
 ) -> list[Finding]:
-    """Findings on ``seen``, a call with the tensors ``names`` laid out otherwise."""
+    """Findings on ``seen``, a call with the tensors ``names`` in another layout."""
     who = ", ".join(f"`{name}`" for name in names)
     where = f"where {who} {'is' if len(names) == 1 else 'are'} {layout_words([seen.layout])}"
     if seen.error is not None:
@@ -83,7 +83,7 @@ def input_findings(
     findings = [
         subject.finding(
             rule,
-            f"forward returns another `{item.name}` {where}",
+            f"forward returns a different `{item.name}` {where}",
             cause="layout-ignored",
             output=item.name,
             input=names[0] if len(names) == 1 else None,
@@ -95,7 +95,7 @@ def input_findings(
         for item in seen.outputs[:1]
     ]
     if findings:
-        return findings  # a gradient of another function is another one
+        return findings  # the gradient of a different function differs too
     return [
         _gradient_finding(subject, rule, item.position, item, where, help, None)
         for item in seen.differences
@@ -104,7 +104,7 @@ def input_findings(
 
 def _fault(item: Difference) -> str:
     if item.kind == "missing":
-        return f"`{item.name}` gets {'no' if item.got == 'None' else 'another'} gradient"
+        return f"`{item.name}` gets {'no' if item.got == 'None' else 'a different'} gradient"
     return f"gradient for `{item.name}` is {'not finite' if item.kind == 'NaN' else 'wrong'}"
 
 
@@ -117,13 +117,13 @@ def _gradient_finding(
     help: str,
     cause: str | None,
 ) -> Finding:
-    torchs = item.kind in ("value", "NaN") and is_torch_owned_backward(subject)
+    torch_owned = item.kind in ("value", "NaN") and is_torch_owned_backward(subject)
     return subject.finding(
         rule,
         f"{_fault(item)} {where}",
-        severity="info" if torchs else None,
+        severity="info" if torch_owned else None,
         cause="layout-ignored",
-        cause_text=TORCH_OWNED_NOTE if torchs else cause or "",
+        cause_text=TORCH_OWNED_NOTE if torch_owned else cause or "",
         input=item.name,
         index=item.index,
         place=gradient_place(subject, subject.problem.inputs[position]),
@@ -146,16 +146,18 @@ def _raised_finding(
     nodes = subject.run.nodes
     refused = phase == "forward" and refuses_layout(error, prefer)
     place = raised_place(error, prefer)
-    torchs = phase == "backward" and place is None and is_torch_owned_backward(subject)
+    torch_owned = phase == "backward" and place is None and is_torch_owned_backward(subject)
     behind = backward_place(nodes[-1]) if nodes and phase == "backward" else None
     verb = "refuses" if refused else "raises"
     what = ", ".join(f"`{name}`" for name in names) + f" {LAYOUT_WORDS[seen.layout]}"
     return subject.finding(
         rule,
         f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",
-        severity="info" if refused or torchs else None,
+        severity="info" if refused or torch_owned else None,
         cause="layout-refused",
-        cause_text=f"{error_line(error)} ({TORCH_OWNED_NOTE})" if torchs else error_line(error),
+        cause_text=f"{error_line(error)} ({TORCH_OWNED_NOTE})"
+        if torch_owned
+        else error_line(error),
         input=names[0] if len(names) == 1 else None,
         place=place or behind,
         evidence=raised_evidence(error, prefer),
@@ -164,8 +166,8 @@ def _raised_finding(
 
 
 def refuses_layout(error: BaseException, prefer: str | None) -> bool:
-    """Whether ``error`` says openly that a layout is not supported, in its text or by the line
-    that raised it (``assert x.is_contiguous()``)."""
+    """Whether ``error`` says that a layout is not supported, in its text or by the line that
+    raised it (``assert x.is_contiguous()``)."""
     if isinstance(error, NotImplementedError):
         return True
     frames = user_frames(error, prefer)
@@ -175,7 +177,7 @@ def refuses_layout(error: BaseException, prefer: str | None) -> bool:
 
 
 def _read_without_strides(subject: Subject, position: int, layouts: Sequence[str]) -> str | None:
-    """A cause in words where the gradient is that of the memory of grad_output read in a row."""
+    """The cause in words where the gradient is that of grad_output's memory read as contiguous."""
     baseline = subject.once(make_baseline)
     layout = next((name for name in layouts if name in ("transposed", "channels_last")), None)
     if baseline is None or layout is None:
@@ -199,4 +201,4 @@ def _read_without_strides(subject: Subject, position: int, layouts: Sequence[str
     gap = (got - expected).detach().abs()
     if allowed is None or not scale or not bool((gap <= allowed).all()):
         return None
-    return "strides ignored: it is the gradient for grad_output's memory read in a row"
+    return "strides ignored: the gradient belongs to grad_output's memory read as if contiguous"

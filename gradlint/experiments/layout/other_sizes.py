@@ -69,7 +69,7 @@ MOST_ALONE = 3
 LEADING_SIZES = (3, 5, 7, 9, 11)
 
 #: What is said of a fault at an odd size that is none at the even one beside it.
-RIGHT_WHERE_EVEN = "right where {even}: forward takes an odd size where it needs two halves"
+RIGHT_WHERE_EVEN = "right where {even}: forward accepts an odd size where it needs two halves"
 
 #: Verdicts that are faults.
 FAULTS = (WRONG, RAISED, NOT_FINITE)

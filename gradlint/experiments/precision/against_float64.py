@@ -72,7 +72,7 @@ def compare_with_float64(subject: Subject, low: Sequence[int]) -> tuple[list[Twi
         function = subject.first_order_map
         twin = function.twin() if function.twin is not None else None
         if twin is None:
-            return [], "no float64 to compare with: the op does not take it; see GL401"
+            return [], "no float64 to compare with: the op does not accept it; see GL401"
         known = {
             found.index: found for found in compare(function, twin, seed=subject.seed, inputs=left)
         }
@@ -143,8 +143,8 @@ def _cast_on_the_way(found: TwinJudgement, name: str) -> Cause | None:
         "low-precision",
         f"low-precision: the gradient of `{name}` is right to {relative:.0e} only, with errors of "
         f"either sign: rounding to {shown} would look like this",
-        f"keep what is saved, computed and added up in {kept}: no .to({shown}) or autocast on the "
-        "way",
+        f"keep what is saved, computed and added up in {kept}: no .to({shown}) or autocast in "
+        "between",
         relative,
     )
 

@@ -25,10 +25,10 @@ def returned_tensors(subject: Subject) -> tuple[list[ReturnedGradient], str]:
     if not nodes:
         return [], BACKWARD_NOT_SEEN
     if rejection(subject, "wrong-number-of-gradients") is not None:
-        # Which value belongs to which input can't be told then.
+        # Which value belongs to which input is unknown then.
         return [], "the number of gradients is wrong: see GL101"
     if any(isinstance(node.returned, list) for node in nodes):
-        return [], "backward returned no tuple: see GL104"
+        return [], "backward did not return a tuple: see GL104"
     return [
         item
         for item in returned_gradients(subject)

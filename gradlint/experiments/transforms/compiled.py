@@ -38,10 +38,10 @@ _TESTS = (
 
 #: What a failure of each means.
 _MEANING = {
-    "test_schema": "what it mutates or aliases is not what its schema says",
+    "test_schema": "it mutates or aliases something other than its schema says",
     "test_autograd_registration": "its backward is not registered where autograd looks for it",
-    "test_faketensor": "its fake kernel is not what the real one does",
-    "test_aot_dispatch_dynamic": "traced with symbolic shapes it is another function",
+    "test_faketensor": "its fake kernel disagrees with the real one",
+    "test_aot_dispatch_dynamic": "traced with symbolic shapes it behaves differently",
 }
 
 #: In the texts of those who say that there is no fake kernel.

@@ -39,7 +39,7 @@ def why_not_traced(subject: Subject, code: str) -> str:
     count = _counts[subject]
     if count <= MOST_OPERATORS:
         return ""
-    return f"forward calls {count} operators, long to trace: --select {code} does it"
+    return f"forward calls {count} operators, which take long to trace: --select {code} runs it"
 
 
 def is_random(problem: Problem) -> bool:

@@ -17,7 +17,7 @@ def judge_disconnected(subject: Subject, rule: Rule) -> Outcome:
     ]
     if not outputs:
         others = "".join(f" ({what})" for what in subject.problem.non_tensor_outputs[:1])
-        note = f"no output is floating or complex{others}: nothing was judged"
+        note = f"no output is floating-point or complex{others}: nothing was judged"
         return inconclusive(note)
     found = first_dependence(subject.problem)
     if found is None:

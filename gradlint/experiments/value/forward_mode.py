@@ -39,7 +39,7 @@ _REJECTED = (
     (
         r"expected Variable or None",
         "tangent-not-a-tensor",
-        "jvp returned something that is no tensor",
+        "jvp returned something that is not a tensor",
         "return tensors, or None for outputs without a derivative",
     ),
     (
@@ -57,7 +57,7 @@ _REJECTED = (
     (
         r"the jvp is not returning a view|jvp is not (returning|a view)",
         "tangent-not-in-place",
-        "forward returns an input, or a view of it, and so must jvp return the tangent, or a view",
+        "forward returns an input or a view of it, so jvp must return the tangent or a view of it",
         "do to the tangent in jvp what forward does to the input: the same view, the same in-place "
         "operation",
     ),

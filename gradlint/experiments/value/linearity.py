@@ -51,7 +51,7 @@ ROUNDINGS = 64.0
 SINGLE_PRECISION_SHARE = TOLERATED[24]
 
 #: Note on a gradient that is as good as zero.
-ROUNDING_NOTE = "nothing but rounding is left of its gradient"
+ROUNDING_NOTE = "its gradient is nothing but rounding error"
 
 #: Of the seed of the second cotangents, relative to the run's.
 SEED = 7
@@ -245,7 +245,7 @@ def _describe(g: torch.Tensor, got: torch.Tensor, multiple: float) -> str:
             if isinstance(constant, float)
             else "a constant is added"
         )
-    return f"{where} the gradient is not the same multiple"
+    return f"{where} the gradient is not scaled by the same factor"
 
 
 def _departure(text: str, got: torch.Tensor, expected: torch.Tensor) -> _Departure:
@@ -284,8 +284,8 @@ def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> 
                 }
             ],
         },
-        help="a vector-Jacobian product is linear: take clipping, rounding, thresholds and "
-        "constants out of backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
+        help="a vector-Jacobian product is linear: remove clipping, rounding, thresholds and "
+        "constants from backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
         f"declare `{returned_expression(span) or '…'}` as a surrogate",
     )
     return with_stored_indices(subject, position, finding)

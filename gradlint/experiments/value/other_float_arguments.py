@@ -58,14 +58,14 @@ def judge_other_floats(subject: Subject, rule: Rule) -> tuple[list[Finding], str
             _with_right_values(item, names, moved) for item in _wrong(subject, rule, seen, where)
         ], ""
     if seen.verdict != RIGHT:
-        return [], f"could not tell where {where}: {seen.verdict}"
+        return [], f"inconclusive where {where}: {seen.verdict}"
     return [], ""
 
 
 def _wrong(subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str) -> list[Finding]:
     help = (
         "use the argument in backward wherever forward does: keep it on ctx, and derive the formula"
-        " for any value of it"
+        " for every value of it"
     )
     return findings_elsewhere(subject, rule, seen, where, cause="argument-left-out", help=help)
 

@@ -73,12 +73,13 @@ def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
         finding = wrong[names[item.index]]
         finding.severity, finding.cause = "warning", "detached"
         finding.cause_text = (
-            f"detached: forward stops gradients at {where}; let through there, the gradient agrees"
+            f"detached: forward stops gradients at {where}; without these stops, the gradient "
+            "agrees"
         )
         finding.location, finding.excerpt, finding.related = places[-1]
         finding.help = (
-            f"if the stop is meant, declare what `{finding.input}` gets (`surrogate`) or ignore "
-            "this; else take the detach, .data or no_grad out"
+            f"if the stop is intended, declare what `{finding.input}` gets (`surrogate`) or ignore "
+            "this; otherwise remove the detach, .data or no_grad"
         )
 
 

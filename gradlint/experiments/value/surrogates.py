@@ -132,6 +132,6 @@ def soften_beside_surrogates(findings: Sequence[Finding]) -> None:
             item.severity = "warning"
             item.help = (
                 f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
-                f"`{item.input}` is part of the same surrogate, declare it as well; else "
+                f"`{item.input}` is part of the same surrogate, declare it as well; otherwise "
                 f"{item.help}"
             )

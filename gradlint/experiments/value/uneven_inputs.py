@@ -45,7 +45,7 @@ def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
         if alone.verdict == WRONG:
             seen, moved = alone, {position: moved[position]}
             break
-    equal = " and ".join(f"`{inputs[k].name}` is {_first(inputs[k]):g} throughout" for k in moved)
+    equal = " and ".join(f"`{inputs[k].name}` is {_first(inputs[k]):g} everywhere" for k in moved)
     names = " and ".join(f"`{inputs[k].name}`" for k in moved)
     findings = findings_elsewhere(
         subject,
@@ -53,8 +53,8 @@ def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
         seen,
         f"the elements of {names} differ",
         cause="argument-left-out",
-        help=f"use {names} in backward wherever forward does: what it is at the sample makes no "
-        "difference",
+        help=f"use {names} in backward wherever forward does: its values at the sample hide "
+        "the difference",
     )
     for finding in findings:
         more = f"; {finding.cause_text}" if finding.cause_text else ""

@@ -1,4 +1,4 @@
-"""Gradient that is no tensor.
+"""Gradient that is not a tensor.
 
 What it finds
 -------------
@@ -7,8 +7,8 @@ number, a NumPy array, a list instead of a tuple.
 
 Why it matters
 --------------
-The engine raises in the first backward pass, and its text ("expected Variable or None") names no
-argument.
+The engine raises in the first backward pass, and its message ("expected Variable or None") does not
+name the argument.
 
 Bad
 ---
@@ -97,7 +97,7 @@ def probe(subject: Subject) -> Outcome:
             return skipped(BACKWARD_NOT_SEEN)
         finding = subject.finding(
             RULE,
-            "backward returned something that is no tensor",
+            "backward returned something that is not a tensor",
             evidence={"original": rejected.text},
             help=rejected.fix,
         )
@@ -133,7 +133,7 @@ def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
         like = "torch.from_numpy(...), on the input's device and in its dtype"
     return subject.finding(
         RULE,
-        f"gradient for `{item.name}` is no tensor but {_article(kind)} {kind}",
+        f"gradient for `{item.name}` is not a tensor but {_article(kind)} {kind}",
         input=item.name,
         place=returned_place(item),
         evidence={"returned": short_text(item.value)},

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-Backward returned `None` for a tensor that needs a gradient, while the output depends smoothly on
-it: a finite difference shows a slope there. Dependence without a slope (rounding, comparisons,
-counting) is no finding. Severity is error where `None` stands for the first or only differentiable
-input, or for all; a warning for others; a note where the argument's name says that it is a
+Backward returned `None` for a tensor that needs a gradient, although the output depends smoothly on
+it, as a finite difference shows. Dependence without a slope (rounding, comparisons, counting) is
+not reported. The severity is error where `None` stands for the first or only differentiable input,
+or for all of them; a warning for others; a note where the argument's name says that it is a
 constant by convention (a target, a mask, running statistics).
 
-Where inputs are inferred, a tensor for which backward returns `None` is taken for a constant. If
+Where inputs are inferred, a tensor for which backward returns `None` is treated as a constant. If
 the output depends on it, a note says so.
 
 Why it matters
 --------------
-PyTorch takes `None` for zero. The parameter never learns, and nothing is printed.
+PyTorch treats `None` as zero. The parameter never learns, and nothing is printed.
 
 Bad
 ---
@@ -99,7 +99,7 @@ from gradlint.trace.record import record
 RULE = rule_of(__name__)
 
 #: Words in argument names that stand for constants in PyTorch's own functions, none of which is
-#: differentiated there either (a convention, so a note and no fault).
+#: differentiated there either (a convention, so it is a note and not a fault).
 CONSTANTS = frozenset(
     {
         *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
@@ -170,7 +170,7 @@ def _constant(subject: Subject, item: ReturnedGradient, slope: float) -> Finding
     name = item.name
     return subject.finding(
         RULE,
-        f"`{name}` is taken for a constant: backward returned None for it, and the output depends "
+        f"`{name}` is treated as a constant: backward returned None for it, and the output depends "
         "on it",
         severity="info",
         input=name,
@@ -178,7 +178,7 @@ def _constant(subject: Subject, item: ReturnedGradient, slope: float) -> Finding
         evidence={"measured_slope": slope},
         help=f"if `{name}` needs a gradient, return it, and give inputs that require it (--inputs "
         f"or sample_inputs); if not, raise when ctx.needs_input_grad[{item.position}], so that "
-        "nobody waits for it",
+        "nobody relies on it",
     )
 
 
@@ -186,7 +186,7 @@ def _finding(subject: Subject, item: ReturnedGradient, slope: float, severity: s
     name = item.name
     constant = (
         f"by its name `{name}` is a constant; `.detach()` it in the caller, or raise when "
-        f"ctx.needs_input_grad[{item.position}], so that nobody waits for its gradient"
+        f"ctx.needs_input_grad[{item.position}], so that nobody relies on its gradient"
     )
     return subject.finding(
         RULE,
@@ -203,11 +203,11 @@ def _finding(subject: Subject, item: ReturnedGradient, slope: float, severity: s
 
 
 def taken_as_constants(subject: Subject) -> Iterator[tuple[ReturnedGradient, float]]:
-    """What backward returned None for although the outputs depend on it, and the slope; only where
-    gradlint chose which arguments require grad, and only of arguments that it chose not to.
+    """Arguments for which backward returned None although outputs depend on them, with the slope.
 
-    With grad required of the argument too, backward must return None still: it may compute what is
-    asked for, or refuse to.
+    Only where gradlint chose which arguments require grad, and only those that it left out.
+    Backward must return None even when the argument requires grad: it may compute only what is
+    asked for, or refuse.
     """
     own = subject.run.own
     if subject.sample.origin != "inferred" or own is None:
@@ -229,7 +229,7 @@ def taken_as_constants(subject: Subject) -> Iterator[tuple[ReturnedGradient, flo
 
 
 def _requiring(subject: Subject, position: int) -> Problem | None:
-    """The problem with grad required of one more argument; None where that has no derivatives."""
+    """The problem with one more argument that requires grad; None where it has no derivatives."""
     args = list(subject.sample.args)
     value = args[position] if position < len(args) else None
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:

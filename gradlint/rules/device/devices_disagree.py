@@ -2,15 +2,15 @@
 
 What it finds
 -------------
-The same arguments give other outputs or other gradients on a GPU than on the CPU, by more than
-rounding explains: the order of sums and TF32 are allowed for, and elements that change when the
-inputs move by a roundoff. Looked at for samples on cuda, where the op runs on the CPU too and draws
-no random numbers. Cost: 1 forward and 1 backward call on the CPU.
+The same arguments give different outputs or gradients on a GPU than on the CPU, by more than
+rounding explains. The order of summation, TF32, and elements that change when the inputs move by a
+roundoff are allowed for. The rule runs on cuda samples of ops that also run on the CPU and draw no
+random numbers. Cost: 1 forward and 1 backward call on the CPU.
 
 Why it matters
 --------------
-Tests run on the CPU, training on the GPU, and the two have kernels of their own. One of them is
-wrong, and this says which tensor and where.
+Tests run on the CPU, training on the GPU, and each has its own kernels. One of them is wrong; the
+finding says which tensor and where.
 
 Bad
 ---

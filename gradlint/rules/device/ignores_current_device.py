@@ -2,14 +2,14 @@
 
 What it finds
 -------------
-The op runs on tensors of one GPU while another is the current one, and raises, or returns other
+The op runs on tensors of one GPU while another GPU is current, and raises, or returns different
 outputs or gradients than usual. Needs two GPUs. Cost: 1 forward and 1 backward call.
 
 Why it matters
 --------------
-Kernels are launched on the current device, whatever the device of their arguments. With a model on
-``cuda:1`` they read and write memory of another GPU: zeros, garbage, or a crash, and only for
-people with several GPUs.
+Kernels are launched on the current device, whatever device their arguments are on. With a model on
+``cuda:1`` they read and write memory of another GPU: zeros, garbage or a crash, and only for people
+with several GPUs.
 
 Bad
 ---
@@ -93,7 +93,7 @@ def probe(subject: Subject) -> Outcome:
     if reason:
         return skipped(reason)
     if torch.cuda.device_count() < 2:
-        return skipped("needs two GPUs: one is here")
+        return skipped("needs two GPUs: only one is available")
     own = next(v.device for v in subject.problem.values() if v.device.type == "cuda")
     other = next(k for k in range(torch.cuda.device_count()) if k != own.index)
     words = f"with cuda:{other} current and all tensors on {own}"

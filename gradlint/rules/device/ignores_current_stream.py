@@ -2,16 +2,16 @@
 
 What it finds
 -------------
-The op runs on a side stream whose inputs are not there yet: they are NaN until a copy that waits
-behind a sleeping kernel on that stream. Outputs or gradients other than usual show that a kernel
-was launched on another stream, and did not wait. An op that waits for the whole device hides this,
-and is reported as inconclusive. Needs a GPU. Cost: 2 forward and 2 backward calls, and the sleep
-(at least 0.05 s).
+The op runs on a side stream whose inputs arrive late: they hold NaN until a copy, queued behind a
+sleeping kernel on that stream, fills them. Outputs or gradients that differ from the usual ones
+show that a kernel was launched on another stream and did not wait. An op that waits for the whole
+device hides this, and is reported as inconclusive. Needs a GPU. Cost: 2 forward and 2 backward
+calls, and the sleep (at least 0.05 s).
 
 Why it matters
 --------------
-Data loaders, pipelines and CUDA graphs run on streams of their own. A kernel on the default stream
-races with them: results are right on an idle GPU, and wrong, rarely, under load.
+Data loaders, pipelines and CUDA graphs use streams of their own. A kernel on the default stream
+races with them: results are right on an idle GPU, and occasionally wrong under load.
 
 Bad
 ---
@@ -123,9 +123,9 @@ def probe(subject: Subject) -> Outcome:
     if findings:
         return Outcome("fail", findings)
     if not found.forward_queued:
-        return inconclusive("forward waits for the device: no stream can be wrong")
+        return inconclusive("forward waits for the device, which hides a wrong stream")
     if not found.backward_queued:
-        return Outcome("pass", note="backward waits for the device: only forward was looked at")
+        return Outcome("pass", note="backward waits for the device: only forward was judged")
     return Outcome("pass")
 
 

@@ -2,12 +2,12 @@
 
 What it finds
 -------------
-The sample is repeated along its first axis until a tensor has more than 2³¹ elements, where every
-slice along that axis is computed by itself (three repetitions show that). Then every block of the
-outputs and gradients must be the sample's own; blocks behind the 2³¹st element that are not, and
-crashes there, show an index in 32 bits. Needs a GPU with enough free memory (about three times all
-huge tensors); left out where it would take longer than 20 s. Cost: 2 small and 1 huge forward and
-backward call.
+The sample is repeated along its first axis until a tensor has more than 2³¹ elements, provided that
+each slice along that axis is computed independently (three repetitions show that). Every block of
+the outputs and gradients must then equal the sample's own. Blocks behind the 2³¹st element that do
+not, and crashes there, reveal a 32-bit index. Needs a GPU with enough free memory (about three
+times all huge tensors); left out where it would take longer than 20 s. Cost: 2 small and 1 huge
+forward and backward call.
 
 Why it matters
 --------------

@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A gradient holds NaN or Inf where forward is finite and has a finite derivative, two-sided or
-one-sided, which finite differences show. Where the derivative itself is infinite (a root at zero)
-there is nothing to find.
+A gradient holds NaN or Inf where forward is finite and, as finite differences show, has a finite
+derivative, two-sided or one-sided. Where the derivative itself is infinite (a root at zero),
+nothing is reported.
 
-Looked at are the sample itself and extreme values made from it, inside its domain where that is
-known: all zeros, all elements equal, single elements that are zero, equal to another or to a number
-of the op's arguments and source, magnitudes up to 10000, the smallest normal numbers, and rows of
-boolean arguments that are all False or all True. Extremes at which forward is not finite are left
-out. Cost: up to 7 forward and 7 backward calls.
+The rule looks at the sample and at extreme values made from it, inside its domain where that is
+known: all zeros; all elements equal; single elements that are zero, equal to each other, or equal
+to a number in the op's arguments or source; magnitudes up to 10000; the smallest normal numbers;
+and rows of boolean arguments that are all False or all True. Extremes at which forward is not
+finite are left out. Cost: up to 7 forward and 7 backward calls.
 
 Why it matters
 --------------
-Forward looks well, and the loss turns NaN one step later. It happens at single points that random
+Forward looks fine, and the loss turns NaN one step later. It happens at single points that random
 inputs miss: exact zeros, ties, saturated or fully masked rows.
 
 Bad

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-Forward returned NaN or Inf although all inputs are finite. Infinities that stay where they are
-whatever the inputs are taken as deliberate, such as the -inf of an attention mask.
+Forward returned NaN or Inf although all inputs are finite. Infinities that stay in place whatever
+the inputs are considered deliberate, such as the -inf of an attention mask.
 
-Beside the sample, inputs with single special elements are tried (zero, equal to another element or
-to a number of the op's arguments and source): NaN is a finding there where the function tends to a
-finite value, which its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1 backward
-call, and 6 forward calls for each special element (7 in all at most).
+Besides the sample, inputs with single special elements are tried (zero, equal to another element,
+or equal to a number in the op's arguments or source). NaN is reported there where the function
+tends to a finite value that its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1
+backward call, and 6 forward calls for each special element (at most 7 elements).
 
 Why it matters
 --------------
-One NaN in a batch spoils every parameter in the next step. Gradients are not judged where the
-function itself is not finite.
+One NaN in a batch spoils every parameter in the next step. Where the function itself is not finite,
+its gradient can't be judged.
 
 Bad
 ---
@@ -110,7 +110,7 @@ def probe(subject: Subject) -> Outcome:
                 count = int((infinite if constant is None else constant).sum())
                 notes.append(
                     f"{count} elements of `{output.name}` are infinite whatever the inputs: "
-                    "taken as deliberate"
+                    "considered deliberate"
                 )
                 infinite &= False if constant is None else ~constant
         bad = nan | infinite
@@ -163,5 +163,5 @@ def _finding(
         index=first,
         evidence=evidence,
         help="guard the division, logarithm, root or exponential at this value; if the inputs lie "
-        "outside of the op's domain, give others (--inputs)",
+        "outside the op's domain, give others (--inputs)",
     )

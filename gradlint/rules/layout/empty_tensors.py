@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A backward that fails where a dimension has size 0 and forward takes that. It may not raise; where
-nothing depends on an input, its gradient must be zeros, neither NaN nor memory that was never
-written (it is filled with NaN here); where outputs still depend on it, its gradient is measured as
-ever. A forward that refuses empty tensors is left alone; a backward that raises where another axis
-than that of a batch is empty is noted only, and so is what PyTorch's own operators make of empty
-tensors where no backward written by anybody else takes part.
+A backward that fails where a dimension has size 0 and forward accepts that. It must not raise.
+Where nothing depends on an input, its gradient must be zero, neither NaN nor uninitialised memory
+(which is filled with NaN here). Where outputs still depend on it, its gradient is measured as
+usual. A forward that refuses empty tensors is left alone. Only a note is given for a backward that
+raises where an axis other than the batch axis is empty, and for what PyTorch's own operators make
+of empty tensors where none of your backward code is involved.
 
 Cost: 1 forward call and 1 backward call for each of up to 3 dimensions; 2 further forward calls
 where outputs have elements.
 
 Why it matters
 --------------
-A mask that selects nothing, an expert that no token goes to, an image without boxes: empty tensors
+A mask that selects nothing, an expert that receives no token, an image without boxes: empty tensors
 come with the data, hours into training. A mean over nothing makes all weights NaN, and a kernel
 that is not launched leaves its gradient uninitialised.
 
@@ -120,7 +120,7 @@ def probe(subject: Subject) -> Outcome:
         if any_defect(findings):
             break
         if item.faulty:
-            # Empty batches come with the data; where other axes are empty, raising is no news.
+            # Empty batches come with the data; other axes may well be refused by raising.
             mild = item.judgement.verdict == RAISED and not (item.batch and is_batch(subject))
             findings += findings_elsewhere(
                 subject,
@@ -148,9 +148,9 @@ def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
         return []
     findings = []
     # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
-    torchs = is_torch_owned_backward(subject)
+    torch_owned = is_torch_owned_backward(subject)
     # A gradient that does not depend on the outputs at all (an auxiliary loss that is passed
-    # through) has been told of at the sample.
+    # through) was reported at the sample.
     judged = judged_inputs(subject)
     for position, gradient in enumerate(item.judgement.gradients):
         given = subject.problem.inputs[position]
@@ -163,10 +163,10 @@ def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
                 subject.finding(
                     RULE,
                     f"gradient for `{given.name}` is not zero where {item.words}",
-                    severity="info" if torchs else None,
+                    severity="info" if torch_owned else None,
                     cause="empty",
-                    cause_text="all outputs are empty: nothing depends on it"
-                    + (f"; {TORCH_OWNED_NOTE}" if torchs else ""),
+                    cause_text="all outputs are empty, so nothing depends on it"
+                    + (f"; {TORCH_OWNED_NOTE}" if torch_owned else ""),
                     input=given.name,
                     index=found.index,
                     place=gradient_place(subject, given),

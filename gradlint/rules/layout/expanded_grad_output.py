@@ -1,17 +1,18 @@
-"""Gradient depends on grad_output being written out.
+"""Gradient depends on grad_output being stored in full.
 
 What it finds
 -------------
-A backward that fails where its incoming gradient is expanded: one element in memory, stride 0 along
-every axis. That is what `out.sum().backward()` hands over. The gradient for expanded ones must be
-that for ones in a contiguous tensor, and nothing may raise.
+A backward that fails where its incoming gradient is expanded: one element in memory, with stride 0
+along every axis. This is what `out.sum().backward()` passes in. The gradient must be the same as
+for a contiguous tensor of ones, and nothing may raise.
 
 Cost: 1 forward (that of GL701) and 2 backward calls.
 
 Why it matters
 --------------
-A loss that ends in a sum or a mean is the most common of all. What reads the one element's memory
-on finds garbage; what writes to grad_output in place raises, or writes to all elements at once.
+A loss that ends in a sum or a mean is the most common one. Code that reads on past the single
+element finds garbage; code that writes to grad_output in place raises, or writes to all elements at
+once.
 
 Bad
 ---
@@ -92,7 +93,7 @@ HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand over ones, contiguous and expanded."""
+    """Pass ones, contiguous and expanded."""
     reason = why_layouts_not_comparable(subject)
     if reason:
         return skipped(reason)

@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A backward that takes the memory of its incoming gradient for contiguous. The same cotangents are
-handed over transposed in memory, as a slice of a wider buffer, as every second element of one, and
-in channels_last form where they have four or five dimensions; the gaps hold NaN. The gradients must
-be the same, and nothing may raise. A fault of PyTorch's own kernels, where no backward written by
-anybody else takes part, is noted only.
+A backward that assumes its incoming gradient to be contiguous. The same cotangents are passed
+transposed in memory, as a slice of a wider buffer, as every second element of one, and in
+channels_last format where they have four or five dimensions; the gaps hold NaN. The gradients must
+be the same, and nothing may raise. A fault of PyTorch's own kernels, where none of your backward
+code is involved, is only a note.
 
 Cost: 1 forward and up to 4 backward calls.
 
 Why it matters
 --------------
-Autograd hands over gradients as the next operator left them. A transposition, a slice or a
-convolution behind the operator is enough, and the gradient is silently another one, or training
-stops with an error in backward. Tests that draw their gradients at random never see it.
+Autograd passes gradients on as the next operator left them. A transposition, a slice or a
+convolution after the operator is enough to make the gradient silently wrong, or to stop training
+with an error in backward. Tests that draw their gradients at random never see it.
 
 Bad
 ---
@@ -73,7 +73,7 @@ mylib/ops.py:11:16  GL701  backward raises RuntimeError where grad_output is tra
 References
 ----------
 - Gradients arrive in any layout: Dao-AILab/flash-attention#355, pytorch/vision#920
-- gradcheck hands over contiguous ones only: pytorch/pytorch#194719
+- gradcheck passes contiguous ones only: pytorch/pytorch#194719
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ from gradlint.trace.op_io import OpRaised
 
 RULE = rule_of(__name__)
 
-#: Calls, at most, of the look at an axis more.
+#: Calls, at most, with one more axis.
 CALLS_MORE = 24
 
 #: Axes of an output up to which most views of a transposed grad_output are possible.
@@ -105,13 +105,13 @@ FEW_AXES = 2
 LAYOUTS = ("transposed", "padded", "strided", "channels_last")
 
 HELP = (
-    "begin backward with grad_output = grad_output.contiguous(), or hand its strides on to whatever"
-    " reads its memory"
+    "begin backward with grad_output = grad_output.contiguous(), or pass its strides to the code"
+    " that reads its memory"
 )
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand over the same cotangents in other layouts."""
+    """Pass the same cotangents in other layouts."""
     reason = why_layouts_not_comparable(subject)
     if reason:
         return skipped(reason)
@@ -121,13 +121,13 @@ def probe(subject: Subject) -> Outcome:
         return skipped("grad_output has one element: it has no other layout")
     changed = [item for item in seen if not item.same]
     findings = (
-        cotangent_findings(subject, RULE, changed, HELP) if changed else _with_an_axis_more(subject)
+        cotangent_findings(subject, RULE, changed, HELP) if changed else _with_another_axis(subject)
     )
     return Outcome("fail" if findings else "pass", findings)
 
 
-def _with_an_axis_more(subject: Subject) -> list[Finding]:
-    """What a transposed grad_output shows where tensors have an axis more in front: of few axes,
+def _with_another_axis(subject: Subject) -> list[Finding]:
+    """What a transposed grad_output shows where tensors have one more leading axis: with few axes,
     every view that backward takes of it may be possible."""
     if all(output.value.dim() > FEW_AXES for output in subject.run.outputs):
         return []

@@ -2,16 +2,16 @@
 
 What it finds
 -------------
-An elementwise operator whose forward takes tensors without dimensions (scalars in tensors) and
-whose backward raises for them, or returns a wrong gradient. Where backward raises at any number of
-axes but the sample's, nothing is said.
+An elementwise operator whose forward accepts tensors without dimensions (scalar tensors) and whose
+backward raises for them, or returns a wrong gradient. Where backward raises at any number of axes
+other than the sample's, nothing is reported.
 
 Cost: 3 forward calls and 1 backward call; 1 forward call where forward refuses.
 
 Why it matters
 --------------
-Losses, temperatures and learned scales are tensors of no dimensions, and the same elementwise
-operator is applied to them. `len(x)`, `x.shape[0]` and `x[0]` raise for them in backward only.
+Losses, temperatures and learned scales are tensors without dimensions, and the same elementwise
+operators are applied to them. `len(x)`, `x.shape[0]` and `x[0]` raise for them, in backward only.
 
 Bad
 ---
@@ -113,17 +113,17 @@ def probe(subject: Subject) -> Outcome:
         return skipped("forward refuses tensors without dimensions")
     if seen.verdict in FAULTS:
         if not is_elementwise(subject):
-            return skipped("not elementwise: nothing is promised without axes")
+            return skipped("not elementwise: it need not work without axes")
         if (
             seen.verdict == RAISED
             and judge_at_other_inputs(subject, with_other_rank(subject)).verdict == RAISED
         ):
-            note = "backward takes no other number of axes than the sample's"
+            note = "backward accepts no other number of axes than the sample's"
             return skipped(note)
         findings = findings_elsewhere(subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP)
         if any_defect(findings):
             return Outcome("fail", findings)
         return Outcome("pass" if findings else "inconclusive", findings)
     if seen.verdict != RIGHT:
-        return inconclusive("could not tell without dimensions")
+        return inconclusive("inconclusive without dimensions")
     return Outcome("pass")

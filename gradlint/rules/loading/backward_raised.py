@@ -2,14 +2,14 @@
 
 What it finds
 -------------
-Backward raised an exception, or the engine did on its way: a second pass through a freed graph, a
-saved tensor that was modified in place, a missing backward. Errors by which the engine rejects
-what backward returned (count, shape, `None`) have rules of their own.
+Backward raised an exception, or the engine did while running it: a second pass through a freed
+graph, a saved tensor that was modified in place, a missing backward. Other rules report the errors
+by which the engine rejects what backward returned (count, shape, `None`).
 
 Why it matters
 --------------
-Backward often runs for the first time in training: a misspelt name or a wrong number of unpacked
-tensors stays unseen until then.
+Backward often runs for the first time in training: until then, a misspelt name or a wrong number of
+unpacked tensors goes unnoticed.
 
 Bad
 ---

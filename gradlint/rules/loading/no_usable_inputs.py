@@ -3,13 +3,13 @@
 What it finds
 -------------
 No inputs were given, and none could be inferred on which forward and backward run. Names,
-annotations, defaults and the shapes of tensors are tried; an operator that takes an opaque object,
-or tensors whose sizes depend on each other in unusual ways, needs a hand.
+annotations, defaults and tensor shapes are tried; an operator that takes an opaque object, or
+tensors whose sizes depend on each other in unusual ways, needs help.
 
 Why it matters
 --------------
 Nothing was checked. The finding shows what was tried and what each attempt raised, so that the
-line to add is quickly written.
+missing line is quickly written.
 
 Bad
 ---

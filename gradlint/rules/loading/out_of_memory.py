@@ -2,8 +2,8 @@
 
 What it finds
 -------------
-The operator ran out of memory on a small sample: an allocation was refused, by Python, the host or
-the device, or the worker grew beyond its share and was ended.
+The operator ran out of memory on a small sample: Python, the host or the device refused an
+allocation, or the worker grew beyond its share and was ended.
 
 Why it matters
 --------------

@@ -2,15 +2,15 @@
 
 What it finds
 -------------
-The worker process that ran the operator ended: a segmentation fault, an abort, an illegal
-instruction, `os._exit`. The finding says in which phase and during which check, and shows what the
-operator printed last. The remaining checks go on in a fresh worker.
+The worker process that ran the operator ended unexpectedly: a segmentation fault, an abort, an
+illegal instruction, `os._exit`. The finding says in which phase and during which check, and shows
+what the operator printed last. The remaining checks continue in a fresh worker.
 
 Why it matters
 --------------
-A crash takes the whole training process with it and leaves no traceback. Its usual origins are
-native code that reads past a buffer, and kernels that trust shapes, strides or dtypes they were
-not given.
+A crash takes the whole training process with it and leaves no traceback. The usual origins are
+native code that reads past a buffer, and kernels that rely on shapes, strides or dtypes without
+checking them.
 
 Bad
 ---

@@ -2,21 +2,21 @@
 
 What it finds
 -------------
-Forward or backward changes the process it runs in: the default dtype or device, the grad or
-inference mode, autocast, cuDNN's flags, the seed of the random generators, the number of threads,
-the working directory, the environment, warning filters, the standard streams; it leaves a
-`TorchFunctionMode`, a `TorchDispatchMode`, hooks for saved tensors or a tracing function in place,
+Forward or backward changes the process it runs in: the default dtype or device, grad or inference
+mode, autocast, cuDNN's flags, the seed of the random generators, the number of threads, the working
+directory, the environment, warning filters, the standard streams. Or it leaves a
+`TorchFunctionMode`, a `TorchDispatchMode`, saved-tensor hooks or a tracing function in place,
 replaces functions of torch, forks, leaves threads, processes or files open, or floods the terminal.
-What only the first call does, such as importing a library, is no fault.
+What only the first call does, such as importing a library, is not reported.
 
-An op whose code replaces a function that gradlint itself calls, or takes modules out of
-`sys.modules`, can't be judged: that is an error, and names what was replaced.
+An op whose code replaces a function that gradlint itself calls, or removes modules from
+`sys.modules`, can't be judged: this is an error that names what was replaced.
 
 Why it matters
 --------------
-Whatever runs next pays for it: a model built after the call is in another precision, data loading
-is no longer random, a log is cut off. gradlint puts the state back between calls, so that neither
-its other rules nor the next operator are affected; a training run does not.
+Whatever runs next is affected: a model built after the call has another precision, data loading is
+no longer random, a log is cut off. gradlint restores the state between calls, so that neither its
+other rules nor the next operator are affected; a training run does not.
 
 Bad
 ---
@@ -167,7 +167,7 @@ def _finding(subject: Subject, phase: str, texts: list[str]) -> list[Finding]:
             f"{phase} changes the process: {'; '.join(texts)}",
             place=source.method(thing, phase),
             evidence={"phase": phase, "changes": texts},
-            help="give dtype, device, generator and paths to the calls that need them, and leave "
-            "the process as it was",
+            help="give dtype, device, generator and paths to the calls that need them, and "
+            "leave the process unchanged",
         )
     ]

@@ -7,8 +7,8 @@ Importing the module of the operator, or building the operator, failed: the modu
 
 Why it matters
 --------------
-An operator that can't be loaded is not checked. In a gate that must not look like success, so it
-is an error, while all other targets are still checked.
+An operator that can't be loaded is not checked. In CI this must not look like success, so it is an
+error; all other targets are still checked.
 
 Bad
 ---
@@ -114,7 +114,7 @@ def _advice(error: str, message: str) -> str:
     if "No module named" in error or "ModuleNotFoundError" in error:
         return "install the missing package, or run from the folder from which it can be imported"
     if "SyntaxError" in error:
-        return "mend the syntax; `python -m py_compile FILE` shows the same error"
+        return "fix the syntax; `python -m py_compile FILE` shows the same error"
     if "SystemExit" in error:
         return 'guard the call with `if __name__ == "__main__":` so that importing does not exit'
     module = re.search(r"importing `([\w.]+)`", message)

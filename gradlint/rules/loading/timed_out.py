@@ -3,12 +3,12 @@
 What it finds
 -------------
 One phase (importing, finding inputs, one check) ran longer than `--timeout` seconds and was ended.
-The finding says which, and shows the Python stack at that moment where it is to be had.
+The finding says which, and shows the Python stack at that moment where it is available.
 
 Why it matters
 --------------
-An endless loop or a deadlock in one operator must not hang a gate. An operator that is merely slow
-needs smaller inputs for its check.
+An endless loop or a deadlock in one operator must not hang a CI run. An operator that is merely
+slow needs smaller inputs for its check.
 
 Bad
 ---
@@ -113,7 +113,7 @@ def make_finding(
             "output_tail": list(output_tail),
         },
         help="if the op is merely slow, give it smaller inputs (--inputs) or more time "
-        "(--timeout); else look for a loop that never ends, or a lock that is held",
+        "(--timeout); otherwise look for a loop that never ends, or a lock that is held",
         sample=sample,
         select=rule or "",
     )

@@ -2,13 +2,13 @@
 
 What it finds
 -------------
-The gradient depends on an input, or on the incoming gradient, but carries no graph to it: second
-derivatives come out as zero or not at all, and nothing raises.
+The gradient depends on an input, or on the incoming gradient, but is not connected to it in the
+graph: second derivatives are zero or missing, and nothing raises.
 
 Why it matters
 --------------
-A gradient penalty through such an operator has no effect on the parameters, silently. `no_grad`,
-`.detach()`, `.data` or NumPy in backward are the usual ways to get there.
+A gradient penalty through such an operator silently has no effect on the parameters. The usual
+causes are `no_grad`, `.detach()`, `.data` or NumPy in backward.
 
 Bad
 ---
@@ -99,8 +99,8 @@ def probe(subject: Subject) -> Outcome:
         input=attempt.map.names[lost[0].index],
         place=second_order_place(subject, attempt.map.targets[0]),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
-        help="the gradient depends on it but carries no graph to it: compute in backward from "
-        "ctx.saved_tensors without no_grad, .detach() or .data; or mark backward with "
-        "@once_differentiable, which raises instead of returning zeros",
+        help="the gradient depends on it but is not connected to it in the graph: compute in "
+        "backward from ctx.saved_tensors without no_grad, .detach() or .data; or mark backward "
+        "with @once_differentiable, which raises instead of returning zeros",
     )
     return Outcome("fail", [finding])

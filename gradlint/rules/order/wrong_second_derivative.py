@@ -2,14 +2,14 @@
 
 What it finds
 -------------
-Differentiating backward itself (`create_graph=True`) gives something else than the derivative of
+Differentiating backward itself (`create_graph=True`) gives something other than the derivative of
 what backward computes; or second derivatives are not symmetric; or it raises without saying that
-second derivatives are not supported. Where the first-order gradient is wrong, nothing is claimed.
+second derivatives are not supported. Where the first-order gradient is wrong, nothing is reported.
 
 Why it matters
 --------------
 Gradient penalties, physics-informed networks, meta-learning and Hessian-vector products
-differentiate twice. First-order checks can't see it: the gradient itself is right.
+differentiate twice. First-order checks can't see this fault: the gradient itself is right.
 
 Bad
 ---
@@ -134,7 +134,7 @@ def probe(subject: Subject) -> Outcome:
     ):
         findings += _asymmetric(subject)
     if findings and only_rounding(subject).issuperset(attempt.map.targets):
-        return skipped("nothing but rounding is left of the gradient")
+        return skipped("the gradient is nothing but rounding error")
     if findings:
         return Outcome("fail", findings, max(resolutions, default=None), "; ".join(notes))
     if unsure:
@@ -185,8 +185,8 @@ def _wrong(subject: Subject, place: int) -> Finding:
         place=second_order_place(subject, attempt.map.targets[0]),
         evidence=found.numbers,
         help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
-        "operations; a saved intermediate, .detach(), .data or a value kept on ctx cuts the graph. "
-        "If second derivatives are not meant to work, mark backward with @once_differentiable",
+        "operations; a saved intermediate, .detach(), .data or a value kept on ctx breaks the "
+        "graph. If second derivatives are not intended, mark backward with @once_differentiable",
     )
 
 
@@ -204,8 +204,8 @@ def _asymmetric(subject: Subject) -> list[Finding]:
         input=names[0],
         place=second_order_place(subject, found.first),
         evidence={"relative_error": found.relative, "slopes": [found.one, found.other]},
-        help="what backward returns is the gradient of no function here, or its own derivative "
-        "is wrong: look at the terms that mix the two inputs",
+        help="what backward returns is not the gradient of any function here, or its own "
+        "derivative is wrong: look at the terms that mix the two inputs",
     )
     return [finding]
 
@@ -225,5 +225,5 @@ def _raised(subject: Subject) -> Finding:
         help=explanation.fix
         if explanation
         else "make backward differentiable, or mark it with @once_differentiable so that it "
-        "refuses openly",
+        "refuses explicitly",
     )

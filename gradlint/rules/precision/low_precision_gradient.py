@@ -3,19 +3,19 @@
 What it finds
 -------------
 In float32, bfloat16 or float16 the gradient that backward returns is farther from the one in
-float64 than rounding explains. The same op runs in float64 at the same values, and its gradient
-there is right; both are compared element by element. What rounding explains is found by running
-the float64 computation again with the rounding of the low dtype emulated: ill-conditioned,
-saturating and kinked functions are allowed what they need. Run with ``--dtype float32,bfloat16``.
-In float64 it is told, as information, where outputs or gradients are numbers of float32.
+float64 than rounding explains. The same op runs in float64 at the same values, where its gradient
+is right, and the two are compared element by element. What rounding explains is found by repeating
+the float64 computation with the rounding of the low dtype emulated: ill-conditioned, saturating and
+kinked functions get the tolerance they need. Run with ``--dtype float32,bfloat16``. In float64 a
+note says where outputs or gradients have only float32 precision.
 
-Two sizes of the sample are made 64 times as long, 1024 at least, in turn: the relative error must
-not grow with them, as it does where a sum is kept in a low dtype. Cost beyond the comparison: up to
-12 forward and 9 backward calls below float64.
+Two sizes of the sample are made 64 times as long (at least 1024) in turn: the relative error must
+not grow with them, as it does where a sum is kept in a low dtype. Cost in addition to the
+comparison: up to 12 forward and 9 backward calls below float64.
 
 Why it matters
 --------------
-Tests in float64 pass, and training runs in another dtype. A cast to float16 for speed or a sum that
+Tests in float64 pass, but training runs in another dtype. A cast to float16 for speed or a sum that
 accumulates in bfloat16 costs digits that the optimizer needs, and small gradients vanish.
 
 Bad
@@ -68,7 +68,7 @@ How it looks
 mylib/ops.py:13:16  GL801  gradient for `x` is worse than float32 allows
   13 |         return grad_output * y.to(grad_output.dtype)
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-  cause      low-precision: right to the 5e-04 of float16 only
+  cause      low-precision: right to 5e-04 only, the precision of float16
              index      returned      float64       error  ulps
              [1, 3]    +0.812041    +0.812304     2.6e-04  4413
   help       keep what is saved and computed in float32: no .half() or autocast on the way
@@ -165,7 +165,7 @@ def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[F
 
 def _float32_inside(subject: Subject) -> list[Finding]:
     """What an op that takes float64 rounds to float32: outputs, or gradients alone."""
-    told = "low-precision: every value of {} is a number of float32"
+    reason = "low-precision: every value of {} has only float32 precision"
     help_text = (
         "keep everything in the dtype of the inputs: no .float() or float32 buffer on the way"
     )
@@ -174,10 +174,10 @@ def _float32_inside(subject: Subject) -> list[Finding]:
         return [
             subject.finding(
                 RULE,
-                "float64 is taken, but float32 is computed: judged at the resolution of float32",
+                "float64 is accepted, but float32 is computed: judged with float32 precision",
                 severity="info",
                 cause="low-precision",
-                cause_text=told.format(", ".join(f"`{name}`" for name in outputs)),
+                cause_text=reason.format(", ".join(f"`{name}`" for name in outputs)),
                 output=outputs[0],
                 help=help_text + "; or refuse float64",
             )
@@ -185,10 +185,10 @@ def _float32_inside(subject: Subject) -> list[Finding]:
     return [
         subject.finding(
             RULE,
-            f"gradient for `{item.name}` is right to the 6e-08 of float32 only",
+            f"gradient for `{item.name}` has only the precision of float32 (6e-08)",
             severity="info",
             cause="low-precision",
-            cause_text=told.format(f"the gradient of `{item.name}`"),
+            cause_text=reason.format(f"the gradient of `{item.name}`"),
             input=item.name,
             place=gradient_place(subject, item),
             help=help_text + " through backward",

@@ -2,13 +2,13 @@
 
 What it finds
 -------------
-Backward returned a gradient in the broadcast shape, larger than its input, and the engine summed it
-silently. For an input that forward broadcast, such as a bias, the sum is the right gradient.
+Backward returned a gradient in the broadcast shape, larger than its input, and the engine silently
+summed it. For an input that forward broadcast, such as a bias, the sum is the right gradient.
 
 Why it matters
 --------------
-A note, not a fault: values are right as long as the extra axes are those that forward broadcast.
-Summing in backward states this, saves memory, and works where nobody sums: in
+This is a note, not a fault: the values are right as long as the extra axes are those that forward
+broadcast. Summing in backward states this, saves memory, and also works where nothing else sums: in
 `torch.library.register_autograd`, in compiled graphs, in direct calls of backward.
 
 Bad
@@ -55,7 +55,7 @@ How it looks
 mylib/ops.py:10:29  GL202  gradient for `bias` has shape [4, 3] and is summed to [3]
   10 |         return grad_output, grad_output
      |                             ^^^^^^^^^^^ returned for `bias`
-  help       return grad_output.sum_to_size([3]) to say so
+  help       to make that explicit, return grad_output.sum_to_size([3])
 ```
 
 References
@@ -102,7 +102,7 @@ def _finding(
         input=item.name,
         place=place,
         evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
-        help=f"to say so, return {summed}.sum_to_size({list(wanted)})"
+        help=f"to make that explicit, return {summed}.sum_to_size({list(wanted)})"
         if text
-        else f"to say so, sum it in backward: .sum_to_size({list(wanted)})",
+        else f"to make that explicit, sum it in backward: .sum_to_size({list(wanted)})",
     )

@@ -2,12 +2,12 @@
 
 What it finds
 -------------
-Backward returned a gradient on another device than its input. The engine moves zero-dimensional
-gradients (a note), and rejects all others.
+Backward returned a gradient on a different device than its input. The engine moves zero-dimensional
+gradients (a note) and rejects all others.
 
 Why it matters
 --------------
-The engine raises in the first backward pass on that device. The usual origin is a buffer created
+The engine raises in the first backward pass on that device. The usual cause is a buffer created
 without `device=`, which works until the operator leaves the CPU, or the first GPU.
 
 Bad
@@ -106,9 +106,9 @@ def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
         input=item.name,
         place=returned_place(item),
         evidence={"returned_device": have, "input_device": want},
-        help="the engine copies it, and waits for the device; create it with "
+        help="the engine copies it, which waits for the device; create it with "
         "device=grad_output.device"
         if moved
-        else "create it with device=grad_output.device, or from a tensor that lies there "
+        else "create it with device=grad_output.device, or from a tensor on that device "
         "(torch.zeros_like, x.new_zeros)",
     )

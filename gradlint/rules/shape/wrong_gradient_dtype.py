@@ -2,20 +2,20 @@
 
 What it finds
 -------------
-Backward returned a gradient in another dtype than its input. A less precise one (or an integer or
-boolean one) is a warning: digits are lost before the engine casts back. It is only a note where
-forward's output has no more digits either. A wider one is a note: the engine rounds it. A complex
-one for a real input is an error: the engine rejects it.
+Backward returned a gradient in a different dtype than its input. A less precise one (or an integer
+or boolean one) is a warning: digits are lost before the engine casts back. It is only a note where
+forward's output is no more precise. A wider one is a note: the engine rounds it. A complex one for
+a real input is an error: the engine rejects it.
 
-Where forward takes several tensors, it is tried with mixed dtypes too: the first one coarser than
-the others, and the others coarser than it. If it accepts them, backward must not raise (a warning);
-that it returns a gradient coarser than its input is a note. Cost: up to 4 forward and 2 backward
+Where forward takes several tensors, mixed dtypes are tried too: the first tensor coarser than the
+others, and the others coarser than the first. If forward accepts them, backward must not raise (a
+warning); a gradient that is coarser than its input is a note. Cost: up to 4 forward and 2 backward
 calls.
 
 Why it matters
 --------------
 The engine casts silently, so nothing shows but the loss of digits: float32 computations inside a
-float64 operator make checks of second derivatives fail, and `float16` gradients of float32 weights
+float64 operator make second-derivative checks fail, and `float16` gradients of float32 weights
 overflow.
 
 Bad
@@ -146,7 +146,7 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
     node = next((node for node in other.run.nodes if node.raised is not None), None)
     return subject.finding(
         RULE,
-        f"backward raises {words}, which forward takes: {error_line(error.error)}",
+        f"backward raises {words}, which forward accepts: {error_line(error.error)}",
         severity="warning",
         place=backward_place(node) if node is not None else None,
         evidence={"error": error_line(error.error)},
@@ -190,12 +190,12 @@ def _finding(
         advice = f"forward returns {have} too, so no digits are lost here; if the op is meant to "
         advice += f"work in {want}, keep the dtype of the input in both"
     elif severity == "info":
-        advice = f"the engine rounds it to {want}; .to({want}) in backward would say so"
+        advice = f"the engine rounds it to {want}; .to({want}) in backward makes that explicit"
     elif severity == "error":
         advice = "the gradient of a real input is real: return its .real"
     else:
         advice = (
-            f"compute it in {want}; where a kernel knows {have} only, let forward refuse {want}"
+            f"compute it in {want}; where a kernel supports {have} only, let forward refuse {want}"
         )
     return subject.finding(
         RULE,

@@ -7,8 +7,8 @@ shapes that broadcasting the input would give, and sums them (GL202); it rejects
 
 Why it matters
 --------------
-The engine raises in the first backward pass. A scalar handed on without expanding, a forgotten
-transposition, a gradient in the place of another input's: each shows as a shape first.
+The engine raises in the first backward pass. A scalar passed on without expanding, a forgotten
+transposition, a gradient in the place of another input's: all of them first show as a wrong shape.
 
 Bad
 ---

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-Gradients that change, or a backward that raises, where what backward needs is saved in another way:
-under `torch.utils.checkpoint` (non-reentrant), which runs forward again in backward, and under
-saved-tensor hooks, which pack saved tensors away and unpack copies, as offloading does. Random
-numbers come from the same seed; those of generators that checkpointing does not bring back (NumPy,
-`random`, a generator of the op's own) make the finding a warning. A stand-in for checkpointing
-looks first; what it sees is confirmed with PyTorch's own.
+Gradients that change, or a backward that raises, where the tensors that backward needs are kept in
+another way: under `torch.utils.checkpoint` (non-reentrant), which runs forward again in backward,
+and under saved-tensor hooks, which pack saved tensors and unpack copies of them, as offloading
+does. Random numbers come from the same seed; numbers from generators that checkpointing does not
+restore (NumPy, `random`, a generator of the op's own) make the finding a warning. A fast stand-in
+for checkpointing runs first; what it finds is confirmed with PyTorch's own.
 
 Cost: 3 forward and 2 backward calls.
 
 Why it matters
 --------------
-Checkpointing and offloading are switched on around whole models. An operator that counts its calls,
+Checkpointing and offloading are switched on for whole models. An operator that counts its calls,
 caches its first one or reads `saved_tensors` twice fails in somebody else's training run.
 
 Bad
@@ -102,14 +102,14 @@ if TYPE_CHECKING:
 RULE = rule_of(__name__)
 
 _HELP = (
-    "read ctx.saved_tensors once, save by ctx.save_for_backward, and let forward do and save the "
+    "read ctx.saved_tensors once, save with ctx.save_for_backward, and let forward do and save the "
     "same in every call with the same inputs"
 )
 
-_SEED_HELP = "draw from torch's own generators: checkpointing brings back no others"
+_SEED_HELP = "draw from torch's own generators: checkpointing restores no others"
 
 
-#: In PyTorch's refusal of saved-tensor hooks inside of ``torch.func`` transforms.
+#: In PyTorch's refusal of saved-tensor hooks inside ``torch.func`` transforms.
 _UNHOOKED = "saved tensor hooks"
 
 
@@ -131,7 +131,7 @@ def probe(subject: Subject) -> Outcome:
             when = "under saved-tensor hooks"
             findings = _look(subject, lambda: pull_packed(problem, cotangents), when, False)
     except OpRaised:
-        return skipped("PyTorch refuses saved-tensor hooks in what the op calls")
+        return skipped("PyTorch refuses saved-tensor hooks inside something that the op calls")
     if findings and differs_on_repeat(subject):
         return skipped(NONDETERMINISTIC_NOTE)
     return Outcome("fail" if findings else "pass", findings)

@@ -2,20 +2,20 @@
 
 What it finds
 -------------
-A backward that writes to the gradient it receives: after it, the tensor that was handed over does
-not hold what it held before. Values are compared, so that kernels which bypass PyTorch's version
-counters are seen too. The gradients that Functions inside of the op receive are watched as well.
-Where an output `f(h)` has the shape and dtype of an input `h`, the op is used as in a residual
-connection too: under the gradient v of `h + f(h)`, `h` must get v and what backward returns for it,
-to rounding.
+A backward that writes to the gradient it receives: afterwards, the tensor that was passed in no
+longer holds what it held before. Values are compared, so that kernels which bypass PyTorch's
+version counters are caught too. The gradients that Functions inside the op receive are watched as
+well. Where an output `f(h)` has the shape and dtype of an input `h`, the op is also used in a
+residual connection: under the gradient v of `h + f(h)`, `h` must get v plus what backward returns
+for it, up to rounding.
 
-Cost: 1 forward and 3 backward calls, 2 without the residual use, shared with GL601, GL603, GL605
-and GL610.
+Cost: 1 forward and 3 backward calls (2 without the residual connection), shared with GL601, GL603,
+GL605 and GL610.
 
 Why it matters
 --------------
-The tensor is not the Function's own. In `h + f(h)` the same one goes to both branches, and the
-branch that runs later gets what the first one made of it: a wrong gradient, and only there.
+The tensor does not belong to the Function. In `h + f(h)` both branches receive the same one, and
+the branch that runs later gets what the first one made of it: a wrong gradient, and only there.
 
 Bad
 ---
@@ -121,7 +121,7 @@ def _beside_a_branch(subject: Subject) -> list[Finding]:
     return [
         subject.finding(
             RULE,
-            f"the gradient for `{found.name}` is another {where}",
+            f"the gradient for `{found.name}` changes {where}",
             input=found.name,
             index=found.index,
             place=write_place(subject.op.function, "backward", None, "written to here"),

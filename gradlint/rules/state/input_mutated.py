@@ -1,24 +1,24 @@
-"""Input mutated undeclared.
+"""Input mutated without declaration.
 
 What it finds
 -------------
-An argument that forward or backward writes to without saying so: no `ctx.mark_dirty`, no `mutates`
-in a schema, no in-place operation that autograd records. Values are compared, so that writes of
-kernels and through `.data` are seen too; integer and boolean arguments are compared as well. Nor
-may an output be the memory of an input in disguise (`x.detach()`): an in-place operation on the
-output then changes the input, and autograd does not know.
+An argument that forward or backward writes to without declaring it: no `ctx.mark_dirty`, no
+`mutates_args` in a schema, no in-place operation that autograd records. Values are compared, so
+that writes by kernels and through `.data` are caught too; integer and boolean arguments are
+compared as well. Nor may an output share the memory of an input unnoticed (`x.detach()`): an
+in-place operation on the output then changes the input, and autograd does not know.
 
-What Functions inside of the op write to, of what the op itself computed, is a warning.
-Running statistics, which operators update by convention, are a note at most. So is a view that
-PyTorch itself refuses to change in place.
+A Function inside the op that writes to an intermediate result is a warning. Running statistics,
+which operators update by convention, are at most a note. So is a view that PyTorch itself refuses
+to change in place.
 
 Cost: 1 forward and up to 3 backward calls, shared with GL602, GL603, GL605 and GL610; 1 forward and
 1 backward for the in-place operation, shared with GL603.
 
 Why it matters
 --------------
-Whoever else uses that tensor, a residual branch, the layer before, the next step, computes with
-something else, without an error.
+Everything else that uses that tensor (a residual branch, the layer before, the next step) computes
+with changed values, without an error.
 
 Bad
 ---
@@ -65,7 +65,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:7:16  GL601  forward writes to `x` undeclared: 1 of 3 elements changed
+mylib/ops.py:7:16  GL601  forward writes to `x` without declaring it: 1 of 3 elements changed
   7 |         return x.clamp_(min=0).clone()
     |                ^^^^^^^^^^^^^^^ written to here
   help       work on a copy (x.clone()), or declare it: ctx.mark_dirty(x), and return x itself
@@ -113,17 +113,17 @@ def probe(subject: Subject) -> Outcome:
         if (severity := _severity(subject, item))
         and not (item.phase == "backward" and item.name in saved)
     ]
-    findings += [inside(subject, RULE, item) for item in guarded.inner]
+    findings += [_inner_finding(subject, RULE, item) for item in guarded.inner]
     note = why_not_repeatable(subject)
     if not note and not findings:
-        findings = aliases(subject, RULE)
+        findings = _alias_findings(subject, RULE)
     if guarded.error is not None:
-        note = "backward raised: only what forward writes to was seen"
+        note = "backward raised: only the writes of forward were seen"
     return judged_by(findings, note)
 
 
 def _severity(subject: Subject, item: WrittenTensor) -> str:
-    """ "" for a write that is no fault."""
+    """Of a finding; "" for a write that is allowed."""
     handed = item.handed
     assert handed is not None
     if item.declared or (handed.buffer and item.phase == "forward"):
@@ -134,7 +134,7 @@ def _severity(subject: Subject, item: WrittenTensor) -> str:
     if subject.op.kind not in ("callable", "module") or item.phase == "backward":
         return "error"
     # A plain callable may write to what carries no gradient, by contract, and renormalise its
-    # weights where autograd can see it; inside of a Function nobody expects either.
+    # weights where autograd can see it; inside a Function nobody expects either.
     if handed.position is None:
         return "info" if item.bumped or not subject.once(make_guarded).python else "error"
     return "warning" if item.bumped and not subject.once(make_guarded).python else "error"
@@ -142,13 +142,13 @@ def _severity(subject: Subject, item: WrittenTensor) -> str:
 
 def _finding(subject: Subject, item: WrittenTensor, severity: str) -> Finding:
     found, name = item.difference, item.name
-    undeclared = " undeclared" if item.phase == "forward" else ""
+    undeclared = " without declaring it" if item.phase == "forward" else ""
     return subject.finding(
         RULE,
         f"{item.phase} writes to `{name}`{undeclared}: {found.count} of {found.total} elements "
         "changed",
         severity=severity,
-        cause_text="" if item.bumped else "past its version counter: PyTorch can't notice",
+        cause_text="" if item.bumped else "its version counter is bypassed: PyTorch can't notice",
         input=name,
         index=found.index,
         place=write_place(subject.op.function, item.phase, name, "written to here"),
@@ -160,15 +160,15 @@ def _finding(subject: Subject, item: WrittenTensor, severity: str) -> Finding:
     )
 
 
-def inside(subject: Subject, rule: Rule, item: WrittenTensor) -> Finding:
-    """A finding that a Function inside of the op writes to what the op itself computed."""
+def _inner_finding(subject: Subject, rule: Rule, item: WrittenTensor) -> Finding:
+    """A finding that a Function inside the op writes to an intermediate result."""
     found, name = item.difference, item.name
     return subject.finding(
         rule,
-        f"forward of {item.function.__name__} writes to `{name}` undeclared: {found.count} of "
-        f"{found.total} elements changed",
+        f"forward of {item.function.__name__} writes to `{name}` without declaring it: "
+        f"{found.count} of {found.total} elements changed",
         severity="warning",
-        cause_text="an intermediate tensor of the op: what else uses it computes with another",
+        cause_text="an intermediate tensor of the op: everything else that uses it sees the change",
         index=found.index,
         place=write_place(item.function, "forward", name, "written to here"),
         evidence=found.evidence(),
@@ -177,14 +177,14 @@ def inside(subject: Subject, rule: Rule, item: WrittenTensor) -> Finding:
     )
 
 
-def aliases(subject: Subject, rule: Rule) -> list[Finding]:
+def _alias_findings(subject: Subject, rule: Rule) -> list[Finding]:
     """Outputs that are an argument's memory, where changing them does harm."""
     aliases = subject.once(make_guarded).aliases
     if not aliases:
         return []
     output, name = aliases[0]
     change = subject.once(make_inplace_change)
-    share = f"`{output}` shares memory with `{name}`, undeclared"
+    share = f"`{output}` shares memory with `{name}` without declaring it"
     if change.changed:
         wrong = f", and the gradient for `{change.wrong[0].name}` is wrong" if change.wrong else ""
         return [
@@ -194,7 +194,7 @@ def aliases(subject: Subject, rule: Rule) -> list[Finding]:
                 input=name,
                 output=output,
                 evidence=change.wrong[0].evidence() if change.wrong else None,
-                help=f"return a copy (.clone()), or `{name}` itself, which PyTorch makes a view of",
+                help=f"return a copy (.clone()), or `{name}` itself, of which PyTorch makes a view",
             )
         ]
     if change.refused:

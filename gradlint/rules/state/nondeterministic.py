@@ -3,17 +3,17 @@
 What it finds
 -------------
 Identical calls (same values, same seeds) that give different outputs or gradients, beyond rounding.
-The first call is compared with later ones too: an autotuner that runs a kernel which adds to its
-result, or state that is set up lazily, shows only there. Differences in the last bits, from sums
-in changing order, are a note. Where all later calls agree and only the first is another, or where a
-second identical call raises, it is an error.
+The first call is compared with several later ones: an autotuner that runs a kernel which adds to
+its result, or state that is set up lazily, shows only there. Differences in the last bits, caused
+by sums in varying order, are a note. Where all later calls agree and only the first differs, or
+where a second identical call raises, it is an error.
 
-Cost: 2 forward and 2 backward calls beside those that other rules have made anyway.
+Cost: 2 forward and 2 backward calls in addition to those that other rules have made anyway.
 
 Why it matters
 --------------
-A result that changes by itself is wrong at least once: a race, memory that nobody wrote, numbers
-drawn from a source that no seed controls.
+If identical calls disagree, at least one result is wrong: a race, memory that was never written,
+numbers drawn from a source that no seed controls.
 
 Bad
 ---
@@ -95,8 +95,8 @@ from gradlint.trace.op_io import OpRaised
 RULE = rule_of(__name__)
 
 _HELP = (
-    "look for state kept between calls, races (atomics, missing synchronisation), memory that is "
-    "not written, and random numbers that no seed controls"
+    "look for state kept between calls, races (atomics, missing synchronisation), uninitialised "
+    "memory, and random numbers that no seed controls"
 )
 
 
@@ -117,7 +117,7 @@ def probe(subject: Subject) -> Outcome:
                 RULE,
                 f"{repeats.bits} of {repeats.calls} identical calls differ in the last bits",
                 severity="info",
-                help="sums in changing order do that; torch.use_deterministic_algorithms(True) "
+                help="sums in varying order cause this; torch.use_deterministic_algorithms(True) "
                 "avoids PyTorch's own",
             )
         ]

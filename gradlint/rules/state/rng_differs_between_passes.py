@@ -2,17 +2,17 @@
 
 What it finds
 -------------
-A gradient that depends on random numbers drawn in backward: of one forward, two backward passes
+A gradient that depends on random numbers drawn in backward: two backward passes of the same forward
 that start from different random states give different gradients. The mask that backward draws is
 not the one that forward used. Where forward draws nothing, so that backward is a random estimate by
 design, the finding is a warning.
 
-Cost: 1 backward call beside the run shared with GL602, and only where backward draws.
+Cost: 1 backward call in addition to the run shared with GL602, and only where backward draws.
 
 Why it matters
 --------------
-Under a fixed seed everything repeats, and the loss still falls: the gradient is that of another
-dropout mask.
+Under a fixed seed everything is reproducible, and the loss still falls, but the gradient belongs to
+a different dropout mask.
 
 Bad
 ---
@@ -58,7 +58,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:10:16  GL610  the gradient for `x` is another where backward draws other random numbers
+mylib/ops.py:10:16  GL610  the gradient for `x` changes where backward draws other random numbers
   help       save the mask, or the seed and the offset, in forward
 ```
 
@@ -108,8 +108,10 @@ def probe(subject: Subject) -> Outcome:
             difference,
             when,
             severity=None if forward else "warning",
-            cause_text="" if forward else "forward draws none: backward is a random estimate",
-            help=_HELP if forward else "say so, and let the caller pass a generator",
+            cause_text=""
+            if forward
+            else "forward draws no random numbers: backward is a random estimate",
+            help=_HELP if forward else "document it, and let the caller pass a generator",
         )
         for difference in baseline_with(subject, guarded.first).differences(guarded.other or [])
     ]

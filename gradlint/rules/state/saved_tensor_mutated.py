@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-What forward kept for backward does not stay what it was. Either backward itself writes to a saved
+What forward kept for backward does not stay as it was. Either backward itself writes to a saved
 tensor (or to one that `ctx` holds), or an in-place operation on the output, `out.mul_(2)`, changes
-what backward will read, and PyTorch's version check does not notice, because the tensor was kept
-past `save_for_backward`. Values are compared, so that writes of kernels are seen too.
+what backward will read, and PyTorch's version check does not notice, because the tensor was not
+kept with `save_for_backward`. Values are compared, so that writes by kernels are caught too.
 
-Cost: 1 forward and 1 backward call beside the run shared with GL602.
+Cost: 1 forward and 1 backward call in addition to the run shared with GL602.
 
 Why it matters
 --------------
-A second backward through the graph gets another gradient, and where the saved tensor is an input,
-so does everybody else who uses it. After an in-place operation on the output the first gradient is
-wrong already. Nothing is printed.
+A second backward through the graph gets a different gradient, and where the saved tensor is an
+input, everything else that uses it sees the change. After an in-place operation on the output even
+the first gradient is wrong. Nothing is printed.
 
 Bad
 ---
@@ -126,8 +126,8 @@ def _unnoticed(subject: Subject, difference: Difference) -> Finding:
         subject,
         RULE,
         difference,
-        "after an in-place operation on the output, and nothing is raised",
-        cause_text="backward reads the output's memory, past the version check",
-        help="keep the output by ctx.save_for_backward(output), whose version check then raises, "
+        "after an in-place operation on the output, and nothing raises",
+        cause_text="backward reads the output's memory, bypassing the version check",
+        help="keep the output with ctx.save_for_backward(output), whose version check then raises, "
         "or return a copy of what backward needs",
     )

@@ -11,7 +11,7 @@ Cost: 1 forward and 2 backward calls, in the run shared with GL601, GL602, GL603
 Why it matters
 --------------
 Graphs are kept for several losses, for Jacobians row by row, for gradient penalties and for
-`torch.autograd.functional`. A backward that changes its own state is right once.
+`torch.autograd.functional`. A backward that changes its own state is right only once.
 
 Bad
 ---
@@ -61,8 +61,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:14:16  GL605  the gradient for `x` is another in a second backward of the same graph
-  help       leave ctx and what it saved as they are: backward may run again
+mylib/ops.py:14:16  GL605  the gradient for `x` changes in a second backward of the same graph
+  help       do not change `ctx` or what it saved: backward may run again
 ```
 
 References
@@ -84,7 +84,7 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-_HELP = "leave `ctx` and what it saved as they are: backward may run again"
+_HELP = "do not change `ctx` or what it saved: backward may run again"
 
 
 def probe(subject: Subject) -> Outcome:
@@ -115,7 +115,7 @@ def probe(subject: Subject) -> Outcome:
             difference,
             when,
             cause="saved-tensor-mutated" if written else None,
-            cause_text="backward has written to what was saved (GL603)" if written else "",
+            cause_text="backward writes to what was saved (GL603)" if written else "",
             help=_HELP,
         )
         for difference in wrong

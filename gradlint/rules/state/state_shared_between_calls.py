@@ -2,17 +2,17 @@
 
 What it finds
 -------------
-Calls that disturb each other. Forward is called at the sample and then with other values, before
-the first call's backward: the first call's output must stay what it was, and its gradient must be
-its own. Then the second call's backward runs, and the first gradient must stay. State on a class,
-a module or in a global instead of `ctx`, and buffers that are handed out twice, fail here.
+Calls that disturb each other. Forward is called at the sample and then, before the first call's
+backward, with other values: the first call's output and gradient must not change. Then the second
+call's backward runs, and the first gradient must still not change. State on a class, a module or in
+a global instead of `ctx`, and buffers that are handed out twice, fail here.
 
 Cost: 2 forward and 2 backward calls.
 
 Why it matters
 --------------
-An operator used twice in a network is called in just that order. Each alone is right, so that no
-gradient check sees it.
+An operator that is used twice in a network is called in exactly this order. Each call alone is
+right, so that no gradient check sees the fault.
 
 Bad
 ---
@@ -58,8 +58,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:11:16  GL608  the gradient for `x` is another after a later call of the op
-  help       keep what backward needs on ctx, or by ctx.save_for_backward
+mylib/ops.py:11:16  GL608  the gradient for `x` changes after a later call of the op
+  help       keep what backward needs with ctx.save_for_backward (plain values on `ctx`) …
 ```
 
 References
@@ -82,8 +82,8 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 _HELP = (
-    "keep what backward needs by ctx.save_for_backward (plain values on `ctx`), not on a class, a "
-    "module or in a global, and return memory of each call's own"
+    "keep what backward needs with ctx.save_for_backward (plain values on `ctx`), not on a class, "
+    "a module or in a global, and return new memory from each call"
 )
 
 
@@ -95,7 +95,7 @@ def probe(subject: Subject) -> Outcome:
     seen = interleave(subject)
     when = "after a later call of the op"
     if seen is None:
-        return skipped("the op takes no other values than the sample's")
+        return skipped("the op accepts no other values than the sample's")
     if seen.raised is not None:
         return Outcome("fail", [raised_there_finding(subject, RULE, seen.raised, when, help=_HELP)])
     findings = [

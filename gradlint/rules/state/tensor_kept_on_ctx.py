@@ -2,12 +2,12 @@
 
 What it finds
 -------------
-Tensors in attributes of `ctx`. An output there closes a circle: the output holds its node, and the
-node holds the output, so that the graph outlives everything that the user deletes, until the
-garbage collector happens by, or for ever. This is measured, with the collector switched off. An
-input there is held after backward for as long as the output lives; changing it in place goes
-unnoticed; saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a
-mask is a note.
+Tensors in attributes of `ctx`. An output there closes a reference cycle: the output holds its node,
+and the node holds the output, so that the graph outlives everything that the user deletes until the
+garbage collector runs, if it ever does. This is measured with the collector switched off. An input
+there is kept after backward for as long as the output lives; changing it in place goes unnoticed;
+saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a mask is a
+note.
 
 Cost: 1 forward and 1 backward call, shared with GL606.
 
@@ -63,7 +63,7 @@ How it looks
 mylib/ops.py:6:9  GL604  `ctx.y` holds `output`: the graph outlives its last user
   6 |         ctx.y = x.exp()
     |         ^^^^^^^^^^^^^^^ kept here
-  help       ctx.save_for_backward(y), which frees it after backward and breaks the circle
+  help       ctx.save_for_backward(y), which frees it after backward and breaks the cycle
 ```
 
 References
@@ -101,7 +101,7 @@ def probe(subject: Subject) -> Outcome:
     findings = []
     held = [item for item in lifetime.held if item.kin == "output"]
     if lifetime.survived and held:
-        findings.append(_circle(subject, held))
+        findings.append(_cycle(subject, held))
     elif lifetime.survived:
         findings.append(_survived(subject, lifetime.survived[0]))
     elif held:
@@ -119,11 +119,11 @@ def probe(subject: Subject) -> Outcome:
     if others:
         findings.append(_kept(subject, others, "info"))
     if not lifetime.seen and not findings:
-        return skipped("no Python Function is involved: its `ctx` can't be seen")
+        return skipped("no Python Function with a `ctx` is involved")
     return judged_by(findings)
 
 
-def _circle(subject: Subject, held: list[HeldTensor]) -> Finding:
+def _cycle(subject: Subject, held: list[HeldTensor]) -> Finding:
     item = held[0]
     return subject.finding(
         RULE,
@@ -133,14 +133,14 @@ def _circle(subject: Subject, held: list[HeldTensor]) -> Finding:
         cause_text="reference-cycle: the output holds its node, and the node holds the output",
         place=attribute_place(item.function, item.attribute, "kept here"),
         evidence={"bytes": sum(other.size for other in held)},
-        help="ctx.save_for_backward(…) for it: freed after backward, and no circle",
+        help="use ctx.save_for_backward(…) for it: freed after backward, and no reference cycle",
     )
 
 
 def _survived(subject: Subject, node: str) -> Finding:
     return subject.finding(
         RULE,
-        f"the graph ({node}) outlives its outputs: something of the op's still holds it",
+        f"the graph ({node}) outlives its outputs: something in the op still holds it",
         severity=None if subject.op.function is not None else "info",
         help="do not keep outputs, or what is connected to them, on classes, modules or in "
         "globals; detach what must be kept",
@@ -161,5 +161,5 @@ def _kept(subject: Subject, held: list[HeldTensor], severity: str) -> Finding:
         "saved-tensor hooks",
         place=attribute_place(item.function, item.attribute, "kept here"),
         evidence={"bytes": sum(other.size for other in held)},
-        help="ctx.save_for_backward(…) takes any tensor; keep only plain values on `ctx`",
+        help="ctx.save_for_backward(…) accepts any tensor; keep only plain values on `ctx`",
     )

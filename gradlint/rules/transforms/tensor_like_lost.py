@@ -1,20 +1,21 @@
-"""Tensor-like taken amiss.
+"""Tensor-like mishandled.
 
 What it finds
 -------------
-An op that, handed tensor-likes in place of tensors, returns other values or loses the gradient
-without a word. Tried are a subclass of Tensor and, on callables and modules, a wrapper that is no
-Tensor and defines `__torch_function__`. An op that raises refuses clearly, which is no fault.
-Where only the type is lost, so that plain tensors come back, an info finding says so. PyTorch hands
-a wrapper to `Function.apply` like any object: what that loses is not held against an op.
+An op that returns different values, or silently loses the gradient, when it receives tensor-likes
+in place of tensors. Two kinds are tried: a subclass of Tensor and, for callables and modules, a
+wrapper that is not a Tensor and defines `__torch_function__`. An op that raises refuses clearly,
+which is not reported. Where only the type is lost, so that plain tensors come back, a note says so.
+PyTorch passes a wrapper to `Function.apply` like any other object; the op is not blamed for what
+that loses.
 
 Cost: 1 forward and 1 backward call for each of the two.
 
 Why it matters
 --------------
 Tensors with units, names or a structure (diagonal, low rank, nested) are subclasses or wrappers. An
-op that converts what it does not know trains on: with zero gradients, or as if the structure were
-not there.
+op that converts what it does not know keeps training, but with zero gradients, or as if the
+structure did not exist.
 
 Bad
 ---
@@ -53,7 +54,7 @@ How it looks
 ```text
 mylib/ops.py:3:1  GL906  a subclass of Tensor loses its gradient for `x`
    3 | class Op(torch.nn.Module):
-  cause      tensor-like: with a plain tensor there is one
+  cause      tensor-like: a plain tensor gives a different result
   help       test with isinstance, not by type, and convert nothing that carries a gradient
 ```
 
@@ -85,13 +86,13 @@ RULE = rule_of(__name__)
 
 _HELP = (
     "test with isinstance(x, torch.Tensor) or torch.overrides.is_tensor_like, not by type, and "
-    "convert nothing that may carry a gradient; hand over with handle_torch_function, or raise "
+    "convert nothing that may carry a gradient; delegate with handle_torch_function, or raise "
     "TypeError"
 )
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand the differentiable inputs over as tensor-likes, and compare."""
+    """Pass the differentiable inputs as tensor-likes, and compare."""
     reason = why_not_transformable(subject)
     if not reason and len(subject.problem.parameters) == len(subject.problem.inputs):
         reason = "no argument requires grad"
@@ -134,9 +135,11 @@ def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Fi
                 subject, item.name, item.value.detach(), point.outputs[item.name]
             )
             if found is not None:
-                return [_finding(subject, f"{words} gives another `{item.name}`", found, "")], ""
+                return [
+                    _finding(subject, f"{words} gives a different `{item.name}`", found, "")
+                ], ""
     if len(outputs) != len(point.outputs):
-        return [], "other outputs"
+        return [], "different outputs"
     chosen = [item for item in outputs if item.name in vs and item.differentiable]
     gradients = fed.problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
     count = len(leaves) - len(subject.problem.parameters)
@@ -144,13 +147,13 @@ def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Fi
     wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
     lost = [d for d in wrong if d is not None]
     if lost and subject.run.nodes and fed.is_wrapper and not fed.dispatched:
-        return [], "PyTorch hands it to Function.apply like any object: no gradient"
+        return [], "PyTorch passes it to Function.apply like any object: no gradient"
     findings = [
         _finding(
             subject,
             f"{words} loses its gradient for `{d.name}`"
             if d.kind == "missing"
-            else f"{words} gets another gradient for `{d.name}`",
+            else f"{words} gets a different gradient for `{d.name}`",
             d,
             d.name,
         )
@@ -166,7 +169,7 @@ def _finding(subject: Subject, message: str, found: Difference, input: str) -> F
         RULE,
         message,
         cause="tensor-like",
-        cause_text="tensor-like: with a plain tensor it is another",
+        cause_text="tensor-like: a plain tensor gives a different result",
         input=input or None,
         output=None if input else found.name,
         index=found.index,

@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-Forward runs under ``torch.autocast`` in bfloat16 and backward outside of it, as in a training loop,
+Forward runs under ``torch.autocast`` in bfloat16 and backward outside it, as in a training loop,
 and backward raises, or returns gradients that differ from those without autocast by more than
 bfloat16 explains. What bfloat16 explains is measured: the gradient in float32 at inputs rounded to
-it. Looked at in float32, which autocast casts from. A forward that refuses autocast is information,
-and so is a backward that raises where neither decorator of ``torch.amp`` is there: the op was not
-written for autocast. Cost: 3 forward and 3 backward calls, in float32; one of each less
-where autocast changes no gradient.
+bfloat16. The rule runs in float32, which autocast casts from. A forward that refuses autocast is a
+note, and so is a backward that raises where the op uses neither decorator of ``torch.amp``: it was
+not written for autocast. Cost: 3 forward and 3 backward calls in float32; one of each less where
+autocast changes no gradient.
 
 Why it matters
 --------------
-Inside forward, matrix products return bfloat16 while what ctx saved is float32. In backward, where
-autocast is off, the two meet: an exception in the first training step, or a cast that loses what
-was kept. ``custom_fwd`` and ``custom_bwd`` belong together: one alone does half.
+Inside forward, matrix products return bfloat16 while ctx saves float32. In backward, where autocast
+is off, the two meet: an exception in the first training step, or a cast that loses precision.
+``custom_fwd`` and ``custom_bwd`` belong together: one alone does half the job.
 
 Bad
 ---
@@ -103,8 +103,8 @@ RULE = rule_of(__name__)
 
 _HELP = (
     "decorate forward with custom_fwd and backward with custom_bwd (torch.amp), both with the "
-    "device_type; or cast in backward to the dtype of what was saved, and return each gradient in "
-    "the dtype of its input"
+    "device_type; or cast in backward to the dtype of the saved tensors, and return each gradient "
+    "in the dtype of its input"
 )
 
 

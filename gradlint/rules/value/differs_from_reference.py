@@ -7,7 +7,7 @@ An op whose outputs are not those of the reference declared for it (``reference:
 Why it matters
 --------------
 The gradient may be the right derivative of the wrong function. Finite differences can't see that,
-because they take forward at its word; the reference can.
+because they rely on forward; the reference can.
 
 Bad
 ---

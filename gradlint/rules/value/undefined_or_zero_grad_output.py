@@ -4,16 +4,16 @@ What it finds
 -------------
 A backward that fails where a loss does not use every output. One output at a time gets a gradient,
 and the others get none at all (`None` in backward after `ctx.set_materialize_grads(False)`), or
-zeros: the two must give the same gradients, and neither may raise. Where all incoming gradients are
-zero or undefined, the gradients must be zero; NaN there is `0·inf`.
+zeros: both must give the same gradients, and neither may raise. Where all incoming gradients are
+zero or undefined, the gradients must be zero; NaN there comes from `0·inf`.
 
 Cost: one forward; one backward for zeros, one for undefined gradients where a Python Function is
 involved, and two more for each of up to four outputs where there are several.
 
 Why it matters
 --------------
-Which outputs a loss uses is up to the caller. A mask or a `detach` far away is enough, and training
-raises in backward, or NaN appear in weights whose loss is masked out.
+Which outputs a loss uses is up to the caller. A mask or a `detach` far away is enough for training
+to raise in backward, or for NaN to appear in weights whose loss is masked out.
 
 Bad
 ---
@@ -152,11 +152,11 @@ def _look(subject: Subject, replay: Replay) -> list[Finding]:
             elif alone.error is not None:
                 findings.append(_raised(subject, alone.error, UNDEFINED, text, unused))
             continue
-        text = f"`{unused}` gets none" if unused else f"only `{output.name}` gets one"
+        text = f"`{unused}` gets no gradient" if unused else f"only `{output.name}` gets a gradient"
         findings += _expect(subject, alone, beside, text, unused)
     if subject.run.nodes and not findings:
         trial = replay.trial([None] * len(vs))
-        found = _expect(subject, trial, None, "no output gets one", cause=UNDEFINED)
+        found = _expect(subject, trial, None, "no output gets a gradient", cause=UNDEFINED)
         # It takes a Function downstream that returns None: rare.
         findings += [replace(item, severity="warning") for item in found]
     return _each_once(findings)
@@ -215,7 +215,7 @@ def _value(
         RULE,
         f"gradient for `{item.name}` is {kind} where {text}",
         cause=slug,
-        cause_text=f"{slug}: with zeros in its place the gradient is another"
+        cause_text=f"{slug}: with zeros in its place the gradient differs"
         if slug == UNDEFINED
         else f"{slug}: zero times anything finite is zero",
         input=item.name,
@@ -237,7 +237,7 @@ def _raised(
     return subject.finding(
         RULE,
         f"backward raises {type(error).__name__} where {text}",
-        # Refusing openly is honest.
+        # An explicit refusal is not a fault.
         severity="info" if isinstance(error, NotImplementedError) else None,
         cause=slug,
         cause_text=f"{slug}: {error_line(error)}",

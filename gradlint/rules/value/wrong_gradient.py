@@ -2,26 +2,26 @@
 
 What it finds
 -------------
-The gradient that backward returns differs from the derivative of what forward computes. The op is
-moved along several random directions, and the measured change, with an error bar, is compared with
-the change that the gradient predicts. A disagreement is confirmed on a fresh seed, located to its
-elements, and its cause is named where one fits: transposed, sign, scaled, swapped between inputs,
-zero, ignores grad_output, not linear in it, and others.
+The gradient that backward returns differs from the derivative of what forward computes. The inputs
+are moved along several random directions, and the measured change, with an error bar, is compared
+with the change that the gradient predicts. A disagreement is confirmed with a fresh seed and
+located to its elements, and its cause is named where one fits: transposed, sign, scaled, swapped
+between inputs, zero, ignores grad_output, not linear in it, and others.
 
-Backward must also be linear in grad_output: it is called with a sum, with 65536 times and with a
-1024th of its cotangents, where clipping, rounding, thresholds and added constants show.
+Backward must also be linear in grad_output: it is called with a sum of cotangents, with 65536 times
+and with a 1024th of one, which reveals clipping, rounding, thresholds and added constants.
 
 Where forward itself stops gradients (`detach`, `.data`, `torch.no_grad`) and the gradient agrees
-once they are let through, the line that stops them is named, as a warning: it may be meant.
+once they pass through, a warning names the line that stops them: it may be intended.
 
-Where the gradient is right, float arguments are moved off the values of the sample, and it is
-measured again: a factor of 1 that backward leaves out shows elsewhere only. So are inputs whose
-elements are all equal, as a weight of ones.
+Where the gradient is right, it is measured again with float arguments moved away from the sample's
+values, because a factor of 1 that backward leaves out shows only elsewhere. The same is done for
+inputs whose elements are all equal, such as a weight of ones.
 
 Why it matters
 --------------
-Training goes on and the loss may even fall, only slower, or towards something else. Nothing else
-tells.
+Training goes on and the loss may even fall, only more slowly, or towards something else. Nothing
+else reveals the fault.
 
 Bad
 ---
@@ -188,7 +188,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         elif verdict == UNSURE:
             unsure.append(name)
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
-            notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
+            notes.append(f"{name}: the dtype is float64, but the noise is that of float32")
 
     more, said = nonlinear_findings(subject, RULE)
     said_of = {finding.input for finding in more}

@@ -2,10 +2,10 @@
 
 What it finds
 -------------
-The gradient is right at the sample, and wrong at values that random inputs never take: all zeros,
-all elements equal, magnitudes up to 10000, rows of boolean arguments that are all False or True,
-and single elements that are zero, equal to another element, or equal to a number of the op's
-arguments and source (the bounds of a clamp). At smooth points it must be the derivative. At a kink
+The gradient is right at the sample, but wrong at values that random inputs never take: all zeros;
+all elements equal; magnitudes up to 10000; rows of boolean arguments that are all False or True;
+and single elements that are zero, equal to another element, or equal to a number in the op's
+arguments or source (the bounds of a clamp). At smooth points it must be the derivative. At a kink
 it must lie between the one-sided derivatives; any value between them is right. Jumps, roots and
 inputs with a declared surrogate are left alone. Cost: up to 6 forward and 6 backward calls shared
 with GL302, and 2 forward calls for each of 4 points and 8 elements.
@@ -108,7 +108,7 @@ def probe(subject: Subject) -> Outcome:
         return skipped("the gradient at the sample is not right: see GL401")
     points = SpecialPoints(subject, right)
     if not points.measurable:
-        return skipped("differences in 16 bits are too coarse, and float64 refused")
+        return skipped("differences in 16 bits are too coarse, and the op refuses float64")
     found: dict[int, WrongAtPoint] = {}
     for name in JUDGED:
         extreme = subject.once(make_extremes).named(name)
@@ -119,7 +119,7 @@ def probe(subject: Subject) -> Outcome:
     if findings:
         return Outcome("fail", findings)
     if not points.judged:
-        return skipped("at no special point is forward finite and smooth enough")
+        return skipped("forward is not finite and smooth enough at any special point")
     return Outcome("pass", note=f"judged: {', '.join(dict.fromkeys(points.judged))}")
 
 
@@ -127,7 +127,7 @@ def _finding(subject: Subject, wrong: WrongAtPoint) -> Finding:
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = min((wrong.right, wrong.left), key=lambda slope: abs(slope - wrong.returned))
-    kink = f"outside of the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
+    kink = f"outside the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
     return subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`{at}, {wrong.where}",

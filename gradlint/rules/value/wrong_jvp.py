@@ -2,11 +2,11 @@
 
 What it finds
 -------------
-A `jvp` that is not the derivative of forward. Each input alone gets a tangent u, and the adjoint
+A `jvp` that is not the derivative of forward. Each input in turn gets a tangent u, and the adjoint
 identity ⟨v, J·u⟩ = ⟨Jᵀv, u⟩ must hold between jvp and backward. Where it does not, or where
-backward itself is wrong, the slope of forward along u is measured and tells which of the two is at
-fault. Also found: a jvp that raises, takes an input without tangent amiss, or returns the wrong
-number, shape or kind of tangents. Looked at is what Python Functions define themselves.
+backward itself is wrong, the slope of forward along u is measured and decides which of the two is
+wrong. Also found: a jvp that raises, fails for an input without a tangent, or returns the wrong
+number, shape or kind of tangents. The rule runs on Python Functions that define jvp themselves.
 
 Cost: one forward for each input; measurements only where something disagrees.
 
@@ -163,7 +163,7 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
         except OpRaised as error:
             finding = raised_jvp_finding(subject, RULE, functions, position, names, error)
             if finding is None:
-                return skipped("forward mode is openly refused")
+                return skipped("forward mode is refused")
             return Outcome("fail", [finding])
         judged += 1
         findings += _wrong_dtype(subject, functions[0], found, names)
@@ -246,7 +246,7 @@ def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -
         output, index, rows = worst_tangent(found.tangents, true, names)
         numbers["elements"] = rows
     if found.position not in subject.wrong_inputs:
-        also = "backward agrees with what forward does"
+        also = "backward agrees with forward"
         text = f"{text}; {also}" if text else also
     return subject.finding(
         RULE,
@@ -259,5 +259,5 @@ def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -
         place=source.method(function, "jvp"),
         evidence=numbers,
         help="jvp returns, for each output, its derivative along the tangents of the inputs, "
-        "one term for each input; what it needs is kept by ctx.save_for_forward",
+        "one term for each input; what it needs is kept with ctx.save_for_forward",
     )

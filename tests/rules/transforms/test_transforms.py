@@ -205,7 +205,9 @@ def test_op_of_many_operators_is_compiled_where_asked_for(probed: Probed) -> Non
     for checked in (COMPILE, EXPORT):
         outcome = probed(checked, many, point(3))
         assert outcome.verdict == "skipped"
-        assert outcome.note.endswith(f"operators, long to trace: --select {checked.code} does it")
+        assert outcome.note.endswith(
+            f"operators, which take long to trace: --select {checked.code} does it"
+        )
         assert probed(checked, many, point(3), select=(checked.code,)).verdict == "pass"
 
 
