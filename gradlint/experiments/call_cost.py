@@ -1,7 +1,7 @@
 """How many calls the checks of a sample take: by shapes and dtypes, before anything is measured.
 
-Two numbers each: what a check of a smooth right gradient usually takes, and what one that passes
-takes at most. A disagreement is followed up beyond both, within bounds of its own.
+Two numbers each: what a check of a smooth, right gradient usually takes, and what one that passes
+takes at most. Following up a disagreement may take more than either, within bounds of its own.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from gradlint.numerics.path import NODES, PATH_STEPS
 #: Significand bits up to which path integrals and the float64 twin are usual, not the exception.
 LOW_PRECISION_BITS = 11
 
-#: VJPs of the short path integral that comes first below float64 (``path_at_a_glance``).
+#: VJPs of the short path integral that is tried first below float64.
 GLANCE_NODES = 3
 
-#: Forward and backward calls beside the pairs: the maps themselves, whether backward is linear, and
-#: the symmetry of second derivatives.
+#: Forward and backward calls in addition to the pairs: the maps themselves, whether backward is
+#: linear, and the symmetry of second derivatives.
 CALLS_BESIDE_PAIRS, CALLS_BESIDE_PAIRS_EACH_INPUT = 6, 4
 
-#: Kinks at the sample are judged again beside them: this many judgements in all, and this many
-#: evaluations of an input to find them, at most (``_decide``, ``_smooth``).
+#: At kinks, the gradient is judged again near them: this many judgements in all, and this many
+#: evaluations of an input to find them, at most.
 JUDGEMENTS, KINK_EVALUATIONS = 3, 48
 
-#: Evaluations that a look for kinks takes along one direction (``_smooth``: six a step, two steps),
-#: and the directions looked along.
+#: Evaluations that the search for kinks takes along one direction (six a step, two steps), and the
+#: number of directions.
 KINK_EVALUATIONS_EACH_PAIR, KINK_PAIRS = 12, 2
 
 #: Calls of the instrumented run, and at most of a rule for each further output.
@@ -117,7 +117,7 @@ def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool
 
 
 def _judgements(pairs: int, values: int, shape: Shape, *, most: bool) -> Calls:
-    """The same with the float64 twin, and what kinks call for at most."""
+    """The same with the float64 twin and, at most, what kinks require."""
     found = _judgement(pairs, values, shape.bits, replayed=shape.replayed, most=most)
     if shape.bits < max(LADDER) and (most or shape.bits <= LOW_PRECISION_BITS):
         twin = _judgement(pairs, values, max(LADDER), replayed=shape.replayed, most=most)
@@ -177,12 +177,12 @@ def other_calls(rules: Iterable[Rule], shape: Shape, *, most: bool) -> Calls:
 
 def torch_calls(shape: Shape, order: int) -> Calls:
     """Calls of torch's own ``gradcheck`` (order 1) or ``gradgradcheck``, in the mode that its size
-    suggests (``gradcheck.md`` §4)."""
+    suggests."""
     count = 2 * shape.elements if shape.elements <= SLOW_MODE else 2 * (shape.inputs + 1)
     first = Calls(count + 2, count + 2)
     return first if order == 1 else Calls(2 * first.forward, 3 * first.backward)
 
 
 def memory_bytes(shape: Shape, family: str) -> int:
-    """Bytes held at the peak beside the sample itself, about."""
+    """Approximate bytes held at the peak, not counting the sample itself."""
     return int(shape.nbytes * PEAK[family])

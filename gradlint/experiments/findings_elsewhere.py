@@ -1,4 +1,4 @@
-"""Findings on an op that fails at other sizes or arguments than the sample's."""
+"""Findings on an op that fails at sizes or arguments other than the sample's."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def findings_elsewhere(
     help: str,
     severity: str | None = None,
 ) -> list[Finding]:
-    """Findings on ``seen``: one for what backward raised, else one an input.
+    """Findings on ``seen``: one for an exception of backward, or one for each input.
 
     Args:
-        where: the arguments in words, behind "where".
+        where: the arguments in words, after "where".
         cause: slug.
         severity: default that of the rule.
     """
@@ -67,7 +67,7 @@ def _raised_finding(
     return subject.finding(
         rule,
         f"backward raises {type(error).__name__} where {where}",
-        # Refusing openly is honest.
+        # An explicit refusal is not a fault.
         severity="info" if isinstance(error, NotImplementedError) else None,
         cause=cause,
         cause_text=error_line(error),
@@ -118,7 +118,7 @@ def _wrong_gradient_finding(
 def _nonfinite_findings(
     subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str, *, cause: str, help: str
 ) -> list[Finding]:
-    """Findings where the function has a finite derivative and the gradient is none."""
+    """Findings where the function has a finite derivative and the gradient is not finite."""
     slopes = OneSidedDerivatives(seen.subject)
     findings = []
     for position in seen.positions:

@@ -1,4 +1,4 @@
-"""Whether the outputs depend smoothly on one input, whatever backward says."""
+"""Whether outputs depend smoothly on an input, measured without backward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
 #: A slope counts when it is this many times its error bar (heuristic: the bar alone is a 6.5 σ
-#: limit; ten times that leaves no room for an alarm on noise).
+#: limit; ten times that rules out false alarms from noise).
 CLEAR = 10.0
 
 
@@ -66,7 +66,7 @@ def _slope(
             finite.extend(torch.isfinite(tensor) for tensor in chosen)
         if any(mask.shape != tensor.shape for mask, tensor in zip(finite, chosen, strict=True)):
             return None
-        # Infinities that forward puts there on purpose have no part in the slope.
+        # Infinities that forward returns on purpose do not contribute to the slope.
         zero = [torch.zeros_like(tensor) for tensor in chosen]
         return [torch.where(*each) for each in zip(finite, chosen, zero, strict=True)]
 
@@ -88,7 +88,7 @@ def _slope(
 def first_dependence(problem: Problem) -> tuple[str, str, float] | None:
     """(input, output, slope) of the first smooth dependence found by finite differences, or None.
 
-    Piecewise constant dependence (rounding, comparisons) has no slope and is none.
+    Piecewise constant dependence (rounding, comparisons) has no slope and does not count.
     """
     generator = torch.Generator().manual_seed(problem.seed)
     at_sample = [

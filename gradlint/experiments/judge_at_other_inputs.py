@@ -1,8 +1,8 @@
-"""The op at other arguments than the sample's: is its gradient right there too?
+"""The op at arguments other than the sample's: is its gradient right there too?
 
 One pair (v, u) that moves all inputs at once judges most calls: one forward with its backward, and
-two evaluations. Only what disagrees there is judged input by input, confirmed and told from kinks
-as the sample itself is. Where forward refuses the arguments there is nothing to judge.
+two evaluations. Only a disagreement is judged input by input, confirmed and distinguished from
+kinks as at the sample itself. Where forward refuses the arguments there is nothing to judge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
-#: What came of it. REFUSED: forward raised, or returned nothing finite; RAISED: backward raised;
+#: Verdicts. REFUSED: forward raised, or returned nothing finite; RAISED: backward raised;
 #: NOT_FINITE: a gradient is not finite although the outputs are; EMPTY: there is nothing to move.
 RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNDECIDED = (
     "right",
@@ -35,16 +35,16 @@ RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNDECIDED = (
     "raised",
     "not finite",
     "empty",
-    "untold",
+    "undecided",
 )
 
-#: Calls of a look at a gradient that is right.
+#: Calls where the gradient is right.
 CALLS = 4
 
 
 @dataclass
 class JudgementElsewhere:
-    """What was seen at other arguments.
+    """How the op was judged at other arguments.
 
     Args:
         verdict: one of the words above.
@@ -76,7 +76,7 @@ def judge_at_other_inputs(
     Args:
         subject: the op at its own sample; the calls count there.
         sample: other arguments, the same tensors in the same places.
-        op: another form of the op; default itself.
+        op: another form of the op; default the same.
         values: position of a differentiable input → its value in place of the sample's.
     """
     there = Subject(op or subject.op, sample, subject.settings)
@@ -110,7 +110,9 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
         if not moved or not any(y.numel() for y in map.outputs):
             map.pull(_cotangents(map.outputs, there.seed))
             return found
-        glance = _decide_there(subject, there, merged(map, by_dtype(map, moved)), SINGLE_DIRECTION)
+        first_look = _decide_there(
+            subject, there, merged(map, by_dtype(map, moved)), SINGLE_DIRECTION
+        )
     except OpRaised as raised:
         found.verdict, found.error = RAISED, raised
         return found
@@ -118,14 +120,14 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
     if broken:
         found.verdict, found.positions = NOT_FINITE, broken
         return found
-    if all(verdict in (AGREES, ROUNDED) for verdict in glance.verdicts):
+    if all(verdict in (AGREES, ROUNDED) for verdict in first_look.verdicts):
         found.verdict = RIGHT
         return found
-    if DIFFERS not in glance.verdicts:
+    if DIFFERS not in first_look.verdicts:
         apart = replace(first_order(problem), project=map.project)
-        glance = _decide_there(subject, there, apart, SINGLE_DIRECTION, moved)
-        if DIFFERS not in glance.verdicts:
-            found.verdict = UNDECIDED if UNSURE in glance.verdicts else RIGHT
+        first_look = _decide_there(subject, there, apart, SINGLE_DIRECTION, moved)
+        if DIFFERS not in first_look.verdicts:
+            found.verdict = UNDECIDED if UNSURE in first_look.verdicts else RIGHT
             return found
     return _judge_each_input(subject, there, found, moved)
 
@@ -136,7 +138,7 @@ def _cotangents(outputs: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor
 
 
 def _as_finite(subject: Subject, outputs: Sequence[Output]) -> bool:
-    """Whether outputs are finite, or neither those at the sample are (masks)."""
+    """Whether outputs are finite, or infinite as at the sample (masks)."""
     if all(all_finite(item.value) for item in outputs):
         return True
     masked = any(not all_finite(item.value) for item in subject.run.outputs if item.differentiable)
@@ -162,12 +164,12 @@ def _judge_each_input(
 
 
 def affords_another(subject: Subject, reserved: int = 0) -> bool:
-    """Whether ``--max-calls`` leaves room for another look, beside calls ``reserved`` to others."""
+    """Whether ``--max-calls`` leaves room for another judgement, and for calls ``reserved``."""
     return subject.affords(CALLS + reserved)
 
 
 def judged_inputs(subject: Subject) -> list[int]:
-    """The inputs that are judged at the sample, without those that are known to be wrong there."""
+    """The inputs that are judged at the sample, without those known to be wrong there."""
     wrong = subject.wrong_inputs if subject.first_order_is_known else set()
     return [position for position in subject.judged if position not in wrong]
 
@@ -205,14 +207,14 @@ def _projections(subject: Subject, problem: Problem) -> list[Projection | None]:
 
 
 def _map(
-    look: JudgementElsewhere,
+    judgement: JudgementElsewhere,
     leaves: list[torch.Tensor],
     outputs: list[Output],
     project: list[Projection | None],
 ) -> Map:
     """x ↦ f(x) over ``outputs``. The first VJP at the point itself uses their graph; its gradients
-    go to ``look``."""
-    problem = look.subject.problem
+    are stored in ``judgement``."""
+    problem = judgement.subject.problem
     names = [item.name for item in outputs]
     point = problem.values()
 
@@ -226,11 +228,11 @@ def _map(
     def pull_at(
         values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
-        if look.gradients or not all(a is b for a, b in zip(values, point, strict=True)):
+        if judgement.gradients or not all(a is b for a, b in zip(values, point, strict=True)):
             found = problem.pull(dict(zip(names, cotangents, strict=True)), values)
         else:
             found = problem.backward(outputs, leaves, cotangents)
-            look.gradients = found
+            judgement.gradients = found
         return [None if grad is None else dense(grad) for grad in found]
 
     values = [item.value.detach() for item in outputs]

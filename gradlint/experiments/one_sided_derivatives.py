@@ -52,10 +52,11 @@ class DerivativePair:
     scale: float = 0.0
 
     def finite_for(self, returned: complex) -> bool:
-        """Whether a gradient of ``returned`` (NaN or infinite) is wrong at this point."""
+        """Whether ``returned`` (NaN or infinite) is wrong, because a finite derivative exists
+        here."""
         found = [side for side in (self.right, self.left) if side is not None]
         if not found or max(map(abs, found)) > self.limit:
-            return False  # beyond the range of the dtype: an honest overflow
+            return False  # beyond the range of the dtype: a legitimate overflow
         # An infinite gradient may be the true derivative of the other side.
         nan = math.isnan(returned.real) or math.isnan(returned.imag)
         return nan or not self.unbounded
@@ -91,25 +92,25 @@ class OneSidedDerivatives:
         self._base = self._outputs(self._point)
 
     def at(self, index: int, where: list[int]) -> DerivativePair:
-        """Those along element ``where`` of input ``index``."""
+        """The derivatives along element ``where`` of input ``index``."""
         value = self._point[index]
         scale = max(abs(complex(value[tuple(where)].item())), rms(value))
         direction = torch.zeros_like(value)
-        direction[tuple(where)] = self._steady(scale, index)
+        direction[tuple(where)] = self._step_scale(scale, index)
         return self._along({index: direction})
 
     def along(self, positions: Sequence[int]) -> DerivativePair:
-        """Those along a random direction in the inputs ``positions``."""
+        """The derivatives along a random direction in the inputs ``positions``."""
         generator = torch.Generator().manual_seed(self._seed)
         directions = {}
         for index in positions:
             value = self._point[index]
             drawn = torch.randn(value.shape, generator=generator, dtype=torch.float64)
-            directions[index] = self._steady(rms(value), index) * drawn.to(value)
+            directions[index] = self._step_scale(rms(value), index) * drawn.to(value)
         return self._along(directions)
 
-    def _steady(self, scale: float, index: int) -> float:
-        # Within the reach of denormals no difference has digits.
+    def _step_scale(self, scale: float, index: int) -> float:
+        # Among denormal numbers no difference has correct digits.
         return scale if scale >= TINY_SCALE else rms(self._typical[index]) or 1.0
 
     def _outputs(self, values: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:

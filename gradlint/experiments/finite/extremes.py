@@ -35,8 +35,8 @@ WORDS = {
     "masked": "where a row of a boolean argument is all False and another all True",
 }
 
-#: Extremes whose finite gradients are judged (GL402): slopes at the smallest normal numbers have no
-#: digits.
+#: Extremes at which finite gradients are judged (GL402): slopes at the smallest normal numbers have
+#: no correct digits.
 JUDGED = ("zeros", "ties", "single", "large", "masked")
 
 #: Calls that the extremes take at most (one more where zeros in all inputs leave the domain).
@@ -45,8 +45,8 @@ CALLS = len(WORDS) + 1
 #: Share of a rule's time limit beyond which extremes are left out.
 SHARE_OF_TIMEOUT = 0.1
 
-#: Times that outputs may grow at large inputs: where products of many inputs grow faster, gradients
-#: by cancellation have no digits, and overflow honestly (heuristic).
+#: Factor by which outputs may grow at large inputs: where products of many inputs grow faster,
+#: gradients lose all digits to cancellation, and overflow legitimately (heuristic).
 LARGEST_GROWTH = 1e13
 
 #: Thresholds taken from the arguments and the source, at most, and their largest magnitude: larger
@@ -62,8 +62,8 @@ class ExtremePoint:
         name: a key of :data:`WORDS`.
         problem: the op on the arguments.
         make: makes the values of its inputs.
-        places: the special elements, where single ones are.
-        outputs: output name → value, detached; empty where forward raised or nobody will ask.
+        places: the special elements, where these are single ones.
+        outputs: output name → value, detached; empty where forward raised or no rule reads them.
         gradients: of every input; None likewise.
         finite: whether the differentiable outputs are finite, or infinite only where they are at
             the sample too.
@@ -78,7 +78,7 @@ class ExtremePoint:
     finite: bool = False
 
     def words_at(self, position: int, where: Sequence[int]) -> str:
-        """Which values the inputs have, as a message on element ``where`` says it."""
+        """Which values the inputs have, in the words of a message on element ``where``."""
         shape = self.problem.inputs[position].value.shape
         flat = 0
         for size, index in zip(shape, where, strict=True):
@@ -91,7 +91,7 @@ class ExtremePoint:
 
 @dataclass
 class ExtremePoints:
-    """All of them, or the reason why there are none."""
+    """All extreme points, or the reason why there are none."""
 
     points: list[ExtremePoint] = field(default_factory=list)
     reason: str = ""
@@ -123,7 +123,7 @@ def make_extremes(subject: Subject) -> ExtremePoints:
 
 
 def _call_s(subject: Subject) -> float:
-    """Seconds of a forward and a backward call: a slow first one may have loaded something."""
+    """Seconds of a forward and a backward call, timed again where the first was slow."""
     known = subject.run_s if subject.plan.call_s is None else subject.plan.call_s
     longest = SHARE_OF_TIMEOUT * subject.settings.timeout
     try:
@@ -165,7 +165,7 @@ def bounds_of(subject: Subject) -> list[float]:
 
 
 def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]]]:
-    """Each with its values."""
+    """Each point with its values."""
     problem, ranges, bounds = subject.problem, ranges_of(subject), bounds_of(subject)
 
     def make(name: str) -> tuple[list[torch.Tensor] | None, list[SpecialElement]]:
@@ -188,7 +188,7 @@ def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]
 def _run_at(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) -> ExtremePoint:
     _run(subject, extreme, values)
     if extreme.name == "zeros" and not extreme.finite and len(values) > 1:
-        # Zeros in scales or variances leave the domain, and say nothing of the first input.
+        # Zeros in scales or variances leave the domain, and say nothing about the first input.
         every = extreme.make
         extreme.make = lambda: [every()[0], *subject.problem.values()[1:]]
         _run(subject, extreme, extreme.make())
@@ -221,7 +221,7 @@ def _run(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) ->
 
 
 def _drop_unused(extreme: ExtremePoint) -> None:
-    """Keep what is looked at: NaN among outputs at single elements (GL301), gradients that are not
+    """Keep what rules read: NaN among outputs at single elements (GL301), gradients that are not
     finite where forward is (GL302), and both where finite gradients are judged."""
     judged = extreme.finite and extreme.name in JUDGED
     if not judged and extreme.name != "single":

@@ -1,4 +1,4 @@
-"""Gradients that are not finite, held against one-sided derivatives, at the sample and beyond."""
+"""Gradients that are not finite, compared with one-sided derivatives of the function."""
 
 from __future__ import annotations
 
@@ -24,34 +24,36 @@ LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
 SMOOTH = 1e-2
 
 HELP = (
-    "backward divides by, takes the logarithm or root of, or overflows at something that "
+    "backward divides by, takes the logarithm or root of, or overflows at a value that "
     "vanishes or saturates here: guard it (torch.where around the denominator, not around the "
     "quotient), or use a formula without it"
 )
 
 
 def at_the_sample(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
-    """Findings at the sample itself, one an input, and notes on infinite derivatives."""
+    """Findings at the sample itself, one for each input, and notes on infinite derivatives."""
     make = subject.problem.values
     return _compare_with_slopes(subject, rule, subject.run.gradients or [], make, LOOKED_AT)
 
 
-def at_extremes(subject: Subject, rule: Rule, told: set[str]) -> tuple[list[Finding], list[str]]:
-    """Findings at extreme values, one an input, without those ``told`` already; and notes."""
+def at_extremes(
+    subject: Subject, rule: Rule, reported: set[str]
+) -> tuple[list[Finding], list[str]]:
+    """Findings at extreme values, one for each input that is not in ``reported``; and notes."""
     findings: list[Finding] = []
     notes = [subject.once(make_extremes).reason] if subject.once(make_extremes).reason else []
     for extreme in subject.once(make_extremes).points:
         if not extreme.finite or extreme.gradients is None:
             continue
         left = [
-            None if item.name in told else gradient
+            None if item.name in reported else gradient
             for item, gradient in zip(subject.problem.inputs, extreme.gradients, strict=True)
         ]
         more, _ = _compare_with_slopes(
             subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme
         )
         findings += more
-        told = told | {finding.input or "" for finding in more}
+        reported = reported | {finding.input or "" for finding in more}
     return findings, notes
 
 
@@ -76,8 +78,8 @@ def _compare_with_slopes(
         )
         joint = None
         if extreme is not None and extreme.name != "single":
-            # Where whole tensors are special, single elements may be smooth and f be not: a matrix
-            # of zeros, 0·log 0.
+            # Where whole tensors are special, f may be smooth in single elements and not as a
+            # whole: a matrix of zeros, 0·log 0.
             joint = slopes.along(_altered(subject, values))
             if joint.right is None and joint.left is None:
                 continue
@@ -101,7 +103,7 @@ def _compare_with_slopes(
 
 
 def _altered(subject: Subject, values: Sequence[torch.Tensor]) -> list[int]:
-    """Positions of the inputs that differ from the sample; all where none does."""
+    """Positions of the inputs that differ from the sample; all positions where none does."""
     sample = subject.problem.values()
     pairs = enumerate(zip(sample, values, strict=True))
     return [k for k, (a, b) in pairs if not torch.equal(a, b)] or list(range(len(sample)))
@@ -153,8 +155,8 @@ def _finding(
 
 
 def _severity(extreme: ExtremePoint | None, *seen: DerivativePair | None) -> str | None:
-    """At values that nobody gave: a warning at kinks and edges of the domain, where conventions
-    differ, and information at numbers that hardly occur."""
+    """At values that the user did not give: a warning at kinks and edges of the domain, where
+    conventions differ, and information at numbers that hardly occur."""
     if extreme is None:
         return None
     if extreme.name == "tiny":

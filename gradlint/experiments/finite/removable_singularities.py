@@ -1,8 +1,8 @@
-"""NaN where the function tends to a value: singularities that a formula has and the function not.
+"""NaN where the function tends to a value: singularities of the formula, not of the function.
 
 At a NaN output with x = c, f(c ± h) and f(c ± h/1024) are compared: where they agree on a side, and
-no other side says otherwise, f has a limit there. f(c ± 1.001·h) must be near f(c ± h): remainders
-by a vanishing divisor vanish too, but jump.
+the other side does not disagree, f has a limit there. f(c ± 1.001·h) must be near f(c ± h):
+remainders by a vanishing divisor vanish too, but jump.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gradlint.numerics.products import rms, unit_roundoff, widened
 from gradlint.trace.op_io import OpRaised
 
 #: First step by significand bits, in units of the typical element, and how many times smaller the
-#: second is (x·log x has moved by 2e-3 then in float32; a jump or a pole is told from a limit by
-#: far, and differences of rounded numbers still have two digits).
+#: second is (x·log x has moved by 2e-3 then in float32; a jump or a pole is clearly different
+#: from a limit, and differences of rounded numbers still have two digits).
 STEPS = {53: (2.0**-20, 2.0**-10), 24: (2.0**-12, 2.0**-4)}
 
 #: A neighbour of the first step, and the share of the way to the limit that f may go between them.
@@ -38,7 +38,7 @@ AGREE = 1e-2
 
 @dataclass(frozen=True)
 class RemovableNaN:
-    """A NaN that the function has no reason for.
+    """A NaN where the function has a limit.
 
     Args:
         place: the special element of the inputs.
@@ -61,7 +61,7 @@ def removable_nans(subject: Subject, extreme: ExtremePoint) -> Iterator[Removabl
     if not holes:
         return
     for place in extreme.places:
-        # Alone among ordinary values: 0 / 0 of two special elements tends to anything.
+        # Alone among ordinary values: 0 / 0 of two special elements may tend to anything.
         values = subject.problem.values()
         alone = ExtremePoint(extreme.name, extreme.problem, partial(list, values))
         values[place.position] = values[place.position].clone()

@@ -1,7 +1,7 @@
 """Special values of inputs: zeros, ties, large and tiny ones, and single special elements.
 
-Each function takes the values of all inputs and their ranges, and returns the values with what is
-allowed of them replaced, or None where nothing would change.
+Each function takes the values of all inputs and their ranges, and returns the values with those
+replaced that their range allows, or None where nothing would change.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ USUAL_BOUNDS = (1.0, -1.0, 0.5)
 
 @dataclass(frozen=True)
 class SpecialElement:
-    """One special element: flat index ``element`` of input ``position``, and what is special;
-    ``twin`` is the element that it equals, where that is it."""
+    """One special element: flat index ``element`` of input ``position``, and what is special about
+    it; ``twin`` is the element that it equals, where that makes it special."""
 
     position: int
     element: int
@@ -115,7 +115,7 @@ def single(
             found.append(changed)
             continue
         if flat.numel() < 2 and any(value.numel() < 2 for value in values[:position]):
-            found.append(changed)  # 0 / 0 says nothing of either
+            found.append(changed)  # 0 / 0 says nothing about either
             continue
         order = _scattered(flat.numel(), position)
         mine: list[SpecialElement] = []

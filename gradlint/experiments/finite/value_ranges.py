@@ -52,7 +52,7 @@ def range_of(words: str, value: torch.Tensor) -> ValueRange:
         return ValueRange(*found)
     if words == ROWS:
         return ValueRange(0.0, 1.0, zero=False, rows=True)
-    if words:  # an interval with ends of its own, or elements that hang together
+    if words:  # an interval with ends of its own, or elements that depend on each other
         return ValueRange(math.inf, -math.inf, zero=False, equal=False)
     # Nothing is known: positive samples may stand for scales, rates and probabilities.
     positive = value.numel() > 0 and not value.is_complex() and bool((value > 0).all())

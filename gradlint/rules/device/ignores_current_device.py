@@ -88,7 +88,7 @@ _HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Run the op while another GPU than that of its tensors is current."""
+    """Run the op while the current GPU is not that of its tensors."""
     reason = why_not_on_cuda(subject)
     if reason:
         return skipped(reason)

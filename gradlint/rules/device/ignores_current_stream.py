@@ -90,10 +90,6 @@ from gradlint.trace.op_io import OpRaised, Output
 
 RULE = rule_of(__name__)
 
-#
-# Inputs and cotangents hold NaN until, on the side stream and behind the sleep, their values are
-# copied into them. Kernels that are launched on the current stream wait in line; those launched on
-# another one run at once, and read NaN.
 #: The sleep in seconds, at least and at most, and in units of what launching a call takes.
 SHORTEST_S, LONGEST_S, TIMES = 0.05, 2.0, 5.0
 
@@ -131,7 +127,7 @@ def probe(subject: Subject) -> Outcome:
 
 @dataclass
 class SideRun:
-    """What came of it.
+    """One run on a side stream.
 
     Args:
         outputs, gradients: what the op returned.
@@ -148,7 +144,12 @@ class SideRun:
 
 
 def on_side_stream(subject: Subject) -> SideRun:
-    """Run the op of ``subject``, whose inputs are on a GPU, on a side stream of that GPU."""
+    """Run the op of ``subject``, whose inputs are on a GPU, on a side stream of that GPU.
+
+    Inputs and cotangents hold NaN until their values are copied into them, on the side stream and
+    behind a kernel that sleeps. Kernels that are launched on the current stream wait in line; those
+    launched on another stream run at once, and read NaN.
+    """
     problem, run = subject.problem, subject.run
     values = problem.values()
     device = next(value.device for value in values if value.device.type == "cuda")

@@ -93,8 +93,8 @@ def make_finding(
 
     Args:
         target: as typed.
-        attempts: pairs of the arguments tried and the error they raised, most telling first; of
-            those that raised the same, one.
+        attempts: pairs of the arguments tried and the error they raised, most informative first;
+            one for each error.
         line_to_add: what the user can write to give inputs.
         count: how often the op was called, where that is more.
     """
@@ -106,7 +106,7 @@ def make_finding(
     help = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
     explanations = [explain_text(error) for _, error in attempts]
     first = explanations[0] if explanations else None
-    # What every attempt ran into is no matter of inputs.
+    # An error that every attempt raised is not about the inputs.
     common = first if first and all(e and e.slug == first.slug for e in explanations) else None
     return process_finding(
         RULE,

@@ -87,7 +87,7 @@ def probe(subject: Subject) -> Outcome:
         if item.meta is not None and item.value.device != item.meta.device
     ]
     if not findings:
-        text = "a gradient on another device than its input"
+        text = "a gradient on a different device than its input"
         findings = engine_finding(subject, RULE, "invalid-gradient-device", text)
     if any_defect(findings):
         return Outcome("fail", findings)

@@ -94,9 +94,7 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-# the
-# other way round.
-#: Dtype → the one that stands beside it.
+#: Dtype → the coarser one that is mixed with it.
 COARSER = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
 
 
@@ -119,8 +117,8 @@ def probe(subject: Subject) -> Outcome:
     return skipped(note) if note else Outcome("pass", findings)
 
 
-def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
-    """What is wrong with inputs of mixed dtypes only: the first of it."""
+def _when_mixed(subject: Subject, reported: set[str]) -> list[Finding]:
+    """The first finding that shows only with inputs of mixed dtypes."""
     if subject.run.error is not None or subject.problem.has_sparse_inputs:
         return []
     for words, other in mixed(subject):
@@ -130,11 +128,11 @@ def _when_mixed(subject: Subject, told: set[str]) -> list[Finding]:
         if error is not None:
             if error.phase == "backward":
                 return [_raised(subject, other, words)]
-            continue  # refused: as good as any answer
+            continue  # refusing is fine
         for item in returned_tensors(other)[0]:
             severity = item.meta and _severity(item, item.value.dtype, item.meta.dtype)
-            if severity in ("error", "warning") and item.name not in told:
-                # What is computed from the coarser input has no more digits than that.
+            if severity in ("error", "warning") and item.name not in reported:
+                # Results computed from the coarser input are no more precise than it.
                 floating = item.value.is_floating_point()
                 return [_finding(other, item, "info" if floating else severity, words)]
     return []
@@ -156,7 +154,7 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
 
 
 def _severity(item: ReturnedGradient, have: torch.dtype, want: torch.dtype) -> str | None:
-    """None where the engine's cast loses nothing that the caller was promised."""
+    """None where the engine's cast loses no precision that the caller may expect."""
     if have == want:
         return None
     if not (have.is_floating_point or have.is_complex):
@@ -171,7 +169,7 @@ def _severity(item: ReturnedGradient, have: torch.dtype, want: torch.dtype) -> s
 
 
 def _coarsest(item: ReturnedGradient) -> float:
-    """The largest epsilon among the incoming gradients: forward's outputs had no more digits."""
+    """The largest epsilon among the incoming gradients, which have the dtypes of the outputs."""
     found = [
         torch.finfo(value.dtype).eps
         for value in item.node.grad_outputs
@@ -209,8 +207,8 @@ def _finding(
 
 
 def mixed(subject: Subject) -> Iterator[tuple[str, Subject]]:
-    """The op with its first differentiable tensor in a coarser dtype, then with all others so; each
-    with words for it. Nothing where there are not two of one dtype to tell apart."""
+    """The op with its first differentiable tensor in a coarser dtype, then with all others in it,
+    each with a description. Nothing where there are not two tensors of one dtype."""
     if subject.op.module is not None:
         return
     tensors = {id(t): (name, t) for name, t in subject.sample.named_tensors(subject.op.signature)}

@@ -102,17 +102,17 @@ _HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Compare every gradient that backward received with what it was, also beside a branch."""
+    """Compare every gradient that backward received with its value before, also with a branch."""
     reason = why_not_guarded(subject)
     if reason:
         return skipped(reason)
     findings = [_finding(subject, item) for item in subject.once(make_guarded).cotangents]
-    findings = findings or _beside_a_branch(subject)
+    findings = findings or _in_residual_connection(subject)
     return Outcome("fail" if findings else "pass", findings)
 
 
-def _beside_a_branch(subject: Subject) -> list[Finding]:
-    """What the residual use shows: a write that only happens where nobody else seems to look."""
+def _in_residual_connection(subject: Subject) -> list[Finding]:
+    """What the residual connection shows: a write that only happens where the tensor is shared."""
     raised, names = subject.once(make_guarded).residual_error, subject.once(make_guarded).added
     first = subject.problem.inputs[next(iter(names.values()))].name if names else ""
     where = f"in a residual connection, `{first} + op({first})`"
@@ -151,8 +151,8 @@ def _finding(subject: Subject, item: WrittenTensor) -> Finding:
 def _spoiled(subject: Subject) -> list[Difference]:
     """Inputs whose gradient in the residual use is not the op's own with the cotangents added.
 
-    Nothing is compared where identical calls differ, or a second backward of the graph does: that
-    is what other rules tell.
+    Nothing is compared where identical calls, or a second backward of the graph, differ: other
+    rules report that.
     """
     guarded, cotangents = subject.once(make_guarded), subject.run.cotangents
     if guarded.residual is None or guarded.second is None or why_not_repeatable(subject):

@@ -134,7 +134,7 @@ def _severity(subject: Subject, item: WrittenTensor) -> str:
     if subject.op.kind not in ("callable", "module") or item.phase == "backward":
         return "error"
     # A plain callable may write to what carries no gradient, by contract, and renormalise its
-    # weights where autograd can see it; inside a Function nobody expects either.
+    # weights where autograd can see it; inside a Function neither is expected.
     if handed.position is None:
         return "info" if item.bumped or not subject.once(make_guarded).python else "error"
     return "warning" if item.bumped and not subject.once(make_guarded).python else "error"

@@ -140,7 +140,7 @@ def probe(subject: Subject) -> Outcome:
         return _raised(subject, raised.error)
     except Exception as error:
         return _raised(subject, error)
-    # Draws may come in another order or layout there; where outputs are the same, so are they.
+    # Random numbers may be drawn in another order or layout, unless the outputs are the same.
     if any(finding.output is not None for finding in findings) and is_random(subject.problem):
         return skipped("forward draws random numbers: torch.func draws different ones")
     return Outcome("fail" if findings else "pass", findings, note=note)

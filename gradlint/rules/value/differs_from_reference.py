@@ -11,7 +11,7 @@ because they rely on forward; the reference can.
 
 Bad
 ---
-A mean that divides by the wrong axis, beside a reference that says what was meant:
+A mean that divides by the wrong axis, with a reference that states the intention:
 
 ```python
 import torch
@@ -92,8 +92,8 @@ RULE = rule_of(__name__)
 #: differently (heuristic, about √eps).
 ALLOWED = {"float64": 1e-8, "float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
 
-#: Errors that the reference makes in the dtype itself, of which an output may have this many beside
-#: the reference in float64: it may round in another order (heuristic).
+#: An output may differ from the reference in float64 by this many times the error of the reference
+#: in the dtype itself, since it may round in another order (heuristic).
 OWN_ERRORS = 2.0
 
 
@@ -147,8 +147,8 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _as_good(subject: Subject, number: int, value: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Whether output ``number`` is as near to the reference in float64 as the reference in the
-    dtype of the sample is: that rounds what it computes on the way, which the op need not."""
+    """Whether output ``number`` is as close to the reference in float64 as the reference in the
+    dtype of the sample is, which rounds intermediate results that the op may not round."""
     wide = subject.problem.in_float64()
     if wide is None or subject.op.reference is None or not value.is_floating_point():
         return False

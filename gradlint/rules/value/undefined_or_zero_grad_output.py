@@ -116,7 +116,7 @@ _HELP = {
     UNDEFINED: "test each incoming gradient for None and leave its term out, or let PyTorch pass "
     "zeros: remove ctx.set_materialize_grads(False)",
     ZERO: "where the incoming gradient is zero, so is the gradient: guard quotients, roots and "
-    "powers of grad_output, and whatever may be infinite beside it",
+    "powers of grad_output, and factors that may be infinite",
 }
 
 
@@ -129,7 +129,7 @@ def probe(subject: Subject) -> Outcome:
         return skipped(NESTED_OUTPUT)
     if not _look(subject, Replay(subject.problem)):
         return Outcome("pass")
-    # Again, with a forward for every backward.
+    # A finding is confirmed with a forward for every backward.
     findings = _look(subject, Replay(subject.problem, fresh=True))
     return judged_by(findings)
 
@@ -141,23 +141,23 @@ def _look(subject: Subject, replay: Replay) -> list[Finding]:
     zeros = [torch.zeros_like(v) for v in vs]
     findings = _expect(subject, replay.trial([*zeros]), None, "every incoming gradient is zero")
     for chosen, output in enumerate(outputs[:MOST_OUTPUTS] if len(outputs) > 1 else ()):
-        beside = replay.trial([v if k == chosen else zeros[k] for k, v in enumerate(vs)])
+        with_zeros = replay.trial([v if k == chosen else zeros[k] for k, v in enumerate(vs)])
         alone = replay.trial([v if k == chosen else None for k, v in enumerate(vs)])
         others = [item.name for item in outputs if item is not output]
         unused = others[0] if len(others) == 1 else None
-        if beside.error is not None or alone.error is not None:
+        if with_zeros.error is not None or alone.error is not None:
             text = f"`{unused}` is unused" if unused else f"only `{output.name}` is used"
-            if beside.error is not None:
-                findings.append(_raised(subject, beside.error, ZERO, text, unused))
+            if with_zeros.error is not None:
+                findings.append(_raised(subject, with_zeros.error, ZERO, text, unused))
             elif alone.error is not None:
                 findings.append(_raised(subject, alone.error, UNDEFINED, text, unused))
             continue
         text = f"`{unused}` gets no gradient" if unused else f"only `{output.name}` gets a gradient"
-        findings += _expect(subject, alone, beside, text, unused)
+        findings += _expect(subject, alone, with_zeros, text, unused)
     if subject.run.nodes and not findings:
         trial = replay.trial([None] * len(vs))
         found = _expect(subject, trial, None, "no output gets a gradient", cause=UNDEFINED)
-        # It takes a Function downstream that returns None: rare.
+        # This takes a Function downstream that returns None, which is rare.
         findings += [replace(item, severity="warning") for item in found]
     return _each_once(findings)
 
@@ -177,11 +177,11 @@ def _expect(
     unused: str | None = None,
     cause: str | None = None,
 ) -> list[Finding]:
-    """Findings where the gradients of ``trial`` are not those of ``other``, or not zero.
+    """Findings where the gradients of ``trial`` differ from those of ``other``, or from zero.
 
     Args:
         text: what was done with the incoming gradients.
-        unused: the one output that was left out, if it is one.
+        unused: the output that was left out, if it was a single one.
         cause: default by whether there is an ``other``.
     """
     slug = cause or (UNDEFINED if other else ZERO)
@@ -193,7 +193,7 @@ def _expect(
         numbers = disagreement(subject, position, gradient, expected)
         if numbers is None:
             continue
-        # A constant that is added makes the first-order gradient wrong too.
+        # An added constant makes the first-order gradient wrong too, which GL401 reports.
         if not numbers["not_finite"] and position in subject.wrong_inputs:
             continue
         found.append(_value(subject, position, slug, text, unused, numbers))

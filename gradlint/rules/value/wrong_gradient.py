@@ -37,7 +37,7 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        grad_output = grad_output.to(x.dtype)  # another one under autocast
+        grad_output = grad_output.to(x.dtype)  # it differs under autocast
         return grad_output @ weight.mT, grad_output.mT @ x
 
     @staticmethod
@@ -61,7 +61,7 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        grad_output = grad_output.to(x.dtype)  # another one under autocast
+        grad_output = grad_output.to(x.dtype)  # it differs under autocast
         return grad_output @ weight.mT, x.mT @ grad_output
 
     @staticmethod
@@ -126,13 +126,14 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-#: Noise of a float64 op, in units of one rounding of its outputs, beyond which float32 must be at
-#: work inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for averaging.
+#: Noise of a float64 op, in units of one rounding of its outputs, above which it must compute in
+#: float32 inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for
+#: averaging.
 SINGLE_PRECISION_NOISE = 2.0**29 / 10.0
 
 
 def probe(subject: Subject) -> Outcome:
-    """Compare what backward returns with what the function really does."""
+    """Compare the gradients that backward returns with measured derivatives."""
     reason = why_not_run(subject)
     if reason:
         return skipped(reason)
@@ -190,9 +191,9 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
             notes.append(f"{name}: the dtype is float64, but the noise is that of float32")
 
-    more, said = nonlinear_findings(subject, RULE)
-    said_of = {finding.input for finding in more}
-    findings = [item for item in findings if item.input not in said_of] + more
+    nonlinear, said = nonlinear_findings(subject, RULE)
+    nonlinear_inputs = {finding.input for finding in nonlinear}
+    findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
     soften_beside_surrogates(findings)
     name_gradient_stops(subject, findings)
     notes += said
@@ -200,12 +201,10 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         outcome: CheckVerdict = "fail"
     elif unsure:
         outcome = "inconclusive"
-        told = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
-        reason = "" if told else f": {why_inconclusive(subject)}"
+        explained = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
+        reason = "" if explained else f": {why_inconclusive(subject)}"
         notes.append(f"could not tell for {', '.join(unsure)}{reason}")
-    elif how_outputs_changed(
-        subject
-    ):  # what was measured holds for some of the values near by only
+    elif how_outputs_changed(subject):  # measured at some nearby values only
         outcome = "inconclusive"
         notes.append(how_outputs_changed(subject))
     else:

@@ -123,7 +123,7 @@ MOST_INPUTS = 8
 
 @dataclass
 class _Pushed:
-    """One input's tangent pushed through: is ⟨v, J·u⟩ what ⟨Jᵀv, u⟩ is?"""
+    """One input's tangent pushed forward: is ⟨v, J·u⟩ equal to ⟨Jᵀv, u⟩?"""
 
     position: int
     u: torch.Tensor
@@ -225,7 +225,7 @@ def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:
 def _measured(
     subject: Subject, function: type, found: _Pushed, names: list[str]
 ) -> tuple[Finding | None, str]:
-    """A finding where what forward does along u is not what jvp says, or a note."""
+    """A finding where the slope of forward along u is not that of jvp, or a note."""
     name = subject.problem.inputs[found.position].name
     decision = judge_along_line(subject, found.position, found.u, names, subject.seed)
     verdict = decision.verdicts[0]
