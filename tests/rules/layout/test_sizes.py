@@ -228,7 +228,7 @@ def test_halves_are_a_demand_not_an_error(probed: Callable[..., Outcome]) -> Non
     ((severity, message),) = told(outcome)
     assert severity == "info"
     assert message == "wrong gradient for `x` where `x` has shape [4, 1025]"
-    assert "takes an odd size where it needs two halves" in outcome.findings[0].cause_text
+    assert "accepts an odd size where it needs two halves" in outcome.findings[0].cause_text
 
 
 class SomeEvenSizes(Function):
