@@ -74,6 +74,7 @@ def terms_of(
 
 
 def sum_of(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """Their sum; None where there are none."""
     return sum(terms[1:], terms[0]) if terms else None
 
 

@@ -63,7 +63,9 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
     a second and decides what is saved, not what is computed. Calls are counted as ``problem``'s.
     """
     import torch._dynamo
-    from torch._dynamo.backends.debugging import aot_eager_default_partitioner
+    from torch._dynamo.backends.debugging import (
+        aot_eager_default_partitioner,
+    )
 
     graphs = CompiledGraphs()
 

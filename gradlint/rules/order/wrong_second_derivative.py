@@ -74,6 +74,8 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import torch
 
 from gradlint.diagnosis.engine_errors import error_text, explain
@@ -89,12 +91,27 @@ from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
-from gradlint.model.rule import Outcome
+from gradlint.model.rule import CheckVerdict, Outcome
+from gradlint.numerics.decide import Decision
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
 
 RULE = rule_of(__name__)
+
+
+@dataclass
+class _Judged:
+    """What the verdicts on a second-order map come to, before first order is asked."""
+
+    findings: list[Finding] = field(default_factory=list)
+    resolutions: list[float] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def outcome(self, verdict: CheckVerdict) -> Outcome:
+        resolution = max(self.resolutions, default=None)
+        return Outcome(verdict, self.findings, resolution, "; ".join(self.notes))
 
 
 def probe(subject: Subject) -> Outcome:
@@ -104,43 +121,44 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("fail", [_raised(subject)])
     if attempt.map is None or attempt.decision is None:
         return skipped(attempt.reason)
-    findings: list[Finding] = []
-    resolutions = []
-    unsure = []
-    notes = []
-    for place, item in enumerate(attempt.decision.judgement.inputs):
-        verdict = attempt.decision.verdicts[place]
-        name = attempt.map.names[item.index]
-        if item.index in attempt.decision.notes:
-            notes.append(f"{name}: {attempt.decision.notes[item.index]}")
-        if verdict == DIFFERS:
-            if not is_lost(attempt, item.index):
-                findings.append(_wrong(subject, place))
-        elif not item.pairs and item.resolution == float("inf") and _broken(attempt, item.index):
-            findings.append(_not_finite(subject, item.index))
-        elif verdict == UNSURE:
-            unsure.append(name)
-        else:
-            resolutions.append(attempt.decision.resolution_of(item.index))
+    judged = _judge(subject, attempt, attempt.decision, attempt.map.names)
     if DIFFERS in subject.first_order.verdicts:
-        # Backward that runs through the op itself inherits the fault of the first order; and what
-        # differentiates a wrong gradient rightly is no second derivative of forward.
-        also = "" if findings else "double backward is the derivative of backward, but "
+        # A backward that runs through the op itself inherits the fault of the first order; and the
+        # derivative of a wrong gradient is not a second derivative of forward.
+        also = "" if judged.findings else "double backward is the derivative of backward, but "
         return skipped(f"{also}the first-order gradient is wrong: see GL401")
-    if (
-        not findings
-        and DIFFERS not in attempt.decision.verdicts
-        and not subject.op.intent.surrogate
-    ):
-        findings += _asymmetric(subject)
-    if findings and only_rounding(subject).issuperset(attempt.map.targets):
+    agrees = not judged.findings and DIFFERS not in attempt.decision.verdicts
+    if agrees and not subject.op.intent.surrogate:
+        judged.findings += _asymmetric(subject)
+    if judged.findings and only_rounding(subject).issuperset(attempt.map.targets):
         return skipped("the gradient is nothing but rounding error")
-    if findings:
-        return Outcome("fail", findings, max(resolutions, default=None), "; ".join(notes))
-    if unsure:
-        notes.append(f"could not tell for {', '.join(unsure)}: too noisy or not smooth there")
-        return Outcome("inconclusive", [], max(resolutions, default=None), "; ".join(notes))
-    return Outcome("pass", [], max(resolutions, default=None), "; ".join(notes))
+    if not judged.findings and judged.unsure:
+        names = ", ".join(judged.unsure)
+        judged.notes.append(f"could not tell for {names}: too noisy or not smooth there")
+        return judged.outcome("inconclusive")
+    return judged.outcome("fail" if judged.findings else "pass")
+
+
+def _judge(
+    subject: Subject, attempt: SecondOrderAttempt, decision: Decision, names: list[str]
+) -> _Judged:
+    """Findings, resolutions and notes, value by value of the second-order map."""
+    judged = _Judged()
+    for place, item in enumerate(decision.judgement.inputs):
+        verdict, name = decision.verdicts[place], names[item.index]
+        if item.index in decision.notes:
+            judged.notes.append(f"{name}: {decision.notes[item.index]}")
+        unmeasured = not item.pairs and item.resolution == float("inf")
+        if verdict == DIFFERS:
+            if not is_lost(attempt, item.index):  # else GL502 reports it
+                judged.findings.append(_wrong(subject, place))
+        elif unmeasured and _broken(attempt, item.index):
+            judged.findings.append(_not_finite(subject, item.index))
+        elif verdict == UNSURE:
+            judged.unsure.append(name)
+        else:
+            judged.resolutions.append(decision.resolution_of(item.index))
+    return judged
 
 
 def _broken(attempt: SecondOrderAttempt, position: int) -> int:
