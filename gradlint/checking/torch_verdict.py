@@ -1,4 +1,4 @@
-"""torch's own gradcheck and gradgradcheck, beside ours: never crash, affordable, dtype-aware."""
+"""The verdict of torch's own gradcheck and gradgradcheck, compared with ours."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
 #: In the texts by which torch says that the numbers differ.
 _ABOUT_VALUES = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
 
-#: Said where the op changed the very tensors that torch differentiates at.
+#: Used where the op changed the very tensors that torch differentiates at.
 WRITES_TO_INPUT = (
     "gradlint is right: the op writes to its input (GL601), from which gradcheck takes one "
     "difference after another; gradlint hands it copies"
 )
 
-#: Said where torch fails an op whose numbers gradlint confirmed, for another reason than these.
+#: Used where torch fails an op whose numbers gradlint confirmed, for another reason than these.
 NOT_ABOUT_VALUES = "that is not about the values, which gradlint confirmed"
 CALL_RAISED = (
     "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"

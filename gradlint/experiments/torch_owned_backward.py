@@ -1,4 +1,4 @@
-"""Whose backward it is: the user's, or PyTorch's own all the way."""
+"""Whether a backward is PyTorch's own throughout, or involves code under test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gradlint.experiments.subject import Subject
 #: Namespaces of the operators that come with PyTorch.
 _TORCH_NAMESPACES = ("aten::", "prims::", "quantized::")
 
-#: What is said of a fault that the code under test can't mend.
+#: Note on a fault that the code under test can't fix.
 TORCH_OWNED_NOTE = "in PyTorch's own kernels: none of your backward code is involved"
 
 

@@ -1,7 +1,7 @@
-"""VJPs of cotangents that lie in memory otherwise, all from one forward.
+"""VJPs of cotangents in other memory layouts, all from one forward.
 
-Several rules hand over the same cotangents in other layouts. The graph of one forward serves them
-all; what differs there is pulled again from a fresh forward before it counts.
+Several rules pass the same cotangents in other layouts. The graph of one forward serves them all; a
+difference is confirmed with a fresh forward before it counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AlteredCall:
     """One altered call.
 
     Args:
-        layout: how tensors lay in memory, a name of ``LAYOUTS``.
+        layout: memory layout of the tensors, a name of ``LAYOUTS``.
         differences: gradients that are not the baseline's.
         outputs: outputs that are not the baseline's.
         error: what it raised.
@@ -93,7 +93,7 @@ def call_with_ones(subject: Subject, layout: str) -> AlteredCall | None:
         plain = {name: value.clone() for name, value in ones.items()}
         try:
             expected = pull_from_graph(subject, plain, fresh=fresh)
-        except OpRaised:  # that is no fault of the layout
+        except OpRaised:  # not caused by the layout
             return AlteredCall(layout)
         try:
             gradients = pull_from_graph(subject, in_layout(ones, layout) or {}, fresh=fresh)

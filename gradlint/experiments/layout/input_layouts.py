@@ -120,7 +120,7 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def tensors_with_layout(subject: Subject) -> list[tuple[str, torch.Tensor]]:
-    """Everything that can be laid out: inputs, and the tensors of the sample that are none."""
+    """Everything that has a layout: inputs, and the other tensors of the sample."""
     inputs = [(item.name, item.value) for item in subject.problem.inputs]
     known = {value.data_ptr() for _, value in inputs}
     named = subject.sample.named_tensors(subject.op.signature)
@@ -135,7 +135,7 @@ def tensors_with_layout(subject: Subject) -> list[tuple[str, torch.Tensor]]:
 
 
 def changed_by(subject: Subject, layout: str) -> list[str]:
-    """Names of the tensors that ``layout`` lays out otherwise, and that may lie so."""
+    """Names of the tensors whose memory layout changes under ``layout``, and may change."""
     own = {item.name for item in subject.problem.parameters} if layout in NOT_OF_MODULES else set()
     return [
         name

@@ -64,7 +64,7 @@ class GuardedRun:
         draws: whether forward, and whether backward, draw random numbers.
         outputs: values that forward returned, by name.
         aliases: outputs in the memory of an argument: (output, argument).
-        python: whether a Python Function of the user's is in the graph.
+        python: whether a Python Function of user code is in the graph.
     """
 
     error: OpRaised | None = None
@@ -296,7 +296,7 @@ def _aliases(
         if where is None or not output.differentiable or not output.value.numel():
             continue
         if any(output.value is item.tensor for item in handed):
-            continue  # a plain callable gives back what it got
+            continue  # a plain callable returns its argument
         for item in handed:
             if memory_of(item.tensor) == where and not declared(item):
                 found.append((output.name, item.name))

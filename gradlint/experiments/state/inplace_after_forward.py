@@ -59,7 +59,7 @@ def change_outputs_in_place(problem: Problem, baseline: Baseline) -> InplaceChan
         with torch.enable_grad():
             for item in chosen:
                 item.value.mul_(2)
-    except RuntimeError as error:  # expanded outputs, views, leaves: refused, openly
+    except RuntimeError as error:  # expanded outputs, views and leaves are refused
         text = error_text(error)
         found.refused = text if _VIEW_REFUSED in text else ""
         return found
@@ -69,7 +69,7 @@ def change_outputs_in_place(problem: Problem, baseline: Baseline) -> InplaceChan
     try:
         halves = [baseline.cotangents[item.name] * 0.5 for item in chosen]
         found.wrong = baseline.differences(problem.backward(chosen, leaves, halves))
-    except OpRaised:  # the version check, which is what it is for
+    except OpRaised:  # the version check noticed the change, as it should
         return found
     return found
 
@@ -82,7 +82,7 @@ def _intact(item: Handed) -> bool:
 
 
 def _is_known_view(item: Handed, outputs: list[Output]) -> bool:
-    """Whether an output is a view of the argument, and autograd knows."""
+    """Whether an output is a view of the argument that autograd knows about."""
     return any(
         output.value._is_view() and memory_of(output.value) == memory_of(item.tensor)
         for output in outputs

@@ -60,7 +60,7 @@ def interleave(subject: Subject) -> Interleaved | None:
     try:
         ones = [torch.ones_like(item.value) for item in others]
         problem.backward(others, other_leaves, ones)
-    except OpRaised:  # the other call's own business: its values are nobody's sample
+    except OpRaised:  # its inputs are synthetic: ignore failures
         return found
     found.overwritten = baseline.differences(gradients)
     return found

@@ -39,7 +39,7 @@ class HeldTensor:
 
 @dataclass
 class Lifetime:
-    """One forward and one backward, after which everything that the caller had was let go.
+    """One forward and one backward, after which everything that the caller held was released.
 
     Args:
         seen: whether a Python Function's node was there to be watched.

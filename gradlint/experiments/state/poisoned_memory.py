@@ -22,8 +22,8 @@ Found = tuple["OpRaised | None", list["Difference"], list["Difference"]]
 def compare_with_filled_memory(subject: Subject) -> Found:
     """What filled memory changes: (raised, outputs, gradients).
 
-    Deterministic algorithms are other algorithms: where they alone make the difference (the same
-    calls with memory left as it is), it is none.
+    Deterministic algorithms are different algorithms: a difference that they cause alone, without
+    filled memory, is ignored.
     """
     baseline = subject.once(make_baseline)
     assert baseline is not None
@@ -53,7 +53,7 @@ def _pulled(subject: Subject, baseline: Baseline, *, fill: bool) -> Found:
     values = {item.name: item.value.detach() for item in outputs}
     wrong = differing_outputs(baseline, values)
     if fill:
-        # Chance can't have hidden poison: NaN is NaN in every repeat.
+        # Repeated runs say nothing about filled memory: NaN is NaN in each of them.
         baseline = replace(baseline, repeats=[])
     return None, wrong, baseline.differences(gradients)
 

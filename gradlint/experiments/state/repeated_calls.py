@@ -1,4 +1,4 @@
-"""Whether an op can be compared with itself, and why not."""
+"""Identical calls of an op, compared with each other."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import widened
 from gradlint.trace.op_io import OpRaised
 
-#: Calls made for the comparison alone, beside the four of other rules; on a GPU, where blocks race,
-#: more of them (heuristic: what these miss shows once in tens of calls).
+#: Calls made for the comparison alone, in addition to the four of other rules; on a GPU, where
+#: blocks race, more of them (heuristic: what these miss shows once in tens of calls).
 EXTRA_CALLS = 0
 
 EXTRA_CALLS_ON_GPU = 10
@@ -42,8 +42,8 @@ def is_nondeterministic(subject: Subject) -> bool:
 
 
 def differs_on_repeat(subject: Subject) -> bool:
-    """Whether still more identical calls are not the first one's: to be asked before a difference
-    is blamed on anything but chance."""
+    """Whether further identical calls differ from the first: to be called before a difference is
+    attributed to anything but chance."""
 
     return compare_repeats(subject).differing > 0
 
@@ -51,8 +51,8 @@ def differs_on_repeat(subject: Subject) -> bool:
 def differing_gradients(
     baseline: Baseline, gradients: list[torch.Tensor | None]
 ) -> list[Difference]:
-    """Where ``gradients``, of a run identical to the baseline's, differ beyond rounding. What was
-    moved or repeated says nothing here: of an op that is not deterministic it is chance too."""
+    """Where ``gradients``, of a run identical to the baseline's, differ beyond rounding. The
+    tolerances from moved or repeated runs are not used: in a random op they are random too."""
     return replace(baseline, repeats=[], jittered=None).differences(gradients)
 
 
@@ -75,8 +75,8 @@ def differing_outputs(baseline: Baseline, outputs: dict[str, torch.Tensor]) -> l
 
 
 def baseline_with(subject: Subject, gradients: list[torch.Tensor | None]) -> Baseline:
-    """The baseline with ``gradients``, of one graph, in its place: what is drawn in backward is no
-    rounding."""
+    """The baseline with ``gradients``, of one graph, in its place. Where backward draws random
+    numbers, differences from repeated runs are not rounding."""
     baseline = subject.once(make_baseline)
     assert baseline is not None
     if subject.once(make_guarded).draws[1]:

@@ -29,8 +29,8 @@ class Refused(Exception):
 
 
 class ForwardModule(torch.nn.Module):
-    """Calls of an op as a module whose inputs are all tensors of a call: arguments, parameters
-    and buffers. What is no tensor stays as it is in the sample."""
+    """An op as a module whose inputs are all tensors of a call: arguments, parameters and buffers.
+    Everything else keeps its value from the sample."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import all_finite, widened
 from gradlint.trace.op_io import OpRaised
 
-#: Relative moves of the inputs to a point nearby, the first that the op takes (heuristic: far
+#: Relative moves of the inputs to a point nearby, the first that the op accepts (heuristic: far
 #: enough for other branches and other first digits; then near enough for narrow domains).
 MOVES = (0.25, 1e-3)
 

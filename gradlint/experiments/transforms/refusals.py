@@ -1,4 +1,4 @@
-"""Does an exception refuse a transform openly, or is it a fault?"""
+"""Whether an exception says that a transform is not supported, or is a fault."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def in_users_code(error: BaseException) -> bool:
-    """Whether the innermost frame of the traceback is the user's: not PyTorch raised it."""
+    """Whether user code raised the exception, and not PyTorch."""
     frames = user_frames(error)
     last = error.__traceback__
     while last is not None and last.tb_next is not None:

@@ -23,11 +23,11 @@ _CONVERSIONS = ["bool", "complex", "float", "index", "int", "len"]
 
 
 class Subclass(torch.Tensor):
-    """A Tensor that is a Tensor in all but its type."""
+    """A Tensor that differs from a plain one only in its type."""
 
 
 class Wrapper:
-    """Holds a tensor and is none: everything goes through ``__torch_function__``.
+    """Holds a tensor without being one: everything goes through ``__torch_function__``.
 
     Args:
         tensor: what is held.
@@ -90,7 +90,7 @@ class TensorLikeCalls:
 
     Attributes:
         problem: the op, whose outputs come back as plain tensors.
-        is_wrapper: whether they are no Tensors.
+        is_wrapper: whether they are not Tensors.
         kept: whether some output of the last call was a tensor-like.
         dispatched: whether the op asked the tensor-like to call the op for it.
     """

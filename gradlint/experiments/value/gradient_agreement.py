@@ -1,4 +1,4 @@
-"""Whether two gradients that must be equal are, and where they are not."""
+"""Whether two gradients that must be equal agree, and where they do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function that gradients at special points are held against, and how closely it is known."""
+"""The function that gradients at special points are compared with, and how well it is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradlint.trace.problem import Problem, draws_random_numbers
 #: Steps relative to the elements, by significand bits: slopes on one side need few digits.
 STEPS = {53: 2.0**-24, 24: 2.0**-9}
 
-#: What is looked for is wrong in the first digits (heuristic), by significand bits.
+#: Faults that are searched for are wrong in the first digits (heuristic), by significand bits.
 TOLERATED = {53: 1e-3, 24: 2e-2}
 
 #: Elements of a gradient are rounding below this many times the dtype's ε of its typical element at

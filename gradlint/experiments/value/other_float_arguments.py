@@ -1,8 +1,8 @@
 """The gradient at other values of float arguments.
 
-A scalar that forward multiplies by and backward leaves out makes no difference at 1, a shift none
-at 0, and an exponent that backward takes for 2 none at 2. Samples like such values, defaults even
-more.
+A scalar that forward multiplies by and backward leaves out makes no difference at 1, nor does a
+shift at 0, or an exponent at 2 that backward assumes to be 2. Samples often have such values, and
+defaults even more so.
 """
 
 from __future__ import annotations

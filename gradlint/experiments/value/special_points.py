@@ -1,4 +1,4 @@
-"""Gradients at special points, held against what the function does on either side.
+"""Gradients at special points, compared with the slopes of the function on either side.
 
 Per output j, with D⁺ⱼ and D⁻ⱼ the slopes of f_j along u to the right and to the left, a gradient g
 under the cotangent v is right

@@ -1,7 +1,7 @@
 """The gradient where inputs whose elements are all equal have other values.
 
 A weight of ones that backward leaves out makes no difference, nor does a bias of zeros in the
-argument of a nonlinearity. Modules start at such values, and samples by hand like them.
+argument of a nonlinearity. Modules start at such values, and handwritten samples often use them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_ALONE = 4
 
 
 def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
-    """Findings of ``rule`` where gradients are wrong once equal elements are none."""
+    """Findings of ``rule`` where gradients are wrong once equal elements differ."""
     inputs = subject.problem.inputs
     moved = {
         position: value
