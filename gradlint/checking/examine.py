@@ -34,23 +34,22 @@ from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
 
 
-# -- How sharply each input was judged, and what to do where that was not sharp enough ------------
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
     """The resolving power of check ``code`` for every input; nothing for checks without one.
 
     Reads what was measured, and measures nothing.
     """
-    if code == "GL401" and "first_order" in vars(subject):
+    if code == "GL401" and subject.first_order_is_known:
         names = [item.name for item in subject.problem.inputs]
-        return _of(subject.first_order, names)
-    if code == "GL501" and "twice" in vars(subject):
-        twice = subject.once(differentiate_twice)
-        if twice.map is not None and twice.decision is not None:
-            return _of(twice.decision, twice.map.names)
+        return _powers_of(subject.first_order, names)
+    if code == "GL501" and subject.made("differentiate_twice"):
+        attempt = subject.once(differentiate_twice)
+        if attempt.map is not None and attempt.decision is not None:
+            return _powers_of(attempt.decision, attempt.map.names)
     return []
 
 
-def _of(decision: Decision, names: list[str]) -> list[InputPower]:
+def _powers_of(decision: Decision, names: list[str]) -> list[InputPower]:
     return [
         InputPower(
             names[item.index],
@@ -80,19 +79,15 @@ def next_step(subject: Subject, code: str, note: str) -> str:
     return "try other inputs (--inputs)"
 
 
-# -------------------------------------------------------------------------------------------------
-
-
-# -- Findings that are accepted: declared with the op, in a comment, or in the configuration ------
 def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, str]:
     """Code → why it is left out, of those ``rules`` that need not run on ``op`` at all."""
     found = {}
     for rule in rules:
-        reason = _fitting(op.ignores, rule.code)
+        reason = _longest_match(op.ignores, rule.code)
         if reason is not None:
             found[rule.code] = f"ignored by the op: {reason}" if reason else "ignored by the op"
             continue
-        pattern = _pattern(op, rule.code, settings)
+        pattern = _ignoring_pattern(op, rule.code, settings)
         if pattern is not None:
             found[rule.code] = f"ignored in pyproject.toml for {pattern}"
     return found
@@ -103,7 +98,7 @@ def without_suppressed(outcome: Outcome) -> Outcome:
     accepts: ``# gradlint: ignore[GL602] reason``."""
     kept, told = [], []
     for finding in outcome.findings:
-        reason = _comment(finding)
+        reason = _reason_in_comment(finding)
         if reason is None:
             kept.append(finding)
         else:
@@ -117,13 +112,13 @@ def without_suppressed(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _fitting(ignores: dict[str, str], code: str) -> str | None:
+def _longest_match(ignores: dict[str, str], code: str) -> str | None:
     """The reason under ``code`` or the longest prefix of it."""
     fitting = [key for key in ignores if code.startswith(key)]
     return ignores[max(fitting, key=len)] if fitting else None
 
 
-def _pattern(op: Op, code: str, settings: Settings) -> str | None:
+def _ignoring_pattern(op: Op, code: str, settings: Settings) -> str | None:
     names = {op.target, op.target.partition(":")[0], op.name}
     for pattern, codes in settings.per_target_ignores:
         if any(code.startswith(known) for known in codes) and any(
@@ -133,13 +128,13 @@ def _pattern(op: Op, code: str, settings: Settings) -> str | None:
     return None
 
 
-def _comment(finding: Finding) -> str | None:
+def _reason_in_comment(finding: Finding) -> str | None:
     location = finding.location
     source = read_source(os.path.abspath(location.file)) if location is not None else None
     if location is None or source is None or source.tree is None:
         return None
     for first, last in _scopes(source.tree, location):
-        reason = _fitting(ignores_in(source, first, last), finding.code)
+        reason = _longest_match(ignores_in(source, first, last), finding.code)
         if reason is not None:
             return reason
     return None
@@ -156,8 +151,6 @@ def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
             found.append((node.lineno, max(node.lineno, node.body[0].lineno - 1)))
     return found
 
-
-# -------------------------------------------------------------------------------------------------
 
 Emit = Callable[[str, Any], None]
 

@@ -1,4 +1,4 @@
-"""Which findings are consequences of which: a broken op is told once, its consequences under it."""
+"""Which findings follow from which: a fault is reported once, with its consequences under it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from gradlint.model.report import Finding
 from gradlint.rules.catalogue import CATALOGUE
 
-#: Root → what it brings about, deepest roots first: a finding follows the first of these that was
-#: found beside it.
+#: Root → its consequences, deepest roots first: a finding follows the first root that was found
+#: too.
 ROOTS: dict[str, tuple[str, ...]] = {
     rule.code: implies.codes
     for rule, implies in sorted(

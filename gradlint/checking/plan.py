@@ -5,11 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from gradlint.experiments.call_budget import LONE, MORE, SECOND_KINDS, Plan
+from gradlint.experiments.call_budget import (
+    SECOND_ORDER_KINDS,
+    SECOND_ORDER_RESERVE,
+    SINGLE_DIRECTION,
+    Plan,
+)
 from gradlint.experiments.call_cost import (
     Calls,
     Shape,
-    disagreement,
+    disagreement_calls,
     first_order_calls,
     memory_bytes,
     other_calls,
@@ -25,7 +30,7 @@ from gradlint.numerics.timing import TIMES
 from gradlint.trace.op_io import OpRaised
 
 #: First calls include start-up; from this many seconds on they are timed again.
-SLOW_S = 5e-3
+SLOW_CALL_S = 5e-3
 
 #: To see and confirm a disagreement may take this share of ``--timeout``, where fewer pairs can
 #: bring it there (heuristic: then there is time left to locate it).
@@ -33,7 +38,7 @@ SHARE_OF_TIMEOUT = 0.5
 
 #: Before pairs are left out, calls are timed again, as a busy machine stalls them now and then:
 #: those that took no more than this share of ``--timeout`` (heuristic: longer stalls are rare).
-TIMED_AGAIN = 0.02
+TIMED_AGAIN_SHARE = 0.02
 
 #: Measurements of a subject that several rules share, and the calls that they take together: made
 #: by whichever rule asks first.
@@ -64,7 +69,7 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
     plan.shape = shape
     forward_s, backward_s = (subject.run_s,) * 2
     if families & {"GL4", "GL5"}:
-        forward_s, backward_s = _timed(subject)
+        forward_s, backward_s = _time_calls(subject)
         plan.call_s = forward_s + backward_s
     second = any(rule.order == 2 for rule in rules)
 
@@ -77,20 +82,25 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         kinds: tuple[str, ...], values: int, evaluation_s: float, pull_s: float
     ) -> tuple[str, ...]:
         for count in range(len(kinds), 1, -1):
-            calls = disagreement(count, values, shape.bits)
+            calls = disagreement_calls(count, values, shape.bits)
             if calls.forward * evaluation_s + calls.backward * pull_s <= longest:
                 return kinds[:count]
-        return LONE
+        return SINGLE_DIRECTION
 
     values = shape.inputs + shape.outputs
     for further in reversed(range(TIMES)):
         both_s = forward_s + backward_s
         plan.first = affordable(KINDS, shape.inputs, forward_s, both_s)
-        plan.second = affordable(SECOND_KINDS, values, both_s, both_s + backward_s)
-        full = (plan.first, plan.second) == (KINDS, SECOND_KINDS)
-        if full or plan.call_s is None or both_s > TIMED_AGAIN * settings.timeout or not further:
+        plan.second = affordable(SECOND_ORDER_KINDS, values, both_s, both_s + backward_s)
+        full = (plan.first, plan.second) == (KINDS, SECOND_ORDER_KINDS)
+        if (
+            full
+            or plan.call_s is None
+            or both_s > TIMED_AGAIN_SHARE * settings.timeout
+            or not further
+        ):
             break
-        forward_s, backward_s = map(min, (forward_s, backward_s), _timed(subject))
+        forward_s, backward_s = map(min, (forward_s, backward_s), _time_calls(subject))
         plan.call_s = forward_s + backward_s
     if not full:
         plan.reason = (
@@ -98,7 +108,9 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         )
     if settings.max_calls is not None:
         looks = [rule for rule in others if rule.stage is Stage.RUN and rule.code != "GL301"]
-        _fit(plan, settings.max_calls - other_calls(looks, shape, most=False).total, shape, second)
+        _fit_into_budget(
+            plan, settings.max_calls - other_calls(looks, shape, most=False).total, shape, second
+        )
     for family, calls_of in (
         ("others", None),
         ("GL4", lambda most: first_order_calls(len(plan.first), shape, most=most)),
@@ -143,40 +155,43 @@ def beyond_budget(subject: Subject, rule: Rule) -> str:
     return "" if enough else f"left out: beyond --max-calls {plan.budget}"
 
 
-def _most(
+def _affordable_kinds(
     kinds: tuple[str, ...], calls_of: _CallsOf, shape: Shape, fits: Callable[[Calls], bool]
 ) -> tuple[str, ...]:
-    """As many of ``kinds`` as fit, the most telling first; one alone is :data:`LONE`."""
+    """As many of ``kinds`` as fit, the most telling first; a single one is that of
+    :data:`SINGLE_DIRECTION`."""
     for count in range(len(kinds), 1, -1):
         if fits(calls_of(count, shape, most=False)):
             return kinds[:count]
-    return LONE if kinds and fits(calls_of(1, shape, most=False)) else ()
+    return SINGLE_DIRECTION if kinds and fits(calls_of(1, shape, most=False)) else ()
 
 
-def _fit(plan: Plan, budget: int, shape: Shape, second: bool) -> None:
+def _fit_into_budget(plan: Plan, budget: int, shape: Shape, second: bool) -> None:
     """Lower the pairs of ``plan`` until what is usual fits into ``budget`` calls, which are left to
     the numerics."""
     before = (plan.first, plan.second)
     left = budget
-    plan.first = _most(plan.first, first_order_calls, shape, lambda c: c.total <= left)
+    plan.first = _affordable_kinds(plan.first, first_order_calls, shape, lambda c: c.total <= left)
     plan.first_calls = first_order_calls(len(plan.first), shape, most=False).total
     left -= plan.first_calls
     if second:
-        plan.second = _most(plan.second, second_order_calls, shape, lambda c: c.total <= left)
+        plan.second = _affordable_kinds(
+            plan.second, second_order_calls, shape, lambda c: c.total <= left
+        )
         if plan.second:
             usual = second_order_calls(len(plan.second), shape, most=False).total
             left -= usual
-            plan.reserved = usual + MORE
+            plan.reserved = usual + SECOND_ORDER_RESERVE
     own = torch_calls(shape, 1).total + (torch_calls(shape, 2).total if second else 0)
     plan.torch = own <= left
     if (plan.first, plan.second) != before:
         plan.reason = f"--max-calls {plan.budget}"
 
 
-def _timed(subject: Subject) -> tuple[float, float]:
+def _time_calls(subject: Subject) -> tuple[float, float]:
     """Seconds of one forward and of one backward call."""
     half = subject.run_s / 2
-    if subject.run_s < SLOW_S:
+    if subject.run_s < SLOW_CALL_S:
         return half, half
     problem = subject.problem
     try:

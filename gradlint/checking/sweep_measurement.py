@@ -218,11 +218,11 @@ def _sweep_sample(
                 else:
                     target.inputs.append(sweep_one(op, problem, function, index, steps))
     except OpRaised as raised:
-        target.error = _told(raised)
+        target.error = _error_text(raised)
     return target
 
 
-def _told(raised: Any) -> str:
+def _error_text(raised: Any) -> str:
 
     error = raised.error
     try:

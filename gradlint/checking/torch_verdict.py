@@ -1,4 +1,4 @@
-"""torch's own gradcheck and gradgradcheck, beside ours: never crash, affordable, dtype-aware."""
+"""The verdict of torch's own gradcheck and gradgradcheck, compared with ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AFFORDABLE_S = 0.15
 #: Up to this many input and output elements it usually takes a fraction of that, and it is run
 #: within the second number of seconds: which mode it is must not change with what else the machine
 #: does.
-FEW, AFFORDABLE_FEW_S = 64, 5.0
+FEW_ELEMENTS, AFFORDABLE_FEW_S = 64, 5.0
 
 #: Slow mode holds 7 to 9 float64 Jacobians of N×M; beyond this many elements fast mode is used.
 LARGEST_JACOBIAN = 2**20
@@ -44,20 +44,22 @@ ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
 }
 
 #: In the texts by which torch says that the numbers differ.
-_NUMBERS = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
+_ABOUT_VALUES = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
 
-#: Said where the op changed the very tensors that torch differentiates at.
-WRITES = (
+#: Used where the op changed the very tensors that torch differentiates at.
+WRITES_TO_INPUT = (
     "gradlint is right: the op writes to its input (GL601), from which gradcheck takes one "
     "difference after another; gradlint hands it copies"
 )
 
-#: Said where torch fails an op whose numbers gradlint confirmed, for another reason than these.
-BESIDE = "that is not about the values, which gradlint confirmed"
-RAISED = "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"
+#: Used where torch fails an op whose numbers gradlint confirmed, for another reason than these.
+NOT_ABOUT_VALUES = "that is not about the values, which gradlint confirmed"
+CALL_RAISED = (
+    "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"
+)
 
 
-class _GoesOn(Exception):
+class _FastModeFailed(Exception):
     """Fast mode has failed, and goes on to slow mode."""
 
 
@@ -94,7 +96,7 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     calls_s = 2 * n * forward_s + 2 * m * call_s
     if name == "gradgradcheck":
         calls_s = (2 * (n + m) + 2 * n) * 2 * call_s
-    affordable_s = AFFORDABLE_FEW_S if n + m <= FEW else AFFORDABLE_S
+    affordable_s = AFFORDABLE_FEW_S if n + m <= FEW_ELEMENTS else AFFORDABLE_S
     slow = calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN
     mode: Literal["slow", "fast"] = "slow" if slow else "fast"
     names = [item.name for item in chosen]
@@ -104,13 +106,13 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         nonlocal left
         left -= 1
         if left < 0 and not slow:
-            raise _GoesOn
+            raise _FastModeFailed
         found = problem.connect(values)
         return tuple(item.value for item in found if item.name in names)
 
     inputs = tuple(value.detach().clone().requires_grad_() for value in problem.values())
     check: Callable[..., bool] = getattr(torch.autograd, name)
-    arguments: dict[str, Any] = dict(ARGUMENTS.get(_real(inputs), {}))
+    arguments: dict[str, Any] = dict(ARGUMENTS.get(_coarsest_real_dtype(inputs), {}))
     arguments["fast_mode"] = not slow
     broke = False
     with warnings.catch_warnings():
@@ -118,7 +120,7 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         try:
             check(function, inputs, **arguments)
             verdict = TorchVerdict(mode, "pass")
-        except _GoesOn:
+        except _FastModeFailed:
             verdict = TorchVerdict(mode, "fail", "Jacobian mismatch in fast mode")
         except Exception as error:
             verdict = TorchVerdict(mode, "fail", _first_line(error))
@@ -129,11 +131,11 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         if now.layout == torch.strided and not now.is_nested and bool(before.isfinite().all())
     )
     if verdict.verdict == "fail" and ours == "pass" and broke:
-        verdict.agreement = RAISED
+        verdict.agreement = CALL_RAISED
     elif verdict.verdict == "fail" and ours == "pass" and wrote:
-        verdict.agreement = WRITES
-    elif verdict.verdict == "fail" and ours == "pass" and not _NUMBERS.search(verdict.message):
-        verdict.agreement = BESIDE
+        verdict.agreement = WRITES_TO_INPUT
+    elif verdict.verdict == "fail" and ours == "pass" and not _ABOUT_VALUES.search(verdict.message):
+        verdict.agreement = NOT_ABOUT_VALUES
     elif subject.op.intent.surrogate and verdict.verdict == "fail" and ours == "pass":
         verdict.agreement = "gradlint is right: a surrogate is declared, which gradcheck can't know"
     else:
@@ -160,7 +162,7 @@ def _agreement(name: str, mode: str, theirs: str, ours: str) -> str:
     return ""
 
 
-def _real(inputs: tuple[torch.Tensor, ...]) -> torch.dtype:
+def _coarsest_real_dtype(inputs: tuple[torch.Tensor, ...]) -> torch.dtype:
     kinds = {torch.complex128: torch.float64, torch.complex64: torch.float32}
     found = [kinds.get(value.dtype, value.dtype) for value in inputs]
     return min(found, key=lambda dtype: -torch.finfo(dtype).eps)

@@ -1,16 +1,16 @@
-"""An op compared with itself: is this the gradient that it returned before?
+"""An op compared with itself: does an altered call return the same gradient?
 
 The same values in another layout, under other flags or at another time must give the same gradient,
-up to the rounding of another order of summation. How much rounding that may be is measured: g is
-the gradient at the sample, g′ with inputs and cotangents moved by one unit roundoff, and gᵢ in
+up to rounding in another order of summation. How much rounding is allowed is measured: g is the
+gradient at the sample, g′ with inputs and cotangents moved by one unit roundoff, and gᵢ in
 identical runs. An element differs when
 
     |aⱼ − gⱼ| > share·max|g| + ROUNDINGS·(|g′ⱼ − gⱼ| + median|g′ − g|) + 2·max_i |gᵢⱼ − gⱼ|
                 + FEW·ε·max|v|·max|f| / rms(x).
 
-The last term is what is left where a gradient of the usual size cancels to nothing.
+The last term bounds the rounding error where a gradient of the usual size cancels to nothing.
 
-Elements beside a kink, which a roundoff moves across it, get a wide allowance; others do not.
+Only elements near a kink, which a roundoff moves across it, get a wide tolerance.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from typing import Any
 import torch
 
 from gradlint.experiments.subject import Subject
-from gradlint.numerics.products import rms, unit_roundoff, widened
+from gradlint.numerics.products import all_finite, rms, unit_roundoff, widened
 from gradlint.trace.op_io import OpRaised
 
 #: Share of the largest element that another order of summation may change, by significand bits
 #: (heuristic: ops that compute in float32 inside claim float64 too, so the float64 share is that of
-#: float32; what these comparisons look for is wrong in the first digit).
+#: float32; the faults that these comparisons look for are wrong in the first digit).
 SHARES = {53: 1e-5, 24: 1e-3, 11: 2e-2, 8: 1e-1}
 
-#: Times the change under one unit roundoff that is rounding still (heuristic: sums of thousands of
-#: terms in another order).
+#: Multiple of the change under one unit roundoff that still counts as rounding (heuristic: sums of
+#: thousands of terms in another order).
 ROUNDINGS = 64.0
 
-#: Roundings that are left of a gradient that cancels (heuristic).
+#: Roundings that remain of a gradient that cancels (heuristic).
 FEW = 4.0
 
-#: Identical runs beside the first.
+#: Identical runs after the first.
 REPEATS = 2
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a gradient (or an output) is not what it was.
+    """Where a gradient (or an output) differs from the baseline.
 
     Args:
         position: of the input (or output).
@@ -81,14 +81,14 @@ class Difference:
 
 @dataclass
 class Baseline:
-    """What the op returns at its sample when nothing is altered.
+    """What the op returns at its sample in unaltered calls.
 
     Args:
         cotangents: output name → cotangent.
         outputs: output name → value, detached.
         gradients: of every input, detached; None where the engine delivered none.
-        repeats: gradients of identical runs after the first, or the very same tensors where they
-            are equal; they differ where the op is not deterministic.
+        repeats: gradients of identical runs after the first; where they are equal, the same tensor
+            objects. They differ where the op is not deterministic.
         jittered: gradients with inputs and cotangents moved by one unit roundoff, or None.
         names: of the inputs; sizes: root of their mean square.
     """
@@ -107,10 +107,18 @@ class Baseline:
         pairs = (zip(self.gradients, found, strict=True) for found in self.repeats)
         return all(a is b for both in pairs for a, b in both)
 
+    def comparable_inputs(self) -> list[int]:
+        """Positions of the inputs whose gradient is finite, or None."""
+        return [
+            position
+            for position, gradient in enumerate(self.gradients)
+            if gradient is None or all_finite(gradient)
+        ]
+
     def differences(
         self, gradients: Sequence[torch.Tensor | None], *, among: Sequence[int] | None = None
     ) -> list[Difference]:
-        """Inputs whose gradient is not the baseline's, the worst element of each.
+        """The worst element of every input whose gradient differs from the baseline's.
 
         Args:
             gradients: one an input.
@@ -120,16 +128,16 @@ class Baseline:
         for position in range(len(self.gradients)) if among is None else among:
             got, expected = gradients[position], self.gradients[position]
             if _same_bits(got, expected):
-                continue  # what is allowed takes memory, and nobody asks
+                continue  # identical: skip the costly tolerance
             allowed = self.allowed(position)
-            difference = compared(position, self.names[position], got, expected, allowed)
+            difference = compare(position, self.names[position], got, expected, allowed)
             if difference is not None:
                 found.append(difference)
         return found
 
     def allowed(self, position: int) -> torch.Tensor | None:
         """How far each element of the gradient of input ``position`` may be from the baseline's;
-        None where that has none."""
+        None where the baseline has no gradient."""
         expected = self.gradients[position]
         if expected is None:
             return None
@@ -148,8 +156,8 @@ class Baseline:
         return allowed + self.left_over(position)
 
     def left_over(self, position: int) -> float:
-        """What rounding may leave of the gradient of input ``position`` where it cancels to
-        nothing: a few roundings of max|v|·max|f| / rms(x), the order of an ordinary gradient."""
+        """The rounding error of the gradient of input ``position`` where it cancels to nothing: a
+        few roundings of max|v|·max|f| / rms(x), the size of an ordinary gradient."""
         expected = self.gradients[position]
         weights = [
             _top(v) * _top(self.outputs[name])
@@ -179,7 +187,7 @@ def make_baseline(subject: Subject) -> Baseline | None:
                 vs[name] = vs[name].masked_fill(mask, 0.0)
             gradients = _detached(problem.pull(vs))
         for _ in range(REPEATS):
-            repeats.append(held_once(problem.pull(vs), gradients))
+            repeats.append(share_equal_tensors(problem.pull(vs), gradients))
     except OpRaised:
         return None
     jittered: list[torch.Tensor | None] | None
@@ -193,16 +201,16 @@ def make_baseline(subject: Subject) -> Baseline | None:
     return Baseline(vs, outputs, gradients, repeats, jittered, names, sizes)
 
 
-def compared(
+def compare(
     position: int,
     name: str,
     got: torch.Tensor | None,
     expected: torch.Tensor | None,
     allowed: torch.Tensor | None,
 ) -> Difference | None:
-    """The worst element in which ``got`` is not ``expected``; None where they are the same.
+    """The worst element in which ``got`` differs from ``expected``; None where they agree.
 
-    NaN equals NaN, and no gradient equals a zero one: that is what the engine makes of it.
+    NaN equals NaN, and a missing gradient equals a zero one, as in the engine.
     """
     if got is None or expected is None:
         there = expected if got is None else got
@@ -271,11 +279,11 @@ def _detached(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | N
     return [None if g is None else g.detach().clone() for g in gradients]
 
 
-def held_once(
+def share_equal_tensors(
     gradients: Sequence[torch.Tensor | None], known: Sequence[torch.Tensor | None]
 ) -> list[torch.Tensor | None]:
-    """Copies of ``gradients``; in place of those that equal their counterparts in ``known``, these
-    themselves."""
+    """Copies of ``gradients``; those that equal their counterparts in ``known`` are replaced by
+    them, to save memory."""
     pairs = zip(_detached(gradients), known, strict=True)
     return [k if k is not None and _same_bits(g, k) else g for g, k in pairs]
 
@@ -287,7 +295,7 @@ def _gap(got: torch.Tensor | None, expected: torch.Tensor) -> torch.Tensor | Non
 
 
 def _same_bits(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
-    """Whether two gradients are equal but for NaN; in memory of their own size at most."""
+    """Whether two gradients are equal, NaN included; takes no more memory than they do."""
     if a is None or b is None or a is b:
         return a is b
     if (a.shape, a.dtype) != (b.shape, b.dtype):

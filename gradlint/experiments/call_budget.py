@@ -17,19 +17,19 @@ from gradlint.numerics.verdict import DIFFERS, UNSURE
 from gradlint.trace.problem import Problem
 
 #: Share of ``--timeout`` after which a check measures no further: it concludes and names causes
-#: from what it has, before the worker is ended and all is lost.
+#: from what it has, before the worker is ended and its results are lost.
 DEADLINE = 0.7
 
 #: Kinds of direction of second order: without "random", a call there costs twice as much.
-SECOND_KINDS = KINDS[:3]
+SECOND_ORDER_KINDS = KINDS[:3]
 
-#: The one kind where there is one: "aligned" would not move an element whose gradient is wrongly
-#: zero.
-LONE = ("signs",)
+#: Kind of direction where only one is used: "aligned" would not move an element whose gradient is
+#: wrongly zero.
+SINGLE_DIRECTION = ("signs",)
 
-#: Calls beyond the usual ones that are kept for second order: VJPs, which no budget refuses, and
-#: one more step along a draw or two.
-MORE = 12
+#: Calls beyond the usual ones that are reserved for second order: VJPs, which no budget refuses,
+#: and one more step along a draw or two.
+SECOND_ORDER_RESERVE = 12
 
 
 @dataclass
@@ -37,21 +37,21 @@ class Plan:
     """What is going to run on a sample.
 
     Args:
-        first, second: kinds of direction for first and second order, one pair (v, u) each; none
+        first, second: kinds of direction for first and second order, one pair (v, u) each; empty
             where not even one is affordable.
         torch: whether torch's own verdicts are affordable.
         budget: ``--max-calls``, or None.
         timeout: ``--timeout``, in seconds, or None.
         first_calls: calls that first order usually takes.
         reserved: calls of the budget that first order leaves to second order.
-        reason: why there are fewer pairs than usual; empty where there are not.
+        reason: why there are fewer pairs than usual; otherwise empty.
         predictions: what the rules will take, by family.
         shape: what the number of calls depends on; None before it is known.
         call_s: seconds of a forward and a backward call; None where they were not measured.
     """
 
     first: tuple[str, ...] = KINDS
-    second: tuple[str, ...] = SECOND_KINDS
+    second: tuple[str, ...] = SECOND_ORDER_KINDS
     torch: bool = True
     budget: int | None = None
     timeout: float | None = None
@@ -63,12 +63,13 @@ class Plan:
     call_s: float | None = None
 
     def pairs(self, code: str) -> tuple[int, int] | None:
-        """Pairs that check ``code`` judges, and usual ones; None where it judges none."""
-        found = {"GL401": (self.first, KINDS), "GL501": (self.second, SECOND_KINDS)}.get(code)
+        """Number of pairs that check ``code`` judges, and the usual number; None for other
+        checks."""
+        found = {"GL401": (self.first, KINDS), "GL501": (self.second, SECOND_ORDER_KINDS)}.get(code)
         return None if found is None else (len(found[0]), len(found[1]))
 
     def note(self, code: str) -> str:
-        """What a reader of check ``code`` must know of its pairs; empty where all are there."""
+        """A note on the pairs of check ``code``; empty where there are as many as usual."""
         pairs = self.pairs(code)
         if pairs is None or pairs[0] == pairs[1]:
             return ""
@@ -78,12 +79,12 @@ class Plan:
 
     @property
     def too_small(self) -> str:
-        """Why second order is left out; empty where it is not."""
+        """Why second order is left out; otherwise empty."""
         return "" if self.second else f"left out: beyond {self.reason}"
 
 
-class Allowance:
-    """Refuses evaluations of a function, as if it raised, beyond a number of calls or a time.
+class CallBudget:
+    """Refuses evaluations of a function, as if it raised, after a number of calls or a time.
 
     Args:
         problem: counts the calls; those of a float64 twin are counted here.
@@ -98,7 +99,7 @@ class Allowance:
         self._twins = 0
 
     def over(self, function: Map) -> Map:
-        """``function`` within this allowance; its float64 twin too."""
+        """``function`` within this budget, and its float64 twin too."""
 
         def twin() -> Map | None:
             found = function.twin() if function.twin is not None else None
@@ -127,25 +128,25 @@ def decide_within(
 ) -> Decision:
     """``decide`` on ``function`` within the budget and the time of ``plan``.
 
-    Beyond the budget further steps, paths and comparisons are refused; but a disagreement is
-    followed up whatever calls it costs: confirmed, told from kinks, and located. Beyond the time
-    nothing is measured any more, and every input is told to have been cut short.
+    Beyond the budget, further steps, paths and comparisons are refused; but a disagreement is
+    confirmed, distinguished from kinks and located whatever that costs. Beyond the time nothing is
+    measured any more, and a note on every input says so.
 
     Args:
-        reserved: calls of the budget that are left to others.
+        reserved: calls of the budget that are kept for others.
         decide: judges the map that it is given.
     """
     until = None if plan.timeout is None else time.monotonic() + DEADLINE * plan.timeout
     most = None if plan.budget is None else plan.budget - reserved
-    allowance = Allowance(problem, most, until)
-    decision = decide(allowance.over(function))
-    allowance.most = None
-    if allowance.spent and any(i.verdict == DIFFERS for i in decision.judgement.inputs):
-        allowance.spent = False
-        decision = decide(allowance.over(function))
-    if allowance.spent or allowance.late:
-        limit = f"--timeout {plan.timeout:g}" if allowance.late else f"--max-calls {plan.budget}"
+    budget = CallBudget(problem, most, until)
+    decision = decide(budget.over(function))
+    budget.most = None
+    if budget.spent and any(i.verdict == DIFFERS for i in decision.judgement.inputs):
+        budget.spent = False
+        decision = decide(budget.over(function))
+    if budget.spent or budget.late:
+        limit = f"--timeout {plan.timeout:g}" if budget.late else f"--max-calls {plan.budget}"
         for place, item in enumerate(decision.judgement.inputs):
-            if allowance.late or decision.verdicts[place] == UNSURE:
+            if budget.late or decision.verdicts[place] == UNSURE:
                 decision.notes[item.index] = f"measured no further: {limit}"
     return decision

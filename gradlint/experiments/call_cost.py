@@ -1,7 +1,7 @@
 """How many calls the checks of a sample take: by shapes and dtypes, before anything is measured.
 
-Two numbers each: what a check of a smooth right gradient usually takes, and what one that passes
-takes at most. A disagreement is followed up beyond both, within bounds of its own.
+Two numbers each: what a check of a smooth, right gradient usually takes, and what one that passes
+takes at most. Following up a disagreement may take more than either, within bounds of its own.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from gradlint.numerics.differences import (
 from gradlint.numerics.path import NODES, PATH_STEPS
 
 #: Significand bits up to which path integrals and the float64 twin are usual, not the exception.
-LOW = 11
+LOW_PRECISION_BITS = 11
 
-#: VJPs of the short path integral that comes first below float64 (``path_at_a_glance``).
+#: VJPs of the short path integral that is tried first below float64.
 GLANCE_NODES = 3
 
-#: Forward and backward calls beside the pairs: the maps themselves, whether backward is linear, and
-#: the symmetry of second derivatives.
-BESIDE, BESIDE_INPUT = 6, 4
+#: Forward and backward calls in addition to the pairs: the maps themselves, whether backward is
+#: linear, and the symmetry of second derivatives.
+CALLS_BESIDE_PAIRS, CALLS_BESIDE_PAIRS_EACH_INPUT = 6, 4
 
-#: Kinks at the sample are judged again beside them: this many judgements in all, and this many
-#: evaluations of an input to find them, at most (``_decide``, ``_smooth``).
-JUDGEMENTS, LOOKS = 3, 48
+#: At kinks, the gradient is judged again near them: this many judgements in all, and this many
+#: evaluations of an input to find them, at most.
+JUDGEMENTS, KINK_EVALUATIONS = 3, 48
 
-#: Evaluations that a look for kinks takes along one direction (``_smooth``: six a step, two steps),
-#: and the directions looked along.
-LOOKS_PAIR, LOOKED_PAIRS = 12, 2
+#: Evaluations that the search for kinks takes along one direction (six a step, two steps), and the
+#: number of directions.
+KINK_EVALUATIONS_EACH_PAIR, KINK_PAIRS = 12, 2
 
 #: Calls of the instrumented run, and at most of a rule for each further output.
-FIXED, MOST_EACH_OUTPUT = 2, 8
+RUN_CALLS, MOST_EACH_OUTPUT = 2, 8
 
 #: Elements up to which torch's slow mode is expected.
 SLOW_MODE = 256
@@ -102,7 +102,7 @@ def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool
     if not pairs or not values:
         return Calls()
     double, rungs, walked = bits == max(LADDER), 0, 0
-    if most or bits <= LOW:
+    if most or bits <= LOW_PRECISION_BITS:
         rungs = len(LADDER[bits]) + len(LADDER_FINER[bits]) + len(LADDER_COARSER[bits])
         walked = 0 if double else len(PATH_STEPS)
     if most:
@@ -117,20 +117,24 @@ def _judgement(pairs: int, values: int, bits: int, *, replayed: bool, most: bool
 
 
 def _judgements(pairs: int, values: int, shape: Shape, *, most: bool) -> Calls:
-    """The same with the float64 twin, and what kinks call for at most."""
+    """The same with the float64 twin and, at most, what kinks require."""
     found = _judgement(pairs, values, shape.bits, replayed=shape.replayed, most=most)
-    if shape.bits < max(LADDER) and (most or shape.bits <= LOW):
+    if shape.bits < max(LADDER) and (most or shape.bits <= LOW_PRECISION_BITS):
         twin = _judgement(pairs, values, max(LADDER), replayed=shape.replayed, most=most)
         found = found + twin + Calls(pairs, 2 * pairs)
     if most:
-        found = Calls(JUDGEMENTS * found.forward + LOOKS * values, JUDGEMENTS * found.backward)
+        found = Calls(
+            JUDGEMENTS * found.forward + KINK_EVALUATIONS * values, JUDGEMENTS * found.backward
+        )
     return found
 
 
 def first_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
     """Calls of GL401 with this many pairs: an evaluation is a forward call, a VJP one of each."""
     found = _judgements(pairs, shape.inputs, shape, most=most)
-    return Calls(found.forward + found.backward + BESIDE, found.backward + BESIDE)
+    return Calls(
+        found.forward + found.backward + CALLS_BESIDE_PAIRS, found.backward + CALLS_BESIDE_PAIRS
+    )
 
 
 def second_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
@@ -138,16 +142,16 @@ def second_order_calls(pairs: int, shape: Shape, *, most: bool) -> Calls:
     found = _judgements(pairs, shape.inputs + shape.outputs, shape, most=most)
     both = found.forward + found.backward
     return Calls(
-        both + BESIDE + BESIDE_INPUT * shape.inputs,
-        both + found.backward + BESIDE + BESIDE_INPUT * shape.inputs,
+        both + CALLS_BESIDE_PAIRS + CALLS_BESIDE_PAIRS_EACH_INPUT * shape.inputs,
+        both + found.backward + CALLS_BESIDE_PAIRS + CALLS_BESIDE_PAIRS_EACH_INPUT * shape.inputs,
     )
 
 
-def disagreement(pairs: int, values: int, bits: int) -> Calls:
+def disagreement_calls(pairs: int, values: int, bits: int) -> Calls:
     """Evaluations and VJPs that it takes to see a disagreement, to confirm it, and to look for
     kinks; not to locate it."""
     climbed = 2 * pairs * values * (1 + len(LADDER[bits]))
-    looked = LOOKS_PAIR * min(pairs, LOOKED_PAIRS) * values
+    looked = KINK_EVALUATIONS_EACH_PAIR * min(pairs, KINK_PAIRS) * values
     return Calls(2 * climbed + looked, 2 * pairs)
 
 
@@ -165,7 +169,7 @@ def rule_calls(rule: Rule, shape: Shape, *, most: bool) -> Calls:
 
 def other_calls(rules: Iterable[Rule], shape: Shape, *, most: bool) -> Calls:
     """Calls of ``rules``, neither GL401 nor GL501: the run itself, and their own."""
-    found = Calls(FIXED, FIXED)
+    found = Calls(RUN_CALLS, RUN_CALLS)
     for rule in rules:
         found = found + rule_calls(rule, shape, most=most)
     return found
@@ -180,5 +184,5 @@ def torch_calls(shape: Shape, order: int) -> Calls:
 
 
 def memory_bytes(shape: Shape, family: str) -> int:
-    """Bytes held at the peak beside the sample itself, about."""
+    """Approximate bytes held at the peak, not counting the sample itself."""
     return int(shape.nbytes * PEAK[family])

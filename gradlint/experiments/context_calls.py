@@ -1,7 +1,7 @@
 """Calls of ``ctx`` methods that PyTorch judges only after forward has returned.
 
-``ctx.save_for_backward(x, 2)`` just stores its arguments; the error comes when forward is over, and
-its traceback holds no line of the user's. The call is found in the source instead.
+``ctx.save_for_backward(x, 2)`` just stores its arguments; the error comes after forward has
+returned, and its traceback holds no line of user code. The call is found in the source instead.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _twin(problem: Problem, made: Callable[[Problem], Map | None]) -> Map | None
     for wide, dtype in (problem.exact() or (None, None), (problem.in_float64(), None)):
         try:
             found = None if wide is None else made(wide)
-        except OpRaised:  # kernels of its own may want what they are cast to
+        except OpRaised:  # the op's kernels may require the dtype that it casts to
             continue
         if found is not None and _is_fine(found):
             return replace(found, stands_for=dtype)
@@ -83,8 +83,7 @@ def differentiable_names(problem: Problem) -> list[str]:
 def faulty_outputs(problem: Problem, function: Map, position: int, *, seed: int) -> list[str]:
     """Names of the outputs whose share of the gradient of input ``position`` is wrong.
 
-    Each output is judged alone: the others are masked. With one output there is nothing to tell
-    apart and the list is empty.
+    Each output is judged alone: the others are masked. With a single output the list is empty.
     """
     names = differentiable_names(problem)
     if len(names) < 2:
@@ -116,7 +115,7 @@ def second_order(
     Args:
         problem: the op at its sample.
         seed: of the cotangents of the differentiable outputs.
-        cotangents: those to take instead; one an output.
+        cotangents: those to use instead, one for each output.
 
     Raises:
         OpRaised: when forward, backward or the backward of backward raises.
@@ -150,7 +149,7 @@ def second_order(
     attached = [grad for grad in firsts if grad.requires_grad]
     if attached:
         # Run every node once: @once_differentiable leaves one that raises only when it is run, and
-        # torch.autograd.grad would walk around it.
+        # torch.autograd.grad would skip it.
         problem.accumulate(attached)
 
     def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
@@ -179,7 +178,7 @@ def second_order(
             [grad for grad, _ in pairs if grad is not None], leaves, [w for _, w in pairs]
         )
 
-    # A gradient is a sum over outputs: where its terms cancel, what is left carries their rounding.
+    # A gradient is a sum over outputs: where its terms cancel, their rounding errors remain.
     weighed = sum(
         norm(widened(v) * widened(item.value)) for v, item in zip(vs, outputs, strict=True)
     )

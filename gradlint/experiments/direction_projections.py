@@ -1,4 +1,4 @@
-"""Inputs that live in a part of their space: in which directions they may move."""
+"""Inputs that are confined to a part of their space: in which directions they may move."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def reads_one_triangle(problem: Problem, position: int, gradient: torch.Tensor |
     if lower == upper:
         return False
     if value.is_complex():
-        # PyTorch leaves an anti-Hermitian part, which no Hermitian move sees; what tells is that
-        # the triangle that is not read has a gradient.
+        # PyTorch leaves an anti-Hermitian part, which no Hermitian move shows; the sign is that the
+        # triangle that is not read has a gradient.
         unread = wide.tril(-1) if upper else wide.triu(1)
         return bool(unread.abs().max() > negligible)
     return True

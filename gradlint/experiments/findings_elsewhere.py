@@ -1,4 +1,4 @@
-"""Findings on an op that fails at other sizes or arguments than the sample's."""
+"""Findings on an op that fails at sizes or arguments other than the sample's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.differentiable_maps import differentiable_names
-from gradlint.experiments.finite.one_sided import Slopes
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, Look
+from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, JudgementElsewhere
 from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.one_sided_derivatives import OneSidedDerivatives
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
@@ -17,44 +17,44 @@ from gradlint.model.rule import Rule
 from gradlint.targets import source
 
 
-def told(
+def findings_elsewhere(
     subject: Subject,
     rule: Rule,
-    seen: Look,
+    seen: JudgementElsewhere,
     where: str,
     *,
     cause: str,
     help: str,
     severity: Severity | None = None,
 ) -> list[Finding]:
-    """Findings on ``seen``: one for what backward raised, else one an input.
+    """Findings on ``seen``: one for an exception of backward, or one for each input.
 
     Args:
-        where: the arguments in words, behind "where".
+        where: the arguments in words, after "where".
         cause: slug.
         severity: default that of the rule.
     """
-    found = _told(subject, rule, seen, where, cause=cause, help=help)
+    found = _findings(subject, rule, seen, where, cause=cause, help=help)
     return [replace(item, severity=severity or item.severity) for item in found]
 
 
-def _told(
-    subject: Subject, rule: Rule, seen: Look, where: str, *, cause: str, help: str
+def _findings(
+    subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str, *, cause: str, help: str
 ) -> list[Finding]:
     if seen.verdict == RAISED:
-        return [_raised(subject, rule, seen, where, cause=cause, help=help)]
+        return [_raised_finding(subject, rule, seen, where, cause=cause, help=help)]
     if seen.verdict == NOT_FINITE:
-        return _not_finite(subject, rule, seen, where, cause=cause, help=help)
+        return _nonfinite_findings(subject, rule, seen, where, cause=cause, help=help)
     return [
-        _wrong(subject, rule, seen, position, where, cause=cause, help=help)
+        _wrong_gradient_finding(subject, rule, seen, position, where, cause=cause, help=help)
         for position in seen.positions
     ]
 
 
-def _raised(
+def _raised_finding(
     subject: Subject,
     rule: Rule,
-    seen: Look,
+    seen: JudgementElsewhere,
     where: str,
     *,
     cause: str,
@@ -67,7 +67,7 @@ def _raised(
     return subject.finding(
         rule,
         f"backward raises {type(error).__name__} where {where}",
-        # Refusing openly is honest.
+        # An explicit refusal is not a fault.
         severity="info" if isinstance(error, NotImplementedError) else None,
         cause=cause,
         cause_text=error_line(error),
@@ -77,8 +77,15 @@ def _raised(
     )
 
 
-def _wrong(
-    subject: Subject, rule: Rule, seen: Look, position: int, where: str, *, cause: str, help: str
+def _wrong_gradient_finding(
+    subject: Subject,
+    rule: Rule,
+    seen: JudgementElsewhere,
+    position: int,
+    where: str,
+    *,
+    cause: str,
+    help: str,
 ) -> Finding:
     problem = seen.subject.problem
     item = problem.inputs[position]
@@ -108,11 +115,11 @@ def _wrong(
     )
 
 
-def _not_finite(
-    subject: Subject, rule: Rule, seen: Look, where: str, *, cause: str, help: str
+def _nonfinite_findings(
+    subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str, *, cause: str, help: str
 ) -> list[Finding]:
-    """Findings where the function has a finite derivative and the gradient is none."""
-    slopes = Slopes(seen.subject)
+    """Findings where the function has a finite derivative and the gradient is not finite."""
+    slopes = OneSidedDerivatives(seen.subject)
     findings = []
     for position in seen.positions:
         gradient = seen.gradients[position]

@@ -11,7 +11,7 @@ Place = tuple["Location | None", "Excerpt | None", "list[Location]"]
 
 
 def gradient_place(subject: Subject, item: Input) -> Place:
-    """The expression returned for ``item``, else where backward or the op is defined."""
+    """The expression returned for ``item``, or where backward or the op is defined."""
     function = subject.op.function
     if function is not None and item.position is not None:
         own = subject.run.own

@@ -1,8 +1,8 @@
-"""The op at other arguments than the sample's: is its gradient right there too?
+"""The op at arguments other than the sample's: is its gradient right there too?
 
 One pair (v, u) that moves all inputs at once judges most calls: one forward with its backward, and
-two evaluations. Only what disagrees there is judged input by input, confirmed and told from kinks
-as the sample itself is. Where forward refuses the arguments there is nothing to judge.
+two evaluations. Only a disagreement is judged input by input, confirmed and distinguished from
+kinks as at the sample itself. Where forward refuses the arguments there is nothing to judge.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from gradlint.experiments.call_budget import LONE, decide_within
+from gradlint.experiments.call_budget import SINGLE_DIRECTION, decide_within
 from gradlint.experiments.differentiable_maps import first_order, float64_twin
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.numerics.concatenated_inputs import by_dtype, merged
@@ -27,25 +26,25 @@ from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
-#: What came of it. REFUSED: forward raised, or returned nothing finite; RAISED: backward raised;
+#: Verdicts. REFUSED: forward raised, or returned nothing finite; RAISED: backward raised;
 #: NOT_FINITE: a gradient is not finite although the outputs are; EMPTY: there is nothing to move.
-RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNTOLD = (
+RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNDECIDED = (
     "right",
     "wrong",
     "refused",
     "raised",
     "not finite",
     "empty",
-    "untold",
+    "undecided",
 )
 
-#: Calls of a look at a gradient that is right.
+#: Calls where the gradient is right.
 CALLS = 4
 
 
 @dataclass
-class Look:
-    """What was seen at other arguments.
+class JudgementElsewhere:
+    """How the op was judged at other arguments.
 
     Args:
         verdict: one of the words above.
@@ -66,18 +65,18 @@ class Look:
     gradients: list[torch.Tensor | None] = field(default_factory=list)
 
 
-def look(
+def judge_at_other_inputs(
     subject: Subject,
     sample: Sample,
     op: Op | None = None,
     values: Mapping[int, torch.Tensor] | None = None,
-) -> Look:
+) -> JudgementElsewhere:
     """Judge the op of ``subject`` at ``sample``.
 
     Args:
         subject: the op at its own sample; the calls count there.
         sample: other arguments, the same tensors in the same places.
-        op: another form of the op; default itself.
+        op: another form of the op; default the same.
         values: position of a differentiable input → its value in place of the sample's.
     """
     there = Subject(op or subject.op, sample, subject.settings)
@@ -85,20 +84,20 @@ def look(
     there.problem.preserve_state = subject.problem.preserve_state
     there.problem.put(values or {})
     try:
-        return _looked(subject, there)
+        return _judge_there(subject, there)
     finally:
         subject.problem.forward_calls += there.problem.forward_calls
         subject.problem.backward_calls += there.problem.backward_calls
 
 
-def _looked(subject: Subject, there: Subject) -> Look:
+def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
     problem = there.problem
     judged = judged_inputs(subject)
     try:
         leaves, outputs = problem.linearize()
     except OpRaised as raised:
-        return Look(REFUSED, there, raised)
-    found = Look(EMPTY, there, outputs=outputs)
+        return JudgementElsewhere(REFUSED, there, raised)
+    found = JudgementElsewhere(EMPTY, there, outputs=outputs)
     chosen = [item for item in outputs if item.differentiable]
     if not chosen or any(item.value.is_nested for item in outputs):
         return found
@@ -111,7 +110,9 @@ def _looked(subject: Subject, there: Subject) -> Look:
         if not moved or not any(y.numel() for y in map.outputs):
             map.pull(_cotangents(map.outputs, there.seed))
             return found
-        glance = _decided(subject, there, merged(map, by_dtype(map, moved)), LONE)
+        first_look = _decide_there(
+            subject, there, merged(map, by_dtype(map, moved)), SINGLE_DIRECTION
+        )
     except OpRaised as raised:
         found.verdict, found.error = RAISED, raised
         return found
@@ -119,16 +120,16 @@ def _looked(subject: Subject, there: Subject) -> Look:
     if broken:
         found.verdict, found.positions = NOT_FINITE, broken
         return found
-    if all(verdict in (AGREES, ROUNDED) for verdict in glance.verdicts):
+    if all(verdict in (AGREES, ROUNDED) for verdict in first_look.verdicts):
         found.verdict = RIGHT
         return found
-    if DIFFERS not in glance.verdicts:
+    if DIFFERS not in first_look.verdicts:
         apart = replace(first_order(problem), project=map.project)
-        glance = _decided(subject, there, apart, LONE, moved)
-        if DIFFERS not in glance.verdicts:
-            found.verdict = UNTOLD if UNSURE in glance.verdicts else RIGHT
+        first_look = _decide_there(subject, there, apart, SINGLE_DIRECTION, moved)
+        if DIFFERS not in first_look.verdicts:
+            found.verdict = UNDECIDED if UNSURE in first_look.verdicts else RIGHT
             return found
-    return _in_full(subject, there, found, moved)
+    return _judge_each_input(subject, there, found, moved)
 
 
 def _cotangents(outputs: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor]:
@@ -137,49 +138,47 @@ def _cotangents(outputs: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor
 
 
 def _as_finite(subject: Subject, outputs: Sequence[Output]) -> bool:
-    """Whether outputs are finite, or neither those at the sample are (masks)."""
+    """Whether outputs are finite, or infinite as at the sample (masks)."""
     if all(all_finite(item.value) for item in outputs):
         return True
     masked = any(not all_finite(item.value) for item in subject.run.outputs if item.differentiable)
     return masked and not any(bool(item.value.isnan().any()) for item in outputs)
 
 
-def _in_full(subject: Subject, there: Subject, found: Look, moved: Sequence[int]) -> Look:
+def _judge_each_input(
+    subject: Subject, there: Subject, found: JudgementElsewhere, moved: Sequence[int]
+) -> JudgementElsewhere:
     """Judge input by input, with all kinds of direction."""
     function = replace(first_order(there.problem), project=_projections(subject, there.problem))
-    decision = _decided(subject, there, function, KINDS, moved)
+    decision = _decide_there(subject, there, function, KINDS, moved)
     pairs = list(zip(decision.judgement.inputs, decision.verdicts, strict=True))
     found.decision = decision
     found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
     if found.positions:
-        known = _wrong_at_the_sample(subject)
+        known = subject.wrong_inputs
         found.positions = [k for k in found.positions if k not in known]
         found.verdict = WRONG if found.positions else RIGHT
     else:
-        found.verdict = UNTOLD if UNSURE in decision.verdicts else RIGHT
+        found.verdict = UNDECIDED if UNSURE in decision.verdicts else RIGHT
     return found
 
 
-def affordable(subject: Subject, reserved: int = 0) -> bool:
-    """Whether ``--max-calls`` leaves room for another look, beside calls ``reserved`` to others."""
+def affords_another(subject: Subject, reserved: int = 0) -> bool:
+    """Whether ``--max-calls`` leaves room for another judgement, and for calls ``reserved``."""
     return subject.affords(CALLS + reserved)
 
 
 def judged_inputs(subject: Subject) -> list[int]:
-    """The inputs that are judged at the sample, without those that are known to be wrong there."""
-    wrong = _wrong_at_the_sample(subject) if "first_order" in vars(subject) else set()
+    """The inputs that are judged at the sample, without those known to be wrong there."""
+    wrong = subject.wrong_inputs if subject.first_order_is_known else set()
     return [position for position in subject.judged if position not in wrong]
-
-
-def _wrong_at_the_sample(subject: Subject) -> set[int]:
-    return wrong_already(subject)
 
 
 def _finite(gradient: torch.Tensor | None) -> bool:
     return gradient is None or all_finite(dense(gradient))
 
 
-def _decided(
+def _decide_there(
     subject: Subject,
     there: Subject,
     function: Map,
@@ -208,14 +207,14 @@ def _projections(subject: Subject, problem: Problem) -> list[Projection | None]:
 
 
 def _map(
-    look: Look,
+    judgement: JudgementElsewhere,
     leaves: list[torch.Tensor],
     outputs: list[Output],
     project: list[Projection | None],
 ) -> Map:
     """x ↦ f(x) over ``outputs``. The first VJP at the point itself uses their graph; its gradients
-    go to ``look``."""
-    problem = look.subject.problem
+    are stored in ``judgement``."""
+    problem = judgement.subject.problem
     names = [item.name for item in outputs]
     point = problem.values()
 
@@ -229,11 +228,11 @@ def _map(
     def pull_at(
         values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
-        if look.gradients or not all(a is b for a, b in zip(values, point, strict=True)):
+        if judgement.gradients or not all(a is b for a, b in zip(values, point, strict=True)):
             found = problem.pull(dict(zip(names, cotangents, strict=True)), values)
         else:
             found = problem.backward(outputs, leaves, cotangents)
-            look.gradients = found
+            judgement.gradients = found
         return [None if grad is None else dense(grad) for grad in found]
 
     values = [item.value.detach() for item in outputs]

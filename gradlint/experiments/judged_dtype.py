@@ -1,4 +1,4 @@
-"""The dtype in which an op is judged: float64 wherever it takes that and computes in it."""
+"""The dtype in which an op is judged: float64 wherever it accepts that and computes in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -19,19 +20,19 @@ LOWER = (torch.float32, torch.bfloat16, torch.float16)
 BITS = {torch.bfloat16: 8, torch.float16: 11}
 
 #: Inputs are moved by up to this share of their size before they are rounded, so that values
-#: which happen to be short (ones, halves) prove nothing (heuristic).
+#: that happen to be short (ones, halves) prove nothing (heuristic).
 MOVE = 0.1
 
 #: Share of the outputs that must change when every input moves to the next number of the dtype, by
 #: the size of the inputs: those of the sample, and an eighth of them. Steps of a fixed width
-#: (rounding to integers, x + 1e4 in float32) hardly show in the latter and are no cast.
+#: (rounding to integers, x + 1e4 in float32) hardly show in the latter and are not casts.
 CHANGED = {1.0: 0.3, 0.125: 0.1}
 
 #: Inputs tried at each size.
 TRIALS = 4
 
-#: Elements it takes to say that all of them are numbers of float32, and the share of them that
-#: must need more than so many of its 24 bits: integers and halves are numbers of every dtype
+#: Elements needed to say that all of them were rounded to float32, and the share of them that must
+#: use more than this many of its 24 bits: integers and halves are numbers of every dtype
 #: (heuristic; of numbers rounded to float32, fifteen in sixteen need more than 20).
 FEWEST, FULL, BITS_NEEDED = 6, 0.5, 20
 
@@ -39,8 +40,8 @@ FEWEST, FULL, BITS_NEEDED = 6, 0.5, 20
 def accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
     """``sample`` in the first dtype that the op takes, and a note where that is not float64.
 
-    An op that takes float64 and casts it to 16 bits inside is a staircase in float64; it is judged
-    in the dtype that it computes in, with steps that suit that.
+    An op that accepts float64 and casts it to 16 bits inside is a staircase in float64; it is
+    judged in the dtype that it computes in, with steps that suit that.
     """
     tensors = [tensor for _, tensor in sample.named_tensors(op.signature)]
     device = str(tensors[0].device) if tensors else "cpu"
@@ -61,8 +62,8 @@ def accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
 
 
 def as_computed(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
-    """``sample`` in the 16-bit dtype that the op casts it to and takes itself, with a note; or as
-    it is."""
+    """``sample`` in the 16-bit dtype to which the op casts it, with a note, where the op accepts
+    that dtype; otherwise unchanged."""
     inside = None if op.module is not None else computes_in(Problem(op, sample, seed=settings.seed))
     if inside is None:
         return sample, ""
@@ -108,7 +109,7 @@ def _casts(
     generator: torch.Generator,
 ) -> float:
     """Share of the outputs that change when the inputs, about ``share`` of their size, move to the
-    next numbers of ``dtype``; 0 where rounding them to ``dtype`` is seen at all."""
+    next numbers of ``dtype``; 0 where rounding them to ``dtype`` changes anything."""
     changes = []
     for _ in range(TRIALS):
         moved = []
@@ -141,7 +142,7 @@ def rounded_to_float32(tensor: torch.Tensor) -> bool:
 
 
 def outputs_in_float32(problem: Problem) -> list[str]:
-    """Names of the float64 outputs that are numbers of float32 at inputs that are not."""
+    """Names of the float64 outputs that have float32 precision at inputs that do not."""
     generator = torch.Generator().manual_seed(problem.seed)
     moved = []
     for value in problem.values():
@@ -174,3 +175,22 @@ def _changed(here: Sequence[torch.Tensor], there: Sequence[torch.Tensor]) -> flo
     if not total or any(a.layout != torch.strided or not bool(a.isfinite().all()) for a in here):
         return 1.0
     return sum(int((a != b).sum()) for a, b in zip(here, there, strict=True)) / total
+
+
+def float64_problem(subject: Subject, problem: Problem | None = None) -> Problem:
+    """``problem`` (default the subject's own) in float64, or unchanged where the op does not
+    accept that."""
+    problem = problem or subject.problem
+    if all(item.value.dtype in (torch.float64, torch.complex128) for item in problem.inputs):
+        return problem
+    if subject.op.module is not None or not problem.inputs:
+        return problem
+    device = str(problem.inputs[0].value.device)
+    wide = problem.at(problem.sample.converted(torch.float64, device))
+    try:
+        outputs = wide.forward()
+    except OpRaised:
+        return problem
+    before = [(output.name, output.value.shape) for output in subject.run.outputs]
+    same = before == [(output.name, output.value.shape) for output in outputs]
+    return wide if same else problem

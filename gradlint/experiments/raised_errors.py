@@ -1,4 +1,4 @@
-"""Exceptions of the user's code: where they were raised, and what a finding says of them."""
+"""Exceptions of user code: where they were raised, and what a finding says about them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+import gradlint
 from gradlint.diagnosis.engine_errors import Explanation, error_line, error_text, explain
 from gradlint.experiments.context_calls import context_call_place
 from gradlint.experiments.gradient_place import Place
@@ -28,7 +29,7 @@ TRACEBACK_LINES = 40
 
 
 def raised_place(error: BaseException, prefer: str | None = None) -> Place | None:
-    """The innermost line of the user's code in the traceback of ``error``.
+    """The innermost line of user code in the traceback of ``error``.
 
     Args:
         error: what was raised.
@@ -112,8 +113,6 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def _foreign(filename: str) -> bool:
-    import gradlint
-
     if filename.startswith("<") and not filename.startswith("<ipython"):
         return True
     path = os.path.abspath(filename)
@@ -166,7 +165,7 @@ def _next_step(subject: Subject, explanation: Explanation | None) -> str:
 
 
 def _without_line(subject: Subject, explanation: Explanation | None) -> Place | None:
-    """A place for an error of PyTorch's own, whose traceback holds no line of the user's."""
+    """A place for an error raised by PyTorch, whose traceback holds no line of user code."""
     nodes = [*subject.run.nodes, *subject.run.native]
     if nodes:
         # The backward that was running, or had just returned.

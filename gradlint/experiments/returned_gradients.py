@@ -1,4 +1,4 @@
-"""What backward really returned, argument by argument: the view that GL1, GL2 and GL3 share."""
+"""What backward really returned, argument by argument, for the rules GL1, GL2 and GL3."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from gradlint.experiments.subject import Subject
 from gradlint.targets import source
 from gradlint.trace.applied import NodeRun, TensorMeta
 
+#: Module of the Functions that torch writes around registered operators: not the user's source.
+_GENERATED = "torch._library.autograd"
+
+#: Note of rules that have nothing to judge.
+BACKWARD_NOT_SEEN = "no backward of a Function ran: its return values are unknown"
+
 
 @dataclass(frozen=True)
-class Returned:
+class ReturnedGradient:
     """One value that a backward returned.
 
     Args:
@@ -37,15 +43,8 @@ class Returned:
     needed: bool
 
 
-#: Module of the Functions that torch writes around registered operators: not the user's source.
-_GENERATED = "torch._library.autograd"
-
-#: Note of rules that see nothing.
-UNSEEN = "no backward of a Function ran: what it returned can't be seen"
-
-
 def returned_tuple(node: NodeRun) -> tuple[Any, ...] | None:
-    """What the engine makes of the return value: a tuple. None if backward did not return."""
+    """The return value as a tuple, as the engine takes it. None if backward did not return."""
     if node.raised is not None:
         return None
     return node.returned if isinstance(node.returned, tuple) else (node.returned,)
@@ -63,14 +62,14 @@ def finished_nodes(subject: Subject) -> list[NodeRun]:
     return nodes
 
 
-def returned_gradients(subject: Subject) -> list[Returned]:
+def returned_gradients(subject: Subject) -> list[ReturnedGradient]:
     """Every value that a finished backward returned for an argument of its forward."""
     result = []
     for node in finished_nodes(subject):
         values = returned_tuple(node) or ()
         for position, value in enumerate(values[: len(node.needs_input_grad)]):
             result.append(
-                Returned(
+                ReturnedGradient(
                     node,
                     position,
                     argument_name(subject, node, position),
@@ -91,7 +90,7 @@ def argument_name(subject: Subject, node: NodeRun, position: int) -> str:
     return f"{name} of {node.function.__name__}"
 
 
-def returned_place(item: Returned) -> Place | None:
+def returned_place(item: ReturnedGradient) -> Place | None:
     """The expression that was returned for the argument, or None where there is no source."""
     return position_place(item.node, item.position, f"returned for `{item.name}`")
 
@@ -109,7 +108,7 @@ def backward_place(node: NodeRun, *, whole: bool = False) -> Place | None:
     if node.function.__module__ == _GENERATED:
         return None
     if whole:
-        # A position that no tuple has gives the whole returned expression.
+        # A position outside every tuple stands for the whole returned expression.
         place = source.returned_gradient(node.function, -1, node.line, "returned")
         if place[0] is not None:
             return place

@@ -1,4 +1,4 @@
-"""Gradients that are nothing but rounding: no rule can hold one of them against another."""
+"""Gradients that are nothing but rounding error, which no rule can compare."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gradlint.trace.op_io import OpRaised
 
 
 def only_rounding(subject: Subject) -> set[int]:
-    """Positions of the inputs whose gradient at the sample is another one when inputs and
+    """Positions of the inputs whose gradient at the sample changes completely when inputs and
     cotangents move by a few units in the last place: its terms cancel (as those of a sum of
-    softmax), and what is left is as good as zero.
+    softmax), and what remains is effectively zero.
 
-    Costs a few forwards and backwards; to be asked before a finding is told.
+    Costs a few forwards and backwards; to be called before a finding is reported.
     """
     problem, usual = subject.problem, subject.run.gradients or []
     names = list(subject.run.cotangents)

@@ -18,6 +18,7 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite
+from gradlint.numerics.verdict import DIFFERS
 from gradlint.targets import source
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import RunRecord, record
@@ -67,7 +68,7 @@ class Subject:
         plan, problem = self.plan, self.problem
         if plan.budget is None:
             return True
-        kept = 0 if "first_order" in vars(self) else plan.first_calls
+        kept = 0 if self.first_order_is_known else plan.first_calls
         kept += 0 if self.made("differentiate_twice") else plan.reserved
         return calls <= plan.budget - kept - problem.forward_calls - problem.backward_calls
 
@@ -124,6 +125,17 @@ class Subject:
             self.plan.reserved,
             lambda map: decide(map, seed=self.seed, kinds=kinds, inputs=judged),
         )
+
+    @property
+    def first_order_is_known(self) -> bool:
+        """Whether :attr:`first_order` was measured already."""
+        return "first_order" in vars(self)
+
+    @property
+    def wrong_inputs(self) -> set[int]:
+        """Positions of the inputs whose gradient GL401 finds wrong."""
+        pairs = zip(self.first_order.judgement.inputs, self.first_order.verdicts, strict=True)
+        return {item.index for item, verdict in pairs if verdict == DIFFERS}
 
     def faulty_outputs(self, position: int) -> list[str]:
         """The outputs whose gradient towards input ``position`` is wrong; none are named where

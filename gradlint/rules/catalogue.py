@@ -1,7 +1,7 @@
 """The flat catalogue of all rules, and the selection of rules by code or name.
 
-A row is all that is said of a rule outside its own file. To add a rule, write
-``rules/<family>/<name>.py``, its row here and its test.
+A row holds everything about a rule that is not in its own file. To add a rule, write
+``rules/<family>/<name>.py``, its row here, and its test.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from gradlint.model.rule import CallCounts, Implies, Rule, Stage
 from gradlint.model.settings import Settings
 
-# Groups of codes that follow from the same defects.
+# Groups of codes that follow from the same defects. _OTHER_CONDITIONS: other dtypes, devices and
+# transforms.
 _REPEATED = ("GL605", "GL606", "GL608", "GL609", "GL610")
 _VALUES = ("GL301", "GL302", "GL401", "GL402", "GL403", "GL404", "GL405", "GL501", "GL502")
 _LAYOUTS = ("GL701", "GL702", "GL703", "GL704", "GL705", "GL706", "GL707")
-_ELSEWHERE = (
+_OTHER_CONDITIONS = (
     "GL801",
     "GL802",
     "GL803",
@@ -39,11 +40,11 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL003", "loading", "forward_raised", "error",
          "forward raised an exception", calls=CallCounts(usual=(2, 1), most=(3, 2))),
     Rule("GL004", "loading", "backward_raised", "error",
-         "backward, or the engine on its way, raised an exception"),
+         "backward, or the engine that ran it, raised an exception"),
     Rule("GL005", "loading", "process_crashed", "error",
          "the process that ran the op crashed or exited", stage=Stage.RUNNER),
     Rule("GL006", "loading", "timed_out", "error",
-         "a phase ran longer than the time-out", stage=Stage.RUNNER),
+         "a phase ran longer than the timeout", stage=Stage.RUNNER),
     Rule("GL007", "loading", "out_of_memory", "error",
          "memory ran out"),
     Rule("GL008", "loading", "process_state_changed", "warning",
@@ -52,35 +53,35 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL101", "contract", "wrong_number_of_gradients", "error",
          "backward returned more or fewer gradients than forward has arguments"),
     Rule("GL102", "contract", "gradient_for_non_tensor", "error",
-         "backward returned a gradient for an argument that is no tensor"),
-    # Without a gradient there is none in any subset, and none under a transform.
+         "backward returned a gradient for an argument that is not a tensor"),
+    # A gradient that is missing is also missing in every subset and under every transform.
     Rule("GL103", "contract", "missing_gradient", "error",
          "backward returned None for an input on which the output depends",
          implies=Implies(9, ("GL110", "GL502", "GL902", "GL901", "GL903"))),
     Rule("GL104", "contract", "gradient_not_a_tensor", "error",
          "backward returned something that is neither a tensor nor None"),
     Rule("GL110", "contract", "gradients_depend_on_requires_grad", "error",
-         "gradients change with which inputs require grad", calls=CallCounts(each_input=(5, 5)),
+         "gradients depend on which inputs require grad", calls=CallCounts(each_input=(5, 5)),
          stage=Stage.LAYOUT, implies=Implies(10, ("GL902",))),
     Rule("GL201", "shape", "wrong_gradient_shape", "error",
          "a gradient's shape does not fit its input, and the engine rejects it"),
     Rule("GL202", "shape", "gradient_summed_by_engine", "info",
          "a gradient has the broadcast shape, and the engine sums it"),
     Rule("GL203", "shape", "wrong_gradient_dtype", "error",
-         "a gradient has another dtype than its input", calls=CallCounts(each_input=(4, 2))),
+         "a gradient has a different dtype than its input", calls=CallCounts(each_input=(4, 2))),
     Rule("GL204", "shape", "wrong_gradient_device", "error",
-         "a gradient lies on another device than its input"),
+         "a gradient is on a different device than its input"),
     Rule("GL301", "finite", "nan_in_forward", "warning",
          "forward returned NaN or Inf at finite inputs",
          calls=CallCounts(usual=(5, 5), most=(21, 6)), needs=frozenset({"make_extremes"})),
-    # What is wrong at the sample is wrong elsewhere too.
+    # What is wrong at the sample is wrong at other inputs too.
     Rule("GL302", "finite", "nan_in_backward", "error",
          "a gradient is NaN or Inf where the function has a finite derivative",
          calls=CallCounts(usual=(0, 0), most=(75, 0)),
          implies=Implies(11, ("GL402", "GL501", "GL502", "GL705", "GL706", "GL707")),
          needs=frozenset({"make_extremes"})),
     Rule("GL303", "finite", "overflow_in_intermediate", "warning",
-         "forward overflows although its value is representable",
+         "forward overflows although its result is representable",
          calls=CallCounts(usual=(2, 0), most=(3, 0), each_input=(1, 0)),
          stage=Stage.SPECIAL_POINTS),
     Rule("GL401", "value", "wrong_gradient", "error",
@@ -106,21 +107,22 @@ CATALOGUE: tuple[Rule, ...] = (
          "second derivatives are silently zero", stage=Stage.SPECIAL_POINTS,
          needs=frozenset({"differentiate_twice"})),
     Rule("GL503", "order", "once_differentiable", "info",
-         "second derivatives are openly refused", stage=Stage.SPECIAL_POINTS,
+         "second derivatives are explicitly refused", stage=Stage.SPECIAL_POINTS,
          needs=frozenset({"differentiate_twice"})),
-    # An input that was changed is another point for whatever comes next.
+    # After an input has changed, everything that follows is evaluated at a different point.
     Rule("GL601", "state", "input_mutated", "error",
-         "forward or backward writes to an argument undeclared",
+         "forward or backward writes to an argument without declaring it",
          calls=CallCounts(usual=(4, 6), most=(5, 7)), stage=Stage.STATE,
-         implies=Implies(2, (*_REPEATED, *_VALUES, *_ELSEWHERE, "GL603", "GL703", "GL704",
+         implies=Implies(2, (*_REPEATED, *_VALUES, *_OTHER_CONDITIONS, "GL603", "GL703", "GL704",
                     "GL110"))),
-    # Writing to grad_output raises where it is expanded, and spoils it for a second use.
+    # Writing to grad_output raises where it is expanded, and changes it for a second use.
     Rule("GL602", "state", "grad_output_mutated", "error",
          "backward writes to the gradient that it receives", stage=Stage.STATE,
          implies=Implies(3, (*_REPEATED, "GL603", "GL405", "GL501", "GL502", "GL701", "GL702",
                     "GL704", "GL903", "GL110"))),
     Rule("GL603", "state", "saved_tensor_mutated", "error",
-         "what was saved for backward is written to", calls=CallCounts(usual=(1, 1), most=(1, 1)),
+         "a tensor that was saved for backward is overwritten",
+         calls=CallCounts(usual=(1, 1), most=(1, 1)),
          stage=Stage.STATE, implies=Implies(4, (*_REPEATED, "GL501", "GL502"))),
     Rule("GL604", "state", "tensor_kept_on_ctx", "warning",
          "a tensor is kept alive by an attribute of ctx",
@@ -131,46 +133,46 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL606", "state", "nondeterministic", "error",
          "identical calls give different results", calls=CallCounts(usual=(2, 2), most=(12, 12)),
          stage=Stage.STATE,
-         implies=Implies(7, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL609", "GL110"))),
-    # Memory that was never written holds other numbers at every call.
+         implies=Implies(7, (*_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL605", "GL609", "GL110"))),
+    # Memory that was never written holds different numbers in every call.
     Rule("GL607", "state", "uninitialised_memory", "error",
-         "results hold memory that was allocated and never written",
+         "results contain memory that was allocated and never written",
          calls=CallCounts(usual=(1, 1), most=(1, 1)), stage=Stage.STATE,
-         implies=Implies(1, (*_REPEATED, *_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL110"))),
-    # What a call leaves behind changes every later call.
+         implies=Implies(1, (*_REPEATED, *_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL110"))),
+    # State that a call leaves behind changes every later call.
     Rule("GL608", "state", "state_shared_between_calls", "error",
          "a later call changes the result or the gradient of an earlier one",
          calls=CallCounts(usual=(2, 2), most=(2, 2)), stage=Stage.STATE,
-         implies=Implies(5, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL606", "GL609", "GL610",
-                    "GL110"))),
+         implies=Implies(5, (*_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL605", "GL606", "GL609",
+                    "GL610", "GL110"))),
     Rule("GL609", "state", "breaks_under_checkpointing", "error",
          "gradients change or backward raises under checkpointing or saved-tensor hooks",
          calls=CallCounts(usual=(3, 2), most=(6, 5)), stage=Stage.STATE),
     Rule("GL610", "state", "rng_differs_between_passes", "error",
-         "backward draws other random numbers than forward", stage=Stage.STATE,
-         implies=Implies(6, (*_VALUES, *_LAYOUTS, *_ELSEWHERE, "GL605", "GL606", "GL609",
+         "backward draws different random numbers than forward", stage=Stage.STATE,
+         implies=Implies(6, (*_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS, "GL605", "GL606", "GL609",
                     "GL110"))),
-    # An op that reads memory without looking at strides does so in every layout.
+    # An op that ignores strides does so in every layout.
     Rule("GL701", "layout", "non_contiguous_grad_output", "error",
-         "the gradient depends on how grad_output lies in memory",
+         "the gradient depends on the memory layout of grad_output",
          calls=CallCounts(usual=(2, 4), most=(60, 30)), stage=Stage.LAYOUT,
          implies=Implies(14, ("GL702", "GL704", "GL609", "GL706", "GL707", "GL903"))),
     Rule("GL702", "layout", "expanded_grad_output", "error",
          "the gradient is wrong where grad_output is expanded, as by a sum",
          calls=CallCounts(usual=(0, 2), most=(0, 2)), stage=Stage.LAYOUT),
     Rule("GL703", "layout", "non_contiguous_input", "error",
-         "outputs or gradients depend on how an input lies in memory",
+         "outputs or gradients depend on the memory layout of an input",
          calls=CallCounts(usual=(3, 3), most=(12, 6), each_input=(2, 2)), stage=Stage.LAYOUT,
          implies=Implies(15, ("GL704", "GL903"))),
     Rule("GL704", "layout", "storage_offset", "error",
-         "outputs or gradients depend on where in its storage a tensor starts",
+         "outputs or gradients depend on where a tensor starts in its storage",
          calls=CallCounts(usual=(1, 2), most=(2, 2)), stage=Stage.LAYOUT),
     Rule("GL705", "layout", "empty_tensors", "error",
          "backward fails, or returns garbage, where a tensor is empty",
          calls=CallCounts(usual=(1, 1), most=(20, 10)), stage=Stage.SIZES,
          implies=Implies(16, ("GL706",)), first_sample=True),
     Rule("GL706", "layout", "odd_sizes", "error",
-         "the gradient is wrong at odd sizes, at size 1, or with an axis more or less",
+         "the gradient is wrong at odd sizes, at size 1, or with one axis added or removed",
          calls=CallCounts(usual=(10, 3), most=(500, 200), each_input=(2, 1)), stage=Stage.SIZES,
          first_sample=True),
     Rule("GL707", "layout", "zero_dimensional_tensors", "error",
@@ -182,32 +184,33 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL802", "device", "devices_disagree", "error",
          "outputs or gradients differ between the CPU and the GPU", stage=Stage.PRECISION),
     Rule("GL803", "device", "ignores_current_stream", "error",
-         "a kernel is launched on another stream than the current one", stage=Stage.PRECISION),
+         "a kernel is launched on a stream other than the current one", stage=Stage.PRECISION),
     Rule("GL804", "device", "ignores_current_device", "error",
-         "the op is wrong when another GPU than that of its tensors is current",
+         "the op is wrong when the current GPU is not that of its tensors",
          stage=Stage.PRECISION),
     Rule("GL805", "device", "memory_error", "error",
          "compute-sanitizer reports an error in a kernel (--sanitizer)", stage=Stage.RUNNER),
     Rule("GL806", "device", "index_overflow", "error",
          "results are wrong beyond 2³¹ elements", stage=Stage.PRECISION),
     Rule("GL901", "transforms", "wrong_under_vmap", "error",
-         "torch.func.vmap gives other values than a loop over the batch",
+         "torch.func.vmap gives different values than a loop over the batch",
          calls=CallCounts(usual=(3, 3), most=(4, 4)), stage=Stage.TRANSFORMS, first_sample=True),
     Rule("GL902", "transforms", "wrong_under_torch_func", "error",
-         "torch.func gives other derivatives than plain autograd",
+         "torch.func gives different derivatives than plain autograd",
          calls=CallCounts(usual=(2, 4), most=(2, 4)), stage=Stage.TRANSFORMS, first_sample=True),
     Rule("GL903", "transforms", "wrong_when_compiled", "error",
-         "torch.compile gives other values, or opcheck fails",
+         "torch.compile gives different values, or opcheck fails",
          calls=CallCounts(usual=(6, 5), most=(8, 8)), stage=Stage.TRANSFORMS, first_sample=True,
          needs=frozenset({"torch.compile"})),
     Rule("GL904", "transforms", "wrong_under_autocast", "error",
          "backward raises or is wrong after a forward under autocast",
          calls=CallCounts(usual=(2, 2), most=(3, 3)), stage=Stage.TRANSFORMS, first_sample=True),
     Rule("GL905", "transforms", "wrong_when_exported", "error",
-         "an exported forward returns other values", calls=CallCounts(usual=(1, 0), most=(6, 2)),
+         "an exported forward returns different values",
+         calls=CallCounts(usual=(1, 0), most=(6, 2)),
          stage=Stage.TRANSFORMS, first_sample=True, needs=frozenset({"torch.compile"})),
     Rule("GL906", "transforms", "tensor_like_lost", "error",
-         "tensor-likes get other values or lose their gradient",
+         "tensor-likes give different values or lose their gradient",
          calls=CallCounts(usual=(2, 2), most=(4, 4)), stage=Stage.TRANSFORMS, first_sample=True),
 )
 # fmt: on
@@ -241,8 +244,8 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
     select = ("ALL",) if settings.select is None else settings.select
     chosen = []
     for rule in catalogue:
-        wanted = max((_fit(text, rule) for text in select), default=0)
-        unwanted = max((_fit(text, rule) for text in settings.ignore), default=0)
+        wanted = max((_specificity(text, rule) for text in select), default=0)
+        unwanted = max((_specificity(text, rule) for text in settings.ignore), default=0)
         if wanted > unwanted:
             chosen.append(rule)
     return chosen
@@ -250,10 +253,10 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
 
 def unknown_selectors(selectors: Iterable[str], catalogue: Sequence[Rule] = CATALOGUE) -> list[str]:
     """Those of ``selectors`` that fit no rule of ``catalogue``."""
-    return [text for text in selectors if not any(_fit(text, rule) for rule in catalogue)]
+    return [text for text in selectors if not any(_specificity(text, rule) for rule in catalogue)]
 
 
-def _fit(selector: str, rule: Rule) -> int:
+def _specificity(selector: str, rule: Rule) -> int:
     """How specifically ``selector`` names ``rule``; 0 where it does not."""
     text = selector.strip()
     if text.upper() == "ALL":

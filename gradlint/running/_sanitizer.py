@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gradlint.base.errors import GradlintError
-from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parsed
+from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parse_report
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check
 from gradlint.model.settings import Settings
@@ -164,7 +164,7 @@ class SanitizedTask(TargetTask):
         location, excerpt = relative(self.ref.location), None
         if error.file and Path(error.file).is_file():
             location, excerpt = place(Frame(error.file, error.line, error.kernel))
-        finding = memory_error.found(
+        finding = memory_error.make_finding(
             self.ref.target, tool, error, self.settings, location=location, excerpt=excerpt
         )
         if finding not in self.report.findings:
@@ -186,4 +186,4 @@ def _read(path: Path) -> SanitizerReport:
     text = ""
     with suppress(OSError), open(path, encoding="utf-8", errors="replace") as report:
         text = report.read(_MOST_BYTES)
-    return parsed(text)
+    return parse_report(text)

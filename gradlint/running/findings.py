@@ -6,14 +6,17 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradlint.experiments.loading.process_findings import (
+    out_of_memory_finding,
+    replaced_code_finding,
+)
 from gradlint.model.op import OpRef
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
 from gradlint.rules.loading import (
     no_usable_inputs,
-    out_of_memory,
     process_crashed,
-    process_state_changed,
     target_not_loadable,
     timed_out,
 )
@@ -21,6 +24,10 @@ from gradlint.running._process import Ending
 from gradlint.running._stack import Frame, Stack, place
 from gradlint.running._worker import PIPE_GONE
 from gradlint.targets.source_file import shown_path
+
+#: Rules whose own files import torch, which this process does without.
+_OUT_OF_MEMORY = rule_of("loading.out_of_memory")
+_PROCESS_STATE_CHANGED = rule_of("loading.process_state_changed")
 
 #: Lines of the op's output that a finding keeps, and characters of each.
 _TAIL_LINES = 12
@@ -107,14 +114,21 @@ def final_finding(scene: Scene, last: tuple[str, Any] | None, ending: Ending) ->
         stack = Stack.of(payload["frames"])
         scene = replace(scene, stack=stack, phase=payload.get("phase", scene.phase))
     if ending.killed == "timeout":
-        finding = timed_out.found(scene.ref.target, scene.method, scene.settings, **scene.common())
+        finding = timed_out.make_finding(
+            scene.ref.target, scene.method, scene.settings, **scene.common()
+        )
     elif kind == "memory":
         finding = memory(scene, payload["text"])
     elif kind == "exiting":
         finding = exited(scene, f"called os._exit({payload['status']})", payload["status"])
     elif kind == "replaced":
-        finding = process_state_changed.found(
-            scene.ref.target, scene.method, scene.settings, payload, **scene.common()
+        finding = replaced_code_finding(
+            _PROCESS_STATE_CHANGED,
+            scene.ref.target,
+            scene.method,
+            scene.settings,
+            payload,
+            **scene.common(),
         )
     elif kind == "raised":
         finding = raised(scene, payload)
@@ -135,7 +149,7 @@ def crashed(scene: Scene, ending: Ending) -> Finding:
         return memory(scene, "killed by SIGKILL, probably by the system when memory ran out")
     if name == "SIGABRT" and any(word in scene.tail for word in _ALLOCATION):
         return memory(scene, "an allocation failed and the process aborted")
-    finding = process_crashed.found(
+    finding = process_crashed.make_finding(
         scene.ref.target,
         scene.method,
         scene.settings,
@@ -150,7 +164,7 @@ def crashed(scene: Scene, ending: Ending) -> Finding:
 
 def exited(scene: Scene, what: str, status: int | None = None) -> Finding:
     """GL005 where the op ended the process on purpose."""
-    finding = process_crashed.found(
+    finding = process_crashed.make_finding(
         scene.ref.target, scene.method, scene.settings, exit_code=status, **scene.common()
     )
     _, _, where = finding.message.partition("crashed ")
@@ -171,7 +185,8 @@ def raised(scene: Scene, payload: dict[str, Any]) -> Finding:
 
 def memory(scene: Scene, text: str) -> Finding:
     """GL007."""
-    finding = out_of_memory.found(
+    finding = out_of_memory_finding(
+        _OUT_OF_MEMORY,
         scene.ref.target,
         scene.method,
         scene.settings,
@@ -191,7 +206,7 @@ def unloadable(ref: OpRef, settings: Settings, payload: dict[str, Any], tail: st
         whole, excerpt = place(Frame(location.file, location.line, ""))
         if whole is not None and location.end_column is None:
             location = whole
-    return target_not_loadable.found(
+    return target_not_loadable.make_finding(
         ref.target,
         payload["message"],
         settings,
@@ -218,7 +233,7 @@ def no_inputs(ref: OpRef, settings: Settings, payload: dict[str, Any]) -> Findin
         return _sought(memory(scene, errors[0]))
     location = relative(ref.location)
     excerpt = place(Frame(location.file, location.line, ""))[1] if location is not None else None
-    return no_usable_inputs.found(
+    return no_usable_inputs.make_finding(
         ref.target,
         [(str(arguments), str(error)) for arguments, error in payload["attempts"]],
         payload["line_to_add"],

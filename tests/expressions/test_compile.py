@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from gradlint.base.text import nearest
 
+from gradlint.base.text import nearest
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError

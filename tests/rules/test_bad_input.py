@@ -236,7 +236,7 @@ def test_an_exception_beside_the_sample_only() -> None:
 
     report = check(op, start, order=1)
     assert verdict(report) == "inconclusive"
-    assert "forward raises beside the sample (ValueError: only there)" in said(report)
+    assert "forward raises near the sample (ValueError: only there)" in said(report)
 
 
 def test_arguments_that_do_not_fit_are_errors_with_a_next_step() -> None:

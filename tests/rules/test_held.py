@@ -1,7 +1,8 @@
-"""What is held in memory between rules, and what is let go."""
+"""Which results are kept in memory between rules, and which are released."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,13 @@ import torch
 from torch.autograd import Function
 
 from gradlint.api import _check_object
-from gradlint.experiments.baseline_comparison import held_once
-from gradlint.experiments.finite import extremes as _extremes
-from gradlint.experiments.order import second_order as _shared
-from gradlint.experiments.subject import READERS, Subject
+from gradlint.experiments.baseline_comparison import make_baseline, share_equal_tensors
+from gradlint.experiments.finite.extremes import make_extremes
+from gradlint.experiments.order.second_order import differentiate_twice
+from gradlint.experiments.state.guarded_run import make_guarded
+from gradlint.experiments.subject import LARGE, Subject
 from gradlint.model.resolve import resolve_settings
-from gradlint.rules.catalogue import by_code, rule_names
+from gradlint.rules.catalogue import CATALOGUE, rule_names
 
 X = torch.linspace(-1.5, 1.4, 7, dtype=torch.float64).requires_grad_()
 NAN = float("nan")
@@ -35,44 +37,49 @@ class Sine(Function):
         return grad_output * x.cos()
 
 
-def test_readers_are_rules() -> None:
-    for measurement, codes in READERS.items():
-        assert hasattr(Subject, measurement)
-        assert [code for code in codes if by_code(code) is None] == []
+def test_large_experiments_are_needed_by_a_rule() -> None:
+    assert {make_extremes.__name__, differentiate_twice.__name__} == LARGE
+    assert {need for rule in CATALOGUE for need in rule.needs} >= LARGE
 
 
-def test_nothing_that_was_let_go_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_that_was_released_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    for module, name in ((_extremes, "make_extremes"), (_shared, "differentiate_twice")):
-        measure = getattr(module, name)
+    once = Subject.once
 
-        def counted(subject: Subject, name: str = name, measure: Any = measure) -> Any:
-            made.append(name)
-            return measure(subject)
+    def counting(self: Subject, make: Callable[[Subject], Any]) -> Any:
+        @functools.wraps(make)
+        def counted(subject: Subject) -> Any:
+            made.append(make.__name__)
+            return make(subject)
 
-        monkeypatch.setattr(module, name, counted)
+        return once(self, counted)
+
+    monkeypatch.setattr(Subject, "once", counting)
     settings = resolve_settings({"seed": 1, "ignore": ["GL9"]}, rules=rule_names())
     (target,) = _check_object(Sine, (X,), settings).targets
     assert target.findings == []
-    assert made == ["make_extremes", "differentiate_twice"]
+    assert [name for name in made if name in LARGE] == ["make_extremes", "differentiate_twice"]
 
 
-def test_measurements_go_behind_their_last_reader(subject: Callable[..., Subject]) -> None:
+def test_large_results_are_released_after_their_last_reader(
+    subject: Callable[..., Subject],
+) -> None:
     bound = subject(Sine, X)
-    assert not bound.has("extremes")
-    assert bound.extremes.reason == ""
-    bound.let_go(["GL402", "GL501"])
-    assert "extremes" in vars(bound)
-    bound.let_go(["GL501"])
-    assert "extremes" not in vars(bound)
-    assert bound.has("extremes")
-    assert not bound.has("twice")
+    assert not bound.made("make_extremes")
+    first = bound.once(make_extremes)
+    assert first.reason == ""
+    bound.release({"make_extremes"})
+    assert bound.once(make_extremes) is first
+    bound.release(set())
+    assert bound.made("make_extremes")
+    assert bound.once(make_extremes) is not first
+    assert not bound.made("differentiate_twice")
 
 
-def test_equal_gradients_are_held_once() -> None:
+def test_equal_gradients_are_shared() -> None:
     known = [torch.tensor([1.0, NAN]), torch.tensor([2.0]), None, torch.tensor([3.0])]
     given = [torch.tensor([1.0, NAN]), torch.tensor([2.5]), torch.tensor([4.0]), None]
-    found = held_once(given, known)
+    found = share_equal_tensors(given, known)
     assert found[0] is known[0]
     assert found[1] is not None
     assert found[1].tolist() == [2.5]
@@ -83,7 +90,7 @@ def test_equal_gradients_are_held_once() -> None:
 
 def test_a_deterministic_op_has_one_gradient(subject: Callable[..., Subject]) -> None:
     bound = subject(Sine, X)
-    baseline, guarded = bound.baseline, bound.guarded
+    baseline, guarded = bound.once(make_baseline), bound.once(make_guarded)
     assert baseline is not None
     assert baseline.repeatable
     assert all(found[0] is baseline.gradients[0] for found in baseline.repeats)
@@ -101,16 +108,16 @@ def test_an_op_that_is_not_deterministic_has_several(subject: Callable[..., Subj
         count += 1
         return x * (1.0 + 1e-9 * count)
 
-    baseline = subject(drifts, X).baseline
+    baseline = subject(drifts, X).once(make_baseline)
     assert baseline is not None
     assert not baseline.repeatable
     assert len({id(found[0]) for found in (baseline.gradients, *baseline.repeats)}) == 3
 
 
 def test_extremes_hold_what_is_looked_at(subject: Callable[..., Subject]) -> None:
-    found = subject(Sine, X).extremes
-    assert {item.name for item in found.found} == {"zeros", "ties", "single", "large", "tiny"}
-    for item in found.found:
+    found = subject(Sine, X).once(make_extremes)
+    assert {item.name for item in found.points} == {"zeros", "ties", "single", "large", "tiny"}
+    for item in found.points:
         judged = item.name != "tiny"
         assert bool(item.outputs) == judged
         assert (item.gradients is not None) == judged
@@ -134,7 +141,7 @@ def test_a_tiny_value_with_a_gradient_that_is_not_finite_is_held(
             (x,) = ctx.saved_tensors
             return grad_output * x.cos() * (x * x) / (x * x)
 
-    tiny = subject(Root, X).extremes.named("tiny")
+    tiny = subject(Root, X).once(make_extremes).named("tiny")
     assert tiny is not None
     assert tiny.gradients is not None
     assert tiny.gradients[0] is not None

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gradlint.api import _check_object
-from gradlint.experiments.call_budget import SECOND_KINDS, Plan
+from gradlint.experiments.call_budget import SECOND_ORDER_KINDS, Plan
 from gradlint.experiments.call_cost import Shape, first_order_calls, second_order_calls
 from gradlint.model.report import Check, Report, TargetReport
 from gradlint.model.resolve import resolve_settings
@@ -132,7 +132,7 @@ def test_a_budget_lowers_the_pairs_and_is_kept(name, budget):
         assert f"--max-calls {budget}" in first.note
     if second.verdict == "skipped":
         assert second.note == f"left out: beyond --max-calls {budget}"
-    elif second.pairs != len(SECOND_KINDS):
+    elif second.pairs != len(SECOND_ORDER_KINDS):
         assert f"{second.pairs} of 3 pairs: --max-calls {budget}" in second.note
 
 

@@ -16,7 +16,10 @@ import pytest
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
+from gradlint.inputs.not_found import NoInputsFound
+from gradlint.inputs.samples import samples_for
 from gradlint.model.report import SEVERITIES
 from gradlint.model.rule import HEADINGS, Rule
 from gradlint.model.sample import Sample
@@ -74,12 +77,9 @@ def subject_in(
 
 
 def reference_of(text: str, op: Any) -> Callable[..., Any]:
-    from gradlint.expressions.compile import compile_expression
-
     names = list(op.signature.parameters)
-    return lambda *args: evaluate(
-        compile_expression(text, names), dict(zip(names, args, strict=False))
-    )
+    expression = compile_expression(text, names)
+    return lambda *args: evaluate(expression, dict(zip(names, args, strict=False)))
 
 
 @pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.code)
@@ -120,7 +120,7 @@ def test_good_example_passes_all_other_rules(
 ) -> None:
     subject = subject_in(load_module(block(rule, "Good")), dtype_of(rule))
     for other in CATALOGUE:
-        if other.probe is not None:
+        if other.has_probe:
             assert [f.message for f in other.probe(subject).findings] == [], other.code
 
 
@@ -133,9 +133,6 @@ def test_unloadable_example_raises_on_import(load_module: Callable[..., ModuleTy
 
 
 def test_example_without_inputs_gives_none(load_module: Callable[..., ModuleType]) -> None:
-    from gradlint.inputs.not_found import NoInputsFound
-    from gradlint.inputs.samples import samples_for
-
     rule = by_code("GL002")
     assert rule is not None
     bad = from_object(load_module(block(rule, "Bad")).Op)

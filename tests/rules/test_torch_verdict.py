@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gradlint.checking import torch_verdict as _torch_verdict
-from gradlint.checking.torch_verdict import WRITES, torch_verdict
+from gradlint.checking.torch_verdict import WRITES_TO_INPUT, torch_verdict
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -48,7 +48,7 @@ class OffByLittle(Untouched):
 @pytest.mark.parametrize(
     ("op", "ours", "verdict", "agreement"),
     [
-        (Doubled, "pass", "fail", WRITES),
+        (Doubled, "pass", "fail", WRITES_TO_INPUT),
         (Untouched, "pass", "pass", "agrees"),
         (OffByLittle, "fail", "pass", "gradlint is right: the finding is outside"),
     ],

@@ -9,7 +9,7 @@ import torch
 from torch.autograd import Function
 
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
+from gradlint.experiments.torch_owned_backward import TORCH_OWNED_NOTE, is_torch_owned_backward
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
 
@@ -52,7 +52,7 @@ def arguments() -> tuple[torch.Tensor, torch.Tensor]:
 )
 def test_whose_backward_it_is(subject: Callable[..., Subject], op: object, expected: bool) -> None:
     given = arguments() if op in (excited, excited_by_hand) else arguments()[:1]
-    assert is_torchs_backward(subject(op, *given)) is expected
+    assert is_torch_owned_backward(subject(op, *given)) is expected
 
 
 def test_an_operator_of_another_library_is_not_torchs(subject: Callable[..., Subject]) -> None:
@@ -64,7 +64,7 @@ def test_an_operator_of_another_library_is_not_torchs(subject: Callable[..., Sub
         lambda ctx, g: g * ctx.saved_tensors[0].cos(),
         setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
     )
-    assert not is_torchs_backward(subject(torch.ops.whose.sine, arguments()[0]))
+    assert not is_torch_owned_backward(subject(torch.ops.whose.sine, arguments()[0]))
 
 
 def test_gradients_of_empty_tensors(probed: Callable[..., Outcome]) -> None:
@@ -73,7 +73,7 @@ def test_gradients_of_empty_tensors(probed: Callable[..., Outcome]) -> None:
     outcome = probed(rule, excited, *arguments())
     assert outcome.verdict == "pass"
     assert {finding.severity for finding in outcome.findings} == {"info"}
-    assert IN_TORCH in outcome.findings[0].cause_text
+    assert TORCH_OWNED_NOTE in outcome.findings[0].cause_text
     assert probed(rule, excited_by_hand, *arguments()).verdict == "fail"
 
 

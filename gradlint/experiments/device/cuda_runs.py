@@ -7,46 +7,22 @@ from dataclasses import replace
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Difference, compared, make_baseline, share_of
+from gradlint.experiments.baseline_comparison import Difference, compare, make_baseline, share_of
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import widened
-from gradlint.trace.op_io import OpRaised, Output
-from gradlint.trace.problem import Problem, draws_random_numbers
+from gradlint.trace.op_io import Output
+from gradlint.trace.problem import Problem
 
 #: Share of the largest element that convolutions and matrix products may lose where they compute
 #: in TF32, with its 11 significand bits.
 TF32_SHARE = 1e-2
 
 
-def unfit(subject: Subject, *, drawing: bool = False) -> str:
-    """Why the rules on devices have nothing to look at, in words; else "".
-
-    Args:
-        drawing: whether ops that draw random numbers are looked at. They differ between devices,
-            and between orders of calls.
-    """
-    if not torch.cuda.is_available():
-        return "needs cuda: not available here"
-    if not _on_cuda(subject):
-        return "on cuda only: --device cpu,cuda"
-    reason = blocked(subject)
-    if reason:
-        return reason
-    if not subject.run.cotangents or not subject.problem.inputs:
-        return "nothing is differentiable"
-    if subject.once(make_baseline) is None:
-        return "sparse inputs" if subject.problem.has_sparse_inputs else "raises when called again"
-    if not drawing and _draws(subject):
-        return "forward draws random numbers, which differ between devices"
-    return ""
-
-
-def moved(subject: Subject, device: str) -> Problem:
+def on_device(subject: Subject, device: str) -> Problem:
     """The op on the same sample with every tensor on ``device``."""
     sample = subject.sample
 
@@ -79,7 +55,7 @@ def differences(
         finite = torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0).abs()
         top = finite.max() if finite.numel() else finite.sum()
         allowed = _share(expected) * top * torch.ones_like(finite)
-        difference = compared(position, name, here, expected, allowed)
+        difference = compare(position, name, here, expected, allowed)
         if difference is not None:
             found.append(difference)
     here_gradients = [
@@ -94,7 +70,7 @@ def differences(
     return found, wrong
 
 
-def told(
+def findings_of_differences(
     subject: Subject,
     rule: Rule,
     outputs: Sequence[Output],
@@ -129,17 +105,6 @@ def _finding(
         evidence=difference.evidence(),
         help=help_text,
     )
-
-
-def _draws(subject: Subject) -> bool:
-    try:
-        return draws_random_numbers(subject.problem)
-    except OpRaised:
-        return True
-
-
-def _on_cuda(subject: Subject) -> bool:
-    return any(value.device.type == "cuda" for value in subject.problem.values())
 
 
 def _tf32() -> bool:

@@ -84,7 +84,7 @@ class SanitizerReport:
     troubles: list[str] = field(default_factory=list)
 
 
-def parsed(text: str) -> SanitizerReport:
+def parse_report(text: str) -> SanitizerReport:
     """The report in ``text``; lines that are not the tool's are left out."""
     report = SanitizerReport()
     distinct: dict[tuple[object, ...], DeviceError] = {}
@@ -126,7 +126,7 @@ def _error(head: str, details: list[str]) -> DeviceError:
         thread, address = _THREAD.match(line), _ADDRESS.match(line)
         frame = _FRAME.match(line)
         if line.startswith("at ") and not found.kernel:
-            found = _placed(found, line.removeprefix("at "))
+            found = _with_place(found, line.removeprefix("at "))
         elif thread is not None:
             found = replace(found, thread=thread[1], block=thread[2])
         elif address is not None:
@@ -134,24 +134,24 @@ def _error(head: str, details: list[str]) -> DeviceError:
         elif line.startswith("and is ") and found.address:
             found = replace(found, address=f"{found.address} {line}")
         elif frame is not None:
-            found = replace(found, launched=_placed(found, frame[1]).kernel)
+            found = replace(found, launched=_with_place(found, frame[1]).kernel)
     return found
 
 
 def _raced(race: re.Match[str], details: list[str]) -> DeviceError:
-    found = _placed(DeviceError("Race", warning=race[1] != "Error"), race[3])
+    found = _with_place(DeviceError("Race", warning=race[1] != "Error"), race[3])
     kinds, others, hazards = [race[2]], [], 0
     for line in details:
         other = _OTHER_ACCESS.match(line)
         if other is not None:
             kinds.append(other[1])
-            others.append(f"{other[1]} access at {_shown(_placed(found, other[2]))}")
+            others.append(f"{other[1]} access at {_shown(_with_place(found, other[2]))}")
             hazards += int(other[3] or 0)
     kind = f"Race between {' and '.join(dict.fromkeys(kinds)).lower()} access to shared memory"
     return replace(found, kind=kind, others=tuple(others), count=max(1, hazards))
 
 
-def _placed(error: DeviceError, place: str) -> DeviceError:
+def _with_place(error: DeviceError, place: str) -> DeviceError:
     """``error`` with the kernel and line of ``place``."""
     found = _OLD_PLACE.match(place) or _NEW_PLACE.match(place)
     if found is None:

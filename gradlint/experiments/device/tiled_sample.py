@@ -38,7 +38,7 @@ CHUNK = 2**26
 
 
 @dataclass
-class Block:
+class WrongBlock:
     """The first block that is not like the others.
 
     Args:
@@ -58,17 +58,17 @@ class Block:
 
 
 @dataclass
-class Tiled:
+class TiledRun:
     """What came of it: ``reason`` why it could not be tried, ``raised`` what the huge call raised,
     ``wrong`` what differs there, ``elements`` of its largest tensor."""
 
     reason: str = ""
     raised: OpRaised | None = None
-    wrong: list[Block] = field(default_factory=list)
+    wrong: list[WrongBlock] = field(default_factory=list)
     elements: int = 0
 
 
-def overflowed(subject: Subject, *, limit: int = INDEX_LIMIT, free_bytes: int) -> Tiled:
+def run_beyond_limit(subject: Subject, *, limit: int = INDEX_LIMIT, free_bytes: int) -> TiledRun:
     """Run the op of ``subject`` on more than ``limit`` elements.
 
     Args:
@@ -76,29 +76,29 @@ def overflowed(subject: Subject, *, limit: int = INDEX_LIMIT, free_bytes: int) -
     """
     grown = _grown_positions(subject)
     if not grown:
-        return Tiled(reason="no input has a first axis to repeat")
+        return TiledRun(reason="no input has a first axis to repeat")
     values, outputs = subject.problem.values(), [o.value for o in subject.run.outputs]
     largest = max(t.numel() for t in (*(values[k] for k in grown), *outputs))
     repeats = limit // max(largest, 1) + 2
-    tried = _pulled(subject, FEW)
+    tried = _run_tiled(subject, FEW)
     if tried.raised is not None or tried.wrong:
-        return Tiled(reason="slices along the first axis are not computed by themselves")
+        return TiledRun(reason="slices along the first axis are not computed by themselves")
     bytes_each = sum(t.numel() * t.element_size() for t in (*values, *outputs))
     needed = PEAK * repeats * bytes_each
     if needed > free_bytes:
-        return Tiled(
+        return TiledRun(
             reason=f"needs about {needed / 2**30:.0f} GiB of memory, "
             f"{free_bytes / 2**30:.0f} GiB are free"
         )
     many = min(MANY, max(FEW, repeats // 4))
     started = time.perf_counter()
-    tried = _pulled(subject, many)
+    tried = _run_tiled(subject, many)
     call_s = (time.perf_counter() - started) * repeats / many
     if tried.raised is not None or tried.wrong:
-        return Tiled(reason=f"already {many} repetitions differ, before an index can overflow")
+        return TiledRun(reason=f"already {many} repetitions differ, before an index can overflow")
     if call_s > LONGEST_S:
-        return Tiled(reason=f"would take about {call_s:.0f} s")
-    return replace(_pulled(subject, repeats), elements=repeats * largest)
+        return TiledRun(reason=f"would take about {call_s:.0f} s")
+    return replace(_run_tiled(subject, repeats), elements=repeats * largest)
 
 
 def _grown_positions(subject: Subject) -> list[int]:
@@ -109,7 +109,7 @@ def _grown_positions(subject: Subject) -> list[int]:
     return [k for k, v in enumerate(values) if v.dim() and v.shape[0] == size] if size else []
 
 
-def _pulled(subject: Subject, repeats: int) -> Tiled:
+def _run_tiled(subject: Subject, repeats: int) -> TiledRun:
     """The op on the sample repeated, compared block by block with the sample's own results."""
     run, values = subject.run, subject.problem.values()
     size = values[0].shape[0]
@@ -124,13 +124,13 @@ def _pulled(subject: Subject, repeats: int) -> Tiled:
     args, kwargs = map_tensors((sample.args, sample.kwargs), tile)
     problem = subject.problem.at(replace(sample, args=args, kwargs=kwargs))
     leaves = [value.requires_grad_() for value in problem.values()]
-    found = Tiled()
+    found = TiledRun()
     try:
         outputs = problem.connect(leaves)
         before = {o.name: o.value.detach() for o in run.outputs}
         chosen = [o for o in outputs if o.name in run.cotangents and o.differentiable]
         for item in chosen:
-            block = _compared("output", item.name, item.value, before[item.name], repeats)
+            block = _first_wrong_block("output", item.name, item.value, before[item.name], repeats)
             found.wrong += [block] if block else []
         if found.wrong or not chosen:
             return found
@@ -149,20 +149,20 @@ def _pulled(subject: Subject, repeats: int) -> Tiled:
         if gradient is None or expected is None or gradient.shape == values[position].shape:
             continue  # gradients of what is not repeated are sums
         name = problem.inputs[position].name
-        block = _compared("gradient", name, gradient, expected, repeats)
+        block = _first_wrong_block("gradient", name, gradient, expected, repeats)
         found.wrong += [block] if block else []
     return found
 
 
-def _compared(
+def _first_wrong_block(
     what: str, name: str, got: torch.Tensor, expected: torch.Tensor, repeats: int
-) -> Block | None:
+) -> WrongBlock | None:
     """The first block of ``got`` that is not ``expected``."""
     got, expected = got.detach(), expected.detach()
     if not expected.dim() or got.shape[0] != repeats * expected.shape[0]:
-        return Block(what, name, 0, repeats, 0, math.nan, math.nan)
+        return WrongBlock(what, name, 0, repeats, 0, math.nan, math.nan)
     if got.shape[1:] != expected.shape[1:] or not expected.numel():
-        return Block(what, name, 0, repeats, 0, math.nan, math.nan)
+        return WrongBlock(what, name, 0, repeats, 0, math.nan, math.nan)
     blocks = got.reshape(repeats, -1)
     wide = widened(expected).reshape(-1)
     allowed = share_of(expected.dtype) * float(wide.abs().max())
@@ -172,7 +172,7 @@ def _compared(
         bad = ~((part - wide).abs() <= allowed)
         if bool(bad.any()):
             row, column = (int(k) for k in bad.nonzero()[0])
-            return Block(
+            return WrongBlock(
                 what,
                 name,
                 first + row,

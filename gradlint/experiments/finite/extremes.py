@@ -1,7 +1,7 @@
 """The op at extreme values of its inputs: what it returns there, made once for several rules.
 
-Each :class:`Extreme` is one forward and one backward call under the cotangents of the shared run.
-What no rule will ask for is let go at once, and values are made again where they are needed.
+Each :class:`ExtremePoint` is one forward and one backward call under the cotangents of the shared
+run. What no rule will read is freed at once, and values are made again where they are needed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 import torch
 
 from gradlint.experiments.finite import special_values as _special
-from gradlint.experiments.finite.finiteness import values_of
-from gradlint.experiments.finite.special_values import Place
-from gradlint.experiments.finite.value_ranges import Range, range_of
+from gradlint.experiments.finite.special_values import SpecialElement
+from gradlint.experiments.finite.value_ranges import ValueRange, range_of
+from gradlint.experiments.finiteness import values_of
+from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
@@ -34,8 +35,8 @@ WORDS = {
     "masked": "where a row of a boolean argument is all False and another all True",
 }
 
-#: Extremes whose finite gradients are judged (GL402): slopes at the smallest normal numbers have no
-#: digits.
+#: Extremes at which finite gradients are judged (GL402): slopes at the smallest normal numbers have
+#: no correct digits.
 JUDGED = ("zeros", "ties", "single", "large", "masked")
 
 #: Calls that the extremes take at most (one more where zeros in all inputs leave the domain).
@@ -44,9 +45,9 @@ CALLS = len(WORDS) + 1
 #: Share of a rule's time limit beyond which extremes are left out.
 SHARE_OF_TIMEOUT = 0.1
 
-#: Times that outputs may grow at large inputs: where products of many inputs grow faster, gradients
-#: by cancellation have no digits, and overflow honestly (heuristic).
-MOST_GROWN = 1e13
+#: Factor by which outputs may grow at large inputs: where products of many inputs grow faster,
+#: gradients lose all digits to cancellation, and overflow legitimately (heuristic).
+LARGEST_GROWTH = 1e13
 
 #: Thresholds taken from the arguments and the source, at most, and their largest magnitude: larger
 #: numbers are sizes and fill values.
@@ -54,15 +55,15 @@ MOST_BOUNDS, LARGEST_BOUND = 6, 100.0
 
 
 @dataclass
-class Extreme:
+class ExtremePoint:
     """The op at one set of extreme values.
 
     Args:
         name: a key of :data:`WORDS`.
         problem: the op on the arguments.
         make: makes the values of its inputs.
-        places: the special elements, where single ones are.
-        outputs: output name → value, detached; empty where forward raised or nobody will ask.
+        places: the special elements, where these are single ones.
+        outputs: output name → value, detached; empty where forward raised or no rule reads them.
         gradients: of every input; None likewise.
         finite: whether the differentiable outputs are finite, or infinite only where they are at
             the sample too.
@@ -71,13 +72,13 @@ class Extreme:
     name: str
     problem: Problem
     make: Callable[[], list[torch.Tensor]]
-    places: list[Place] = field(default_factory=list)
+    places: list[SpecialElement] = field(default_factory=list)
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     gradients: list[torch.Tensor | None] | None = None
     finite: bool = False
 
     def words_at(self, position: int, where: Sequence[int]) -> str:
-        """Which values the inputs have, as a message on element ``where`` says it."""
+        """Which values the inputs have, in the words of a message on element ``where``."""
         shape = self.problem.inputs[position].value.shape
         flat = 0
         for size, index in zip(shape, where, strict=True):
@@ -89,38 +90,40 @@ class Extreme:
 
 
 @dataclass
-class Extremes:
-    """All of them, or the reason why there are none."""
+class ExtremePoints:
+    """All extreme points, or the reason why there are none."""
 
-    found: list[Extreme] = field(default_factory=list)
+    points: list[ExtremePoint] = field(default_factory=list)
     reason: str = ""
 
-    def named(self, name: str) -> Extreme | None:
+    def named(self, name: str) -> ExtremePoint | None:
         """The one called ``name``, if it was tried."""
-        return next((item for item in self.found if item.name == name), None)
+        return next((item for item in self.points if item.name == name), None)
 
 
-def make_extremes(subject: Subject) -> Extremes:
+def make_extremes(subject: Subject) -> ExtremePoints:
     """Run the op of ``subject`` at extreme values of its inputs."""
     run, problem = subject.run, subject.problem
     if run.error is not None or run.gradients is None:
-        return Extremes(reason=f"{run.error.phase} raised" if run.error else "nothing ran")
+        return ExtremePoints(reason=why_not_run(subject) or "nothing ran")
     if problem.has_sparse_inputs or any(item.value.is_nested for item in problem.inputs):
-        return Extremes(reason="inputs are sparse or nested")
+        return ExtremePoints(reason="inputs are sparse or nested")
     if not problem.inputs or not any(output.differentiable for output in run.outputs):
-        return Extremes(reason="nothing is differentiable")
+        return ExtremePoints(reason="nothing is differentiable")
     if not all(all_finite(value) for value in problem.values()):
-        return Extremes(reason="an input is not finite")
+        return ExtremePoints(reason="an input is not finite")
     if not subject.affords(2 * CALLS):
-        return Extremes(reason=f"extremes are left out: beyond --max-calls {subject.plan.budget}")
+        return ExtremePoints(
+            reason=f"extremes are left out: beyond --max-calls {subject.plan.budget}"
+        )
     call_s = _call_s(subject)
     if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
-        return Extremes(reason=f"a call takes {call_s:.2g} s: extremes would take too long")
-    return Extremes([_evaluated(subject, *chosen) for chosen in _chosen(subject)])
+        return ExtremePoints(reason=f"a call takes {call_s:.2g} s: extremes would take too long")
+    return ExtremePoints([_run_at(subject, *chosen) for chosen in _points(subject)])
 
 
 def _call_s(subject: Subject) -> float:
-    """Seconds of a forward and a backward call: a slow first one may have loaded something."""
+    """Seconds of a forward and a backward call, timed again where the first was slow."""
     known = subject.run_s if subject.plan.call_s is None else subject.plan.call_s
     longest = SHARE_OF_TIMEOUT * subject.settings.timeout
     try:
@@ -134,7 +137,7 @@ def _call_s(subject: Subject) -> float:
         return known
 
 
-def ranges_of(subject: Subject) -> list[Range]:
+def ranges_of(subject: Subject) -> list[ValueRange]:
     """The range of values of every input."""
     domains = subject.sample.domains
     return [range_of(domains.get(item.name, ""), item.value) for item in subject.problem.inputs]
@@ -161,11 +164,11 @@ def bounds_of(subject: Subject) -> list[float]:
     return list(dict.fromkeys(signed))[:MOST_BOUNDS]
 
 
-def _chosen(subject: Subject) -> Iterator[tuple[Extreme, list[torch.Tensor]]]:
-    """Each with its values."""
+def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]]]:
+    """Each point with its values."""
     problem, ranges, bounds = subject.problem, ranges_of(subject), bounds_of(subject)
 
-    def make(name: str) -> tuple[list[torch.Tensor] | None, list[Place]]:
+    def make(name: str) -> tuple[list[torch.Tensor] | None, list[SpecialElement]]:
         if name == "single":
             return _special.single(problem.values(), ranges, bounds) or (None, [])
         return getattr(_special, name)(problem.values(), ranges), []
@@ -176,24 +179,24 @@ def _chosen(subject: Subject) -> Iterator[tuple[Extreme, list[torch.Tensor]]]:
     for name in ("zeros", "ties", "single", "large", "tiny"):
         values, places = make(name)
         if values is not None:
-            yield Extreme(name, problem, partial(again, name), places), values
-    masked = _masked(subject)
+            yield ExtremePoint(name, problem, partial(again, name), places), values
+    masked = _with_masked_rows(subject)
     if masked is not None:
-        yield Extreme("masked", masked, masked.values), masked.values()
+        yield ExtremePoint("masked", masked, masked.values), masked.values()
 
 
-def _evaluated(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> Extreme:
+def _run_at(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) -> ExtremePoint:
     _run(subject, extreme, values)
     if extreme.name == "zeros" and not extreme.finite and len(values) > 1:
-        # Zeros in scales or variances leave the domain, and say nothing of the first input.
+        # Zeros in scales or variances leave the domain, and say nothing about the first input.
         every = extreme.make
         extreme.make = lambda: [every()[0], *subject.problem.values()[1:]]
         _run(subject, extreme, extreme.make())
-    _let_go(extreme)
+    _drop_unused(extreme)
     return extreme
 
 
-def _run(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> None:
+def _run(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) -> None:
     problem, cotangents = extreme.problem, subject.run.cotangents
     extreme.outputs, extreme.gradients = {}, None
     counted = problem is not subject.problem
@@ -201,7 +204,7 @@ def _run(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> None
         leaves, outputs = problem.linearize(values)
         extreme.outputs = {item.name: item.value.detach() for item in outputs}
         extreme.finite = _finite(subject, extreme.outputs)
-        if extreme.name == "large" and _grown(subject, extreme.outputs) > MOST_GROWN:
+        if extreme.name == "large" and _growth(subject, extreme.outputs) > LARGEST_GROWTH:
             extreme.finite = False
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
         if any(item.value.shape != cotangents[item.name].shape for item in chosen):
@@ -217,8 +220,8 @@ def _run(subject: Subject, extreme: Extreme, values: list[torch.Tensor]) -> None
             subject.problem.backward_calls += 1
 
 
-def _let_go(extreme: Extreme) -> None:
-    """Keep what is looked at: NaN among outputs at single elements (GL301), gradients that are not
+def _drop_unused(extreme: ExtremePoint) -> None:
+    """Keep what rules read: NaN among outputs at single elements (GL301), gradients that are not
     finite where forward is (GL302), and both where finite gradients are judged."""
     judged = extreme.finite and extreme.name in JUDGED
     if not judged and extreme.name != "single":
@@ -241,13 +244,13 @@ def _finite(subject: Subject, outputs: dict[str, torch.Tensor]) -> bool:
     return True
 
 
-def _grown(subject: Subject, outputs: dict[str, torch.Tensor]) -> float:
+def _growth(subject: Subject, outputs: dict[str, torch.Tensor]) -> float:
     """How many times larger the outputs are than those at the sample, at most."""
     before = ((o.name, rms(o.value.detach())) for o in subject.run.outputs if o.differentiable)
     return max((rms(outputs[k]) / (size or 1.0) for k, size in before if k in outputs), default=1.0)
 
 
-def _masked(subject: Subject) -> Problem | None:
+def _with_masked_rows(subject: Subject) -> Problem | None:
     """The op with one row of each boolean argument all False, and another all True."""
     changed = False
 

@@ -1,4 +1,4 @@
-"""Gradients that are not finite, held against one-sided derivatives, at the sample and beyond."""
+"""Gradients that are not finite, compared with one-sided derivatives of the function."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.finite.extremes import Extreme, make_extremes
-from gradlint.experiments.finite.finiteness import values_of
-from gradlint.experiments.finite.one_sided import OneSided, Slopes
+from gradlint.experiments.finite.extremes import ExtremePoint, make_extremes
+from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedDerivatives
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Rule
@@ -24,56 +24,62 @@ LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
 SMOOTH = 1e-2
 
 HELP = (
-    "backward divides by, takes the logarithm or root of, or overflows at something that "
+    "backward divides by, takes the logarithm or root of, or overflows at a value that "
     "vanishes or saturates here: guard it (torch.where around the denominator, not around the "
     "quotient), or use a formula without it"
 )
 
 
 def at_the_sample(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
-    """Findings at the sample itself, one an input, and notes on infinite derivatives."""
+    """Findings at the sample itself, one for each input, and notes on infinite derivatives."""
     make = subject.problem.values
-    return _look(subject, rule, subject.run.gradients or [], make, LOOKED_AT)
+    return _compare_with_slopes(subject, rule, subject.run.gradients or [], make, LOOKED_AT)
 
 
-def at_extremes(subject: Subject, rule: Rule, told: set[str]) -> tuple[list[Finding], list[str]]:
-    """Findings at extreme values, one an input, without those ``told`` already; and notes."""
+def at_extremes(
+    subject: Subject, rule: Rule, reported: set[str]
+) -> tuple[list[Finding], list[str]]:
+    """Findings at extreme values, one for each input that is not in ``reported``; and notes."""
     findings: list[Finding] = []
     notes = [subject.once(make_extremes).reason] if subject.once(make_extremes).reason else []
-    for extreme in subject.once(make_extremes).found:
+    for extreme in subject.once(make_extremes).points:
         if not extreme.finite or extreme.gradients is None:
             continue
         left = [
-            None if item.name in told else gradient
+            None if item.name in reported else gradient
             for item, gradient in zip(subject.problem.inputs, extreme.gradients, strict=True)
         ]
-        more, _ = _look(subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme)
+        more, _ = _compare_with_slopes(
+            subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme
+        )
         findings += more
-        told = told | {finding.input or "" for finding in more}
+        reported = reported | {finding.input or "" for finding in more}
     return findings, notes
 
 
-def _look(
+def _compare_with_slopes(
     subject: Subject,
     rule: Rule,
     gradients: Sequence[torch.Tensor | None],
     make: Callable[[], list[torch.Tensor]],
     looked_at: int,
-    extreme: Extreme | None = None,
+    extreme: ExtremePoint | None = None,
 ) -> tuple[list[Finding], list[str]]:
     findings, notes = [], []
-    slopes: Slopes | None = None
+    slopes: OneSidedDerivatives | None = None
     values: list[torch.Tensor] = []
     for index, gradient in enumerate(gradients):
         dense = None if gradient is None else values_of(gradient)
         if dense is None or bool(dense.isfinite().all()):
             continue
         values = values or make()
-        slopes = slopes or Slopes(subject, extreme.problem if extreme else None, values)
+        slopes = slopes or OneSidedDerivatives(
+            subject, extreme.problem if extreme else None, values
+        )
         joint = None
         if extreme is not None and extreme.name != "single":
-            # Where whole tensors are special, single elements may be smooth and f be not: a matrix
-            # of zeros, 0·log 0.
+            # Where whole tensors are special, f may be smooth in single elements and not as a
+            # whole: a matrix of zeros, 0·log 0.
             joint = slopes.along(_altered(subject, values))
             if joint.right is None and joint.left is None:
                 continue
@@ -97,7 +103,7 @@ def _look(
 
 
 def _altered(subject: Subject, values: Sequence[torch.Tensor]) -> list[int]:
-    """Positions of the inputs that differ from the sample; all where none does."""
+    """Positions of the inputs that differ from the sample; all positions where none does."""
     sample = subject.problem.values()
     pairs = enumerate(zip(sample, values, strict=True))
     return [k for k, (a, b) in pairs if not torch.equal(a, b)] or list(range(len(sample)))
@@ -111,8 +117,8 @@ def _finding(
     where: list[int],
     count: int,
     there: torch.Tensor,
-    seen: OneSided,
-    extreme: Extreme | None,
+    seen: DerivativePair,
+    extreme: ExtremePoint | None,
     severity: Severity | None,
 ) -> Finding:
     item = subject.problem.inputs[index]
@@ -148,9 +154,9 @@ def _finding(
     )
 
 
-def _severity(extreme: Extreme | None, *seen: OneSided | None) -> Severity | None:
-    """At values that nobody gave: a warning at kinks and edges of the domain, where conventions
-    differ, and information at numbers that hardly occur."""
+def _severity(extreme: ExtremePoint | None, *seen: DerivativePair | None) -> Severity | None:
+    """At values that the user did not give: a warning at kinks and edges of the domain, where
+    conventions differ, and information at numbers that hardly occur."""
     if extreme is None:
         return None
     if extreme.name == "tiny":
@@ -158,7 +164,7 @@ def _severity(extreme: Extreme | None, *seen: OneSided | None) -> Severity | Non
     return None if all(side is None or _smooth(side) for side in seen) else "warning"
 
 
-def _smooth(seen: OneSided) -> bool:
+def _smooth(seen: DerivativePair) -> bool:
     if seen.right is None or seen.left is None:
         return False
     return abs(seen.right - seen.left) <= SMOOTH * seen.scale

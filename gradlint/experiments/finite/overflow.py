@@ -27,10 +27,10 @@ MAGNITUDES = {
     torch.float16: (3.0, 300.0),
 }
 
-#: Where the op takes no float64, it is run at magnitudes that much smaller too.
+#: Factor of the smaller magnitudes at which the op is run too where it does not accept float64.
 SMALLER = 0.3
 
-#: Values beyond the dtype's largest to this power are honest overflows: what they are computed from
+#: Values beyond the dtype's largest to this power may overflow legitimately: intermediate results
 #: may well be out of range (heuristic: 8e28 in float32, 4000 in float16).
 IN_RANGE = 0.75
 
@@ -45,7 +45,7 @@ class Overflow:
     Args:
         position: of the input at large values; ``largest``: its largest magnitude.
         output: name of the output; ``index``: the first element; ``count``: how many.
-        returned: what it is; ``value``: what it should be; None where no float64 run tells.
+        returned: what it is; ``value``: what it should be; None without a float64 run.
     """
 
     dtype: torch.dtype
@@ -59,7 +59,7 @@ class Overflow:
 
 
 def low_problem(subject: Subject) -> Problem | str:
-    """The op in the dtype that is tried: its own below float64, else float32; or why not."""
+    """The op in its own dtype below float64, or else in float32; or the reason why not."""
     problem = subject.problem
     if problem.has_sparse_inputs or not problem.inputs:
         return "inputs are sparse" if problem.inputs else "no input requires grad"
@@ -81,7 +81,7 @@ def low_problem(subject: Subject) -> Problem | str:
 
 
 def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
-    """What overflows, one an input, the first output of each."""
+    """The first output that overflows, for each input."""
     wide = low.in_float64()
     ranges = ranges_of(subject)
     for position, (value, allowed) in enumerate(
@@ -108,20 +108,20 @@ def _overflow(
     if here is None or all(bool(h.isfinite().all()) for h in here.values()):
         return None
     there = None if wide is None else _outputs(wide, position, large.double())
-    beside = None
+    smaller = None
     if there is None:
-        beside = _outputs(low, position, saturated(value, *(SMALLER * m for m in magnitudes)))
-        if beside is None:
+        smaller = _outputs(low, position, saturated(value, *(SMALLER * m for m in magnitudes)))
+        if smaller is None:
             return None
     for name, found in here.items():
-        reference = (there or beside or {}).get(name)
+        reference = (there or smaller or {}).get(name)
         if reference is None or reference.shape != found.shape:
             continue
         if there is not None:
             limit = torch.finfo(value.dtype).max ** IN_RANGE
             bad = ~found.isfinite() & (reference.abs() <= limit)
         else:
-            # An infinity may be honest; NaN comes from inf − inf, inf / inf or 0 · inf.
+            # An infinity may be right; NaN comes from inf − inf, inf / inf or 0 · inf.
             bad = found.isnan() & reference.isfinite()
         if bool(bad.any()):
             index = bad.nonzero()[0].tolist()

@@ -1,8 +1,8 @@
-"""NaN where the function tends to a value: singularities that a formula has and the function not.
+"""NaN where the function tends to a value: singularities of the formula, not of the function.
 
 At a NaN output with x = c, f(c ± h) and f(c ± h/1024) are compared: where they agree on a side, and
-no other side says otherwise, f has a limit there. f(c ± 1.001·h) must be near f(c ± h): remainders
-by a vanishing divisor vanish too, but jump.
+the other side does not disagree, f has a limit there. f(c ± 1.001·h) must be near f(c ± h):
+remainders by a vanishing divisor vanish too, but jump.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from functools import partial
 
 import torch
 
-from gradlint.experiments.finite.extremes import Extreme
-from gradlint.experiments.finite.special_values import Place
+from gradlint.experiments.finite.extremes import ExtremePoint
+from gradlint.experiments.finite.special_values import SpecialElement
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import rms, unit_roundoff, widened
 from gradlint.trace.op_io import OpRaised
 
 #: First step by significand bits, in units of the typical element, and how many times smaller the
-#: second is (x·log x has moved by 2e-3 then in float32; a jump or a pole is told from a limit by
-#: far, and differences of rounded numbers still have two digits).
+#: second is (x·log x has moved by 2e-3 then in float32; a jump or a pole is clearly different
+#: from a limit, and differences of rounded numbers still have two digits).
 STEPS = {53: (2.0**-20, 2.0**-10), 24: (2.0**-12, 2.0**-4)}
 
 #: A neighbour of the first step, and the share of the way to the limit that f may go between them.
-BESIDE, STEADY = 1.001, 0.1
+NEIGHBOUR, LARGEST_JUMP = 1.001, 0.1
 
 #: Roundings of the outputs that a difference of two of them may hold (heuristic).
 ROUNDINGS = 16.0
@@ -37,21 +37,21 @@ AGREE = 1e-2
 
 
 @dataclass(frozen=True)
-class Removable:
-    """A NaN that the function has no reason for.
+class RemovableNaN:
+    """A NaN where the function has a limit.
 
     Args:
         place: the special element of the inputs.
         output: name of the output; ``index``: where in it; ``limit``: what it tends to.
     """
 
-    place: Place
+    place: SpecialElement
     output: str
     index: list[int]
     limit: float
 
 
-def removable(subject: Subject, extreme: Extreme) -> Iterator[Removable]:
+def removable_nans(subject: Subject, extreme: ExtremePoint) -> Iterator[RemovableNaN]:
     """The NaNs among the outputs at single special elements that have a limit, one a place."""
     holes = {
         name: value.isnan()
@@ -61,9 +61,9 @@ def removable(subject: Subject, extreme: Extreme) -> Iterator[Removable]:
     if not holes:
         return
     for place in extreme.places:
-        # Alone among ordinary values: 0 / 0 of two special elements tends to anything.
+        # Alone among ordinary values: 0 / 0 of two special elements may tend to anything.
         values = subject.problem.values()
-        alone = Extreme(extreme.name, extreme.problem, partial(list, values))
+        alone = ExtremePoint(extreme.name, extreme.problem, partial(list, values))
         values[place.position] = values[place.position].clone()
         values[place.position].view(-1)[place.element] = place.value
         outputs = _at(alone, place, 0.0)
@@ -80,8 +80,8 @@ def removable(subject: Subject, extreme: Extreme) -> Iterator[Removable]:
 
 
 def _limit(
-    subject: Subject, extreme: Extreme, place: Place, holes: dict[str, torch.Tensor]
-) -> Removable | None:
+    subject: Subject, extreme: ExtremePoint, place: SpecialElement, holes: dict[str, torch.Tensor]
+) -> RemovableNaN | None:
     typical = subject.problem.values()[place.position]
     steps = STEPS.get(significand_bits(typical.dtype))
     if steps is None:
@@ -93,7 +93,7 @@ def _limit(
     for sign in (1.0, -1.0):
         near = _at(extreme, place, sign * step * scale)
         nearer = _at(extreme, place, sign * step * shrink * scale)
-        beside = _at(extreme, place, sign * step * BESIDE * scale)
+        beside = _at(extreme, place, sign * step * NEIGHBOUR * scale)
         if near is None or nearer is None or beside is None:
             return None
         sides.append((near, nearer, beside))
@@ -108,7 +108,7 @@ def _limit(
                 return None
             there = a.isfinite() & b.isfinite()
             open_side |= there
-            steady = (a - c).abs() <= STEADY * (a - b).abs() + rounding * size
+            steady = (a - c).abs() <= LARGEST_JUMP * (a - b).abs() + rounding * size
             agree &= ~there | (((a - b).abs() <= AGREE * size) & steady)
             limits.append(torch.where(there, b, torch.full_like(b, float("nan"))))
         right, left = limits
@@ -117,11 +117,13 @@ def _limit(
         if bool(agree.any()):
             index = agree.nonzero()[0].tolist()
             limit = right if bool(right[tuple(index)].isfinite()) else left
-            return Removable(place, name, index, float(limit[tuple(index)]))
+            return RemovableNaN(place, name, index, float(limit[tuple(index)]))
     return None
 
 
-def _at(extreme: Extreme, place: Place, move: float) -> dict[str, torch.Tensor] | None:
+def _at(
+    extreme: ExtremePoint, place: SpecialElement, move: float
+) -> dict[str, torch.Tensor] | None:
     values = [value.clone() for value in extreme.make()]
     flat = values[place.position].view(-1)
     least = unit_roundoff(flat.dtype) * abs(place.value)

@@ -1,7 +1,7 @@
 """Special values of inputs: zeros, ties, large and tiny ones, and single special elements.
 
-Each function takes the values of all inputs and their ranges, and returns the values with what is
-allowed of them replaced, or None where nothing would change.
+Each function takes the values of all inputs and their ranges, and returns the values with those
+replaced that their range allows, or None where nothing would change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gradlint.experiments.finite.value_ranges import Range
+from gradlint.experiments.finite.value_ranges import ValueRange
 from gradlint.numerics.products import rms
 
 #: Largest magnitude of "large" values by dtype, and the smallest: spread evenly in the logarithm,
@@ -31,9 +31,9 @@ USUAL_BOUNDS = (1.0, -1.0, 0.5)
 
 
 @dataclass(frozen=True)
-class Place:
-    """One special element: flat index ``element`` of input ``position``, and what is special;
-    ``twin`` is the element that it equals, where that is it."""
+class SpecialElement:
+    """One special element: flat index ``element`` of input ``position``, and what is special about
+    it; ``twin`` is the element that it equals, where that makes it special."""
 
     position: int
     element: int
@@ -42,15 +42,17 @@ class Place:
     twin: int | None = None
 
 
-def zeros(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+def zeros(
+    values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
+) -> list[torch.Tensor] | None:
     """Every element zero."""
     return _each(values, ranges, lambda v, r: torch.zeros_like(v) if r.zero else None)
 
 
-def ties(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+def ties(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[torch.Tensor] | None:
     """All elements of an input equal, at a typical size of its own."""
 
-    def equal(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
+    def equal(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
         if not allowed.equal or value.numel() < 2:
             return None
         size = rms(value) or 1.0
@@ -63,12 +65,14 @@ def ties(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.
     return _each(values, ranges, equal)
 
 
-def large(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+def large(
+    values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
+) -> list[torch.Tensor] | None:
     """Magnitudes from :data:`LEAST_LARGE` to :data:`LARGE`. Where the sample has both signs, each
     element has the other one: a maximum that was positive is negative, and the largest element of
     a row is another."""
 
-    def grown(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
+    def grown(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
         top = LARGE_HALF if value.dtype == torch.float16 else LARGE
         if allowed.rows or not (allowed.holds(top) or allowed.holds(-top)):
             return None
@@ -79,10 +83,10 @@ def large(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch
     return _each(values, ranges, grown)
 
 
-def tiny(values: Sequence[torch.Tensor], ranges: Sequence[Range]) -> list[torch.Tensor] | None:
+def tiny(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[torch.Tensor] | None:
     """A few times the smallest normal number of the dtype, with the signs of the sample."""
 
-    def shrunk(value: torch.Tensor, allowed: Range) -> torch.Tensor | None:
+    def shrunk(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
         if not (allowed.holds(1e-30) or allowed.holds(-1e-30)):
             return None
         return _signs(value) * (TINY * torch.finfo(value.dtype).tiny)
@@ -96,8 +100,8 @@ def saturated(value: torch.Tensor, low: float, high: float) -> torch.Tensor:
 
 
 def single(
-    values: Sequence[torch.Tensor], ranges: Sequence[Range], bounds: Sequence[float]
-) -> tuple[list[torch.Tensor], list[Place]] | None:
+    values: Sequence[torch.Tensor], ranges: Sequence[ValueRange], bounds: Sequence[float]
+) -> tuple[list[torch.Tensor], list[SpecialElement]] | None:
     """One element zero, two equal ones, and elements that equal ``bounds`` in every input.
 
     Args:
@@ -111,14 +115,16 @@ def single(
             found.append(changed)
             continue
         if flat.numel() < 2 and any(value.numel() < 2 for value in values[:position]):
-            found.append(changed)  # 0 / 0 says nothing of either
+            found.append(changed)  # 0 / 0 says nothing about either
             continue
         order = _scattered(flat.numel(), position)
-        mine: list[Place] = []
+        mine: list[SpecialElement] = []
         if len(order) >= 3 and allowed.equal and not allowed.rows:
             a, b = order[0], order[1]
             flat[b] = flat[a]
-            mine.append(Place(position, b, "equals another element", float(flat[b]), twin=a))
+            mine.append(
+                SpecialElement(position, b, "equals another element", float(flat[b]), twin=a)
+            )
             order = order[2:]
         wanted = [0.0, *(bound for bound in bounds if bound)]
         if flat.numel() < 2:
@@ -129,14 +135,16 @@ def single(
             if allowed.holds(bound):
                 element = order.pop(0)
                 flat[element] = bound
-                mine.append(Place(position, element, f"is {bound:g}", float(flat[element])))
+                mine.append(
+                    SpecialElement(position, element, f"is {bound:g}", float(flat[element]))
+                )
         found.append(changed)
         places += mine
     return (found, places) if places else None
 
 
 def _each(
-    values: Sequence[torch.Tensor], ranges: Sequence[Range], change: object
+    values: Sequence[torch.Tensor], ranges: Sequence[ValueRange], change: object
 ) -> list[torch.Tensor] | None:
     assert callable(change)
     found, changed = [], False

@@ -28,7 +28,7 @@ ROWS = "rows sum to 1"
 
 
 @dataclass(frozen=True)
-class Range:
+class ValueRange:
     """Values that an input may take: ``low`` to ``high``, open ends; ``zero`` whether it may be
     zero; ``equal`` whether its elements may all be equal, ``rows`` whether rows sum to one."""
 
@@ -45,15 +45,15 @@ class Range:
         return self.zero if value == 0.0 else self.low < value < self.high
 
 
-def range_of(words: str, value: torch.Tensor) -> Range:
+def range_of(words: str, value: torch.Tensor) -> ValueRange:
     """The range of an input whose domain reads ``words`` ("" where it is not known)."""
     found = KNOWN.get(words)
     if found is not None:
-        return Range(*found)
+        return ValueRange(*found)
     if words == ROWS:
-        return Range(0.0, 1.0, zero=False, rows=True)
-    if words:  # an interval with ends of its own, or elements that hang together
-        return Range(math.inf, -math.inf, zero=False, equal=False)
+        return ValueRange(0.0, 1.0, zero=False, rows=True)
+    if words:  # an interval with ends of its own, or elements that depend on each other
+        return ValueRange(math.inf, -math.inf, zero=False, equal=False)
     # Nothing is known: positive samples may stand for scales, rates and probabilities.
     positive = value.numel() > 0 and not value.is_complex() and bool((value > 0).all())
-    return Range(0.0 if positive else -math.inf, math.inf, zero=True)
+    return ValueRange(0.0 if positive else -math.inf, math.inf, zero=True)

@@ -1,11 +1,12 @@
-"""VJPs of cotangents that lie in memory otherwise, all from one forward.
+"""VJPs of cotangents in other memory layouts, all from one forward.
 
-Several rules hand over the same cotangents in other layouts. The graph of one forward serves them
-all; what differs there is pulled again from a fresh forward before it counts.
+Several rules pass the same cotangents in other layouts. The graph of one forward serves them all; a
+difference is confirmed with a fresh forward before it counts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import torch
@@ -13,11 +14,10 @@ import torch
 from gradlint.experiments.baseline_comparison import (
     Baseline,
     Difference,
-    compared,
+    compare,
     make_baseline,
     share_of,
 )
-from gradlint.experiments.layout.altered_calls import Seen, compared_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import widened
 from gradlint.trace.altered import pull_altered
@@ -29,7 +29,29 @@ _Gradients = list["torch.Tensor | None"]
 _GRAPHS: WeakKeyDictionary[Subject, tuple[list[torch.Tensor], list[Output]]] = WeakKeyDictionary()
 
 
-def laid_out(cotangents: dict[str, torch.Tensor], layout: str) -> dict[str, torch.Tensor] | None:
+@dataclass(frozen=True)
+class AlteredCall:
+    """One altered call.
+
+    Args:
+        layout: memory layout of the tensors, a name of ``LAYOUTS``.
+        differences: gradients that are not the baseline's.
+        outputs: outputs that are not the baseline's.
+        error: what it raised.
+    """
+
+    layout: str
+    differences: list[Difference] = field(default_factory=list)
+    outputs: list[Difference] = field(default_factory=list)
+    error: OpRaised | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing changed."""
+        return self.error is None and not self.differences and not self.outputs
+
+
+def in_layout(cotangents: dict[str, torch.Tensor], layout: str) -> dict[str, torch.Tensor] | None:
     """``cotangents`` in ``layout``, those that have none contiguous; None where none has one."""
     found = {name: relaid(value, layout) for name, value in cotangents.items()}
     if all(value is None for value in found.values()):
@@ -39,51 +61,53 @@ def laid_out(cotangents: dict[str, torch.Tensor], layout: str) -> dict[str, torc
     }
 
 
-def with_cotangents(subject: Subject, layout: str) -> Seen | None:
+def call_with_cotangents(subject: Subject, layout: str) -> AlteredCall | None:
     """The VJP of the baseline's cotangents in ``layout``; None where they have no such layout."""
     baseline = subject.once(make_baseline)
-    if baseline is None or laid_out(baseline.cotangents, layout) is None:
+    if baseline is None or in_layout(baseline.cotangents, layout) is None:
         return None
-    among = compared_inputs(baseline)
+    among = baseline.comparable_inputs()
 
-    def seen(*, fresh: bool) -> Seen:
-        vs = laid_out(baseline.cotangents, layout) or {}
+    def seen(*, fresh: bool) -> AlteredCall:
+        vs = in_layout(baseline.cotangents, layout) or {}
         try:
-            gradients = pulled(subject, vs, fresh=fresh)
+            gradients = pull_from_graph(subject, vs, fresh=fresh)
         except OpRaised as raised:
-            return Seen(layout, error=raised)
-        return Seen(layout, baseline.differences(gradients, among=among))
+            return AlteredCall(layout, error=raised)
+        return AlteredCall(layout, baseline.differences(gradients, among=among))
 
     first = seen(fresh=False)
     return first if first.same else seen(fresh=True)
 
 
-def with_ones(subject: Subject, layout: str) -> Seen | None:
+def call_with_ones(subject: Subject, layout: str) -> AlteredCall | None:
     """The same for cotangents of ones, beside contiguous ones."""
     baseline = subject.once(make_baseline)
     if baseline is None:
         return None
     ones = {name: torch.ones_like(value) for name, value in baseline.cotangents.items()}
-    if laid_out(ones, layout) is None:
+    if in_layout(ones, layout) is None:
         return None
 
-    def seen(*, fresh: bool) -> Seen:
+    def seen(*, fresh: bool) -> AlteredCall:
         plain = {name: value.clone() for name, value in ones.items()}
         try:
-            expected = pulled(subject, plain, fresh=fresh)
-        except OpRaised:  # that is no fault of the layout
-            return Seen(layout)
+            expected = pull_from_graph(subject, plain, fresh=fresh)
+        except OpRaised:  # not caused by the layout
+            return AlteredCall(layout)
         try:
-            gradients = pulled(subject, laid_out(ones, layout) or {}, fresh=fresh)
+            gradients = pull_from_graph(subject, in_layout(ones, layout) or {}, fresh=fresh)
         except OpRaised as raised:
-            return Seen(layout, error=raised)
-        return Seen(layout, _differences(baseline, gradients, expected))
+            return AlteredCall(layout, error=raised)
+        return AlteredCall(layout, _differences(baseline, gradients, expected))
 
     first = seen(fresh=False)
     return first if first.same else seen(fresh=True)
 
 
-def pulled(subject: Subject, cotangents: dict[str, torch.Tensor], *, fresh: bool) -> _Gradients:
+def pull_from_graph(
+    subject: Subject, cotangents: dict[str, torch.Tensor], *, fresh: bool
+) -> _Gradients:
     """The VJP of exactly these ``cotangents``, from a forward of its own where ``fresh``."""
     problem = subject.problem
     if fresh:
@@ -103,13 +127,13 @@ def _differences(
     """As ``Baseline.differences``, beside other gradients. A sum that cancels is allowed the
     rounding of one that does not."""
     found = []
-    for position in compared_inputs(baseline):
+    for position in baseline.comparable_inputs():
         want, allowed = expected[position], baseline.allowed(position)
         if want is not None and allowed is not None and want.numel():
             top = torch.nan_to_num(widened(want).abs(), 0.0, 0.0, 0.0).max()
             allowed = allowed + share_of(want.dtype) * top
         name = baseline.names[position]
-        difference = compared(position, name, gradients[position], want, allowed)
+        difference = compare(position, name, gradients[position], want, allowed)
         if difference is not None:
             found.append(difference)
     return found

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.layout.cotangent_layouts import pulled
+from gradlint.experiments.layout.cotangent_layouts import pull_from_graph
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.resized import tensors_of, with_leading_axis, without_leading_axis
 from gradlint.model.sample import Sample
 from gradlint.trace.op_io import OpRaised
 
 
-def elementwise(subject: Subject) -> bool:
+def is_elementwise(subject: Subject) -> bool:
     """Whether one element of the output depends on one element of each input, all of its shape, as
     far as a cotangent tells that is zero at all others."""
     outputs = [item for item in subject.run.outputs if item.differentiable]
@@ -23,7 +23,7 @@ def elementwise(subject: Subject) -> bool:
     for v in vs.values():
         v.view(-1)[0] = 1.0
     try:
-        gradients = pulled(subject, vs, fresh=True)
+        gradients = pull_from_graph(subject, vs, fresh=True)
     except OpRaised:
         return False
     found = [g.detach().reshape(-1)[1:] for g in gradients if g is not None]
@@ -47,7 +47,7 @@ def is_batch(subject: Subject) -> bool:
             if v.dim():
                 v[row] = 1.0
         try:
-            gradient = pulled(subject, vs, fresh=True)[position]
+            gradient = pull_from_graph(subject, vs, fresh=True)[position]
         except OpRaised:
             return False
         if gradient is not None and gradient.shape == first.shape:
@@ -57,7 +57,7 @@ def is_batch(subject: Subject) -> bool:
     return True
 
 
-def another_rank(subject: Subject) -> Sample:
+def with_other_rank(subject: Subject) -> Sample:
     """The sample of an elementwise op with one axis, or two where it has one."""
     sample = subject.sample
     every = range(len(tensors_of(sample)))

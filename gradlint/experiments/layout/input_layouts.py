@@ -12,15 +12,23 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gradlint.experiments.baseline_comparison import (
     ROUNDINGS,
     Difference,
-    compared,
+    compare,
     jitter,
     make_baseline,
     share_of,
 )
-from gradlint.experiments.findings_elsewhere import told
-from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, RIGHT, WRONG, look
-from gradlint.experiments.layout.altered_calls import Seen, compared_inputs, unable
-from gradlint.experiments.layout.layout_findings import of_inputs
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
+from gradlint.experiments.judge_at_other_inputs import (
+    NOT_FINITE,
+    RAISED,
+    RIGHT,
+    WRONG,
+    judge_at_other_inputs,
+)
+from gradlint.experiments.layout.cotangent_layouts import AlteredCall
+from gradlint.experiments.layout.layout_findings import input_findings
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_layouts_not_comparable
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome, Rule
@@ -30,7 +38,6 @@ from gradlint.trace.layouts import LAYOUT_WORDS, relaid
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem, draws_random_numbers
 
-# -- Calls with inputs that lie in memory otherwise: outputs and VJP ------------------------------
 #: Tensors of which each is laid out alone to find the one that matters; of more, the first ones.
 MOST_ALONE = 6
 
@@ -38,9 +45,82 @@ MOST_ALONE = 6
 #: them (a transposition, channels_last, a slice of a fused weight) leaves no gaps between elements.
 NOT_OF_MODULES = ("strided",)
 
+#: Random numbers fill a tensor in the order of its memory.
+DRAWS_NOTE = (
+    "random numbers fill a tensor in the order of its memory: values in another layout can't be "
+    "compared"
+)
 
-def tensors(subject: Subject) -> list[tuple[str, torch.Tensor]]:
-    """Everything that can be laid out: inputs, and the tensors of the sample that are none."""
+
+def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: str) -> Outcome:
+    """Call the op with inputs in each of ``layouts``, and compare outputs and gradients."""
+    reason = why_layouts_not_comparable(subject)
+    if reason:
+        return skipped(reason)
+    findings: list[Finding] = []
+    looked, drawn = False, False
+    for layout in layouts:
+        names = changed_by(subject, layout)
+        groups = [names]
+        if layout == "transposed" and len(names) > 1:
+            groups += [names[:1], names[1:]]  # tensors that are read side by side disagree
+        for group in groups if names else ():
+            looked = True
+            seen = call_with_inputs(subject, layout, group)
+            if seen.same:
+                continue
+            seen = call_with_inputs(subject, layout, group)
+            if seen.error is None and draws_anywhere(subject.problem):
+                judged = _judge_random(subject, rule, seen, group, help)
+                drawn = drawn or judged is None
+                findings += judged or []
+            elif not seen.same:
+                blamed, alone = culprits(subject, layout, group)
+                findings += input_findings(subject, rule, alone or seen, blamed, help)
+    if not looked:
+        return skipped("no input has another layout")
+    findings = _each_once(findings)
+    if any_defect(findings):
+        return Outcome("fail", findings)
+    return Outcome("inconclusive" if drawn else "pass", findings, note=DRAWS_NOTE if drawn else "")
+
+
+def _judge_random(
+    subject: Subject, rule: Rule, seen: AlteredCall, names: list[str], help: str
+) -> list[Finding] | None:
+    """The same where random numbers differ, so that values can't be compared: whether anything is
+    missing, has another shape or is not finite, and whether the gradient is that of what forward
+    computes with these random numbers. None in place of findings where that can't be told."""
+    kinds = ("missing", "shape", "NaN")
+    left = replace(
+        seen,
+        differences=[item for item in seen.differences if item.kind in kinds],
+        outputs=[item for item in seen.outputs if item.kind in kinds],
+    )
+    if not left.same:
+        return input_findings(subject, rule, left, names, help)
+    if subject.op.module is not None:
+        return None
+    there = judge_at_other_inputs(subject, subject.sample, laid_out_op(subject.op, seen.layout))
+    if there.verdict == RIGHT:
+        return []
+    if there.verdict not in (WRONG, RAISED, NOT_FINITE):
+        return None
+    where = f"inputs are {LAYOUT_WORDS[seen.layout]}"
+    return findings_elsewhere(subject, rule, there, where, cause="layout-ignored", help=help)
+
+
+def _each_once(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding of each kind and tensor: the first layout that shows it."""
+    seen: dict[tuple[str | None, str | None, str | None, str], Finding] = {}
+    for finding in findings:
+        key = (finding.input, finding.output, finding.cause, finding.severity)
+        seen.setdefault(key, finding)
+    return list(seen.values())
+
+
+def tensors_with_layout(subject: Subject) -> list[tuple[str, torch.Tensor]]:
+    """Everything that has a layout: inputs, and the other tensors of the sample."""
     inputs = [(item.name, item.value) for item in subject.problem.inputs]
     known = {value.data_ptr() for _, value in inputs}
     named = subject.sample.named_tensors(subject.op.signature)
@@ -54,21 +134,21 @@ def tensors(subject: Subject) -> list[tuple[str, torch.Tensor]]:
     ]
 
 
-def that_change(subject: Subject, layout: str) -> list[str]:
-    """Names of the tensors that ``layout`` lays out otherwise, and that may lie so."""
+def changed_by(subject: Subject, layout: str) -> list[str]:
+    """Names of the tensors whose memory layout changes under ``layout``, and may change."""
     own = {item.name for item in subject.problem.parameters} if layout in NOT_OF_MODULES else set()
     return [
         name
-        for name, value in tensors(subject)
+        for name, value in tensors_with_layout(subject)
         if name not in own and relaid(value, layout) is not None
     ]
 
 
-def with_inputs(subject: Subject, layout: str, names: list[str] | None = None) -> Seen:
+def call_with_inputs(subject: Subject, layout: str, names: list[str] | None = None) -> AlteredCall:
     """Outputs and VJP with the tensors ``names`` in ``layout``; default all that have it."""
     baseline, problem = subject.once(make_baseline), subject.problem
     assert baseline is not None
-    known = {value.data_ptr(): name for name, value in tensors(subject)}
+    known = {value.data_ptr(): name for name, value in tensors_with_layout(subject)}
 
     def place(position: int, value: torch.Tensor) -> torch.Tensor | None:
         wanted = names is None or baseline.names[position] in names
@@ -85,18 +165,18 @@ def with_inputs(subject: Subject, layout: str, names: list[str] | None = None) -
             problem, baseline.cotangents, inputs=place, constants=constant
         )
     except OpRaised as raised:
-        return Seen(layout, error=raised)
-    return Seen(
+        return AlteredCall(layout, error=raised)
+    return AlteredCall(
         layout,
-        baseline.differences(gradients, among=compared_inputs(baseline)),
-        _other_outputs(subject, outputs),
+        baseline.differences(gradients, among=baseline.comparable_inputs()),
+        _changed_outputs(subject, outputs),
     )
 
 
-def _other_outputs(subject: Subject, outputs: list[Output]) -> list[Difference]:
+def _changed_outputs(subject: Subject, outputs: list[Output]) -> list[Difference]:
     """Outputs that are not the baseline's, beyond what rounding may do to them: where sums are
     rounded, an ``argmax`` or a ``floor`` of them may jump."""
-    if not any(_difference(subject, k, item, ()) for k, item in enumerate(outputs)):
+    if not any(_output_difference(subject, k, item, ()) for k, item in enumerate(outputs)):
         return []
     problem = subject.problem
     points = [[jitter(v, subject.seed + k) for v in problem.values()] for k in (1, 2)]
@@ -104,11 +184,11 @@ def _other_outputs(subject: Subject, outputs: list[Output]) -> list[Difference]:
         moved = [problem.forward(values) for values in (problem.values(), *points)]
     except OpRaised:  # the sample lies at the edge of the domain
         moved = []
-    found = (_difference(subject, k, item, moved) for k, item in enumerate(outputs))
+    found = (_output_difference(subject, k, item, moved) for k, item in enumerate(outputs))
     return [item for item in found if item is not None]
 
 
-def _difference(
+def _output_difference(
     subject: Subject, number: int, item: Output, moved: Sequence[Sequence[Output]]
 ) -> Difference | None:
     """Where output ``number`` is not the baseline's.
@@ -130,27 +210,25 @@ def _difference(
         if other is not None and other.shape == wide.shape and other.numel():
             gap = torch.nan_to_num((widened(other.detach()) - wide).abs(), 0.0, 0.0, 0.0)
             allowed = allowed + ROUNDINGS * (gap + gap.median())
-    return compared(number, item.name, item.value.detach(), expected, allowed)
+    return compare(number, item.name, item.value.detach(), expected, allowed)
 
 
-def culprits(subject: Subject, layout: str, names: list[str]) -> tuple[list[str], Seen | None]:
+def culprits(
+    subject: Subject, layout: str, names: list[str]
+) -> tuple[list[str], AlteredCall | None]:
     """Of the tensors ``names``, those that alone in ``layout`` change something, and what was seen
     of the first; all of them where none does alone."""
     alone: list[str] = []
-    first: Seen | None = None
+    first: AlteredCall | None = None
     for name in names[:MOST_ALONE] if len(names) > 1 else ():
-        seen = with_inputs(subject, layout, [name])
+        seen = call_with_inputs(subject, layout, [name])
         if not seen.same:
             alone.append(name)
             first = first or seen
     return (alone or names), first
 
 
-# -------------------------------------------------------------------------------------------------
-
-
-# -- Random numbers that leave no trace in the generators' states ---------------------------------
-class _SeededCalls(TorchDispatchMode):
+class _RandomOperators(TorchDispatchMode):
     """Notes whether PyTorch's operators draw random numbers in the body."""
 
     def __init__(self) -> None:
@@ -164,87 +242,11 @@ class _SeededCalls(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def draws(problem: Problem) -> bool:
+def draws_anywhere(problem: Problem) -> bool:
     """Whether forward draws random numbers, also where it forks generators, or seeds them, and puts
     them back."""
     if draws_random_numbers(problem):
         return True
-    with _SeededCalls() as calls:
+    with _RandomOperators() as calls:
         problem.forward()
     return calls.seen
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Random numbers fill a tensor in the order of its memory.
-DRAWN = (
-    "random numbers fill a tensor in the order of its memory: values in another layout can't be "
-    "compared"
-)
-
-
-def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: str) -> Outcome:
-    """Call the op with inputs in each of ``layouts``, and compare outputs and gradients."""
-    reason = unable(subject)
-    if reason:
-        return Outcome("skipped", note=reason)
-    findings: list[Finding] = []
-    looked, drawn = False, False
-    for layout in layouts:
-        names = that_change(subject, layout)
-        groups = [names]
-        if layout == "transposed" and len(names) > 1:
-            groups += [names[:1], names[1:]]  # tensors that are read side by side disagree
-        for group in groups if names else ():
-            looked = True
-            seen = with_inputs(subject, layout, group)
-            if seen.same:
-                continue
-            seen = with_inputs(subject, layout, group)
-            if seen.error is None and draws(subject.problem):
-                judged = _judged(subject, rule, seen, group, help)
-                drawn = drawn or judged is None
-                findings += judged or []
-            elif not seen.same:
-                blamed, alone = culprits(subject, layout, group)
-                findings += of_inputs(subject, rule, alone or seen, blamed, help)
-    if not looked:
-        return Outcome("skipped", note="no input has another layout")
-    findings = _each_once(findings)
-    if any(finding.severity != "info" for finding in findings):
-        return Outcome("fail", findings)
-    return Outcome("inconclusive" if drawn else "pass", findings, note=DRAWN if drawn else "")
-
-
-def _judged(
-    subject: Subject, rule: Rule, seen: Seen, names: list[str], help: str
-) -> list[Finding] | None:
-    """The same where random numbers differ, so that values can't be compared: whether anything is
-    missing, has another shape or is not finite, and whether the gradient is that of what forward
-    computes with these random numbers. None in place of findings where that can't be told."""
-    kinds = ("missing", "shape", "NaN")
-    left = replace(
-        seen,
-        differences=[item for item in seen.differences if item.kind in kinds],
-        outputs=[item for item in seen.outputs if item.kind in kinds],
-    )
-    if not left.same:
-        return of_inputs(subject, rule, left, names, help)
-    if subject.op.module is not None:
-        return None
-    there = look(subject, subject.sample, laid_out_op(subject.op, seen.layout))
-    if there.verdict == RIGHT:
-        return []
-    if there.verdict not in (WRONG, RAISED, NOT_FINITE):
-        return None
-    where = f"inputs are {LAYOUT_WORDS[seen.layout]}"
-    return told(subject, rule, there, where, cause="layout-ignored", help=help)
-
-
-def _each_once(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding of each kind and tensor: the first layout that shows it."""
-    seen: dict[tuple[str | None, str | None, str | None, str], Finding] = {}
-    for finding in findings:
-        key = (finding.input, finding.output, finding.cause, finding.severity)
-        seen.setdefault(key, finding)
-    return list(seen.values())

@@ -14,20 +14,16 @@ from gradlint.experiments.judge_at_other_inputs import (
     RAISED,
     REFUSED,
     RIGHT,
-    UNTOLD,
+    UNDECIDED,
     WRONG,
-    Look,
-    affordable,
-    judged_inputs,
-    look,
+    JudgementElsewhere,
+    affords_another,
+    judge_at_other_inputs,
 )
-from gradlint.experiments.layout.altered_calls import unable
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.preconditions import obstacle
 from gradlint.inputs.resized import (
     Axis,
     repeats_indices,
-    resizable,
     resized,
     tensors_of,
     tied_axes,
@@ -39,12 +35,11 @@ from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
-# -- Odd sizes that are affordable, and even ones beside them -------------------------------------
 #: Sizes of the last axis, the largest that is affordable: powers of two and one more.
-LAST = (1025, 257, 129, 65, 33, 17, 9, 5)
+LAST_AXIS_SIZES = (1025, 257, 129, 65, 33, 17, 9, 5)
 
 #: Sizes of other axes: primes, and powers of two less one.
-OTHERS = (31, 17, 13, 11, 7, 5, 3)
+OTHER_AXIS_SIZES = (31, 17, 13, 11, 7, 5, 3)
 
 #: Elements of all tensors up to which samples grow (heuristic: outputs may have the product of two
 #: tensors' sizes); those of larger samples shrink.
@@ -58,7 +53,255 @@ MOST_SECONDS, OVERHEAD = 0.5, 2e-3
 TIMED_AGAIN_S = 2.0
 
 #: Times as many elements as have been timed, at most, for which a guess from them is trusted.
-FURTHER = 4
+LARGEST_EXTRAPOLATION = 4
+
+#: Product of a sequence of integers that change with sizes, up to which they do: it may be a shape.
+MOST_IN_SHAPE = 2**20
+
+#: Share of ``--timeout`` after which no further sizes are tried.
+SHARE_OF_TIMEOUT = 0.25
+
+#: Sizes of the sample of which each is changed alone; of more, the first ones.
+MOST_ALONE = 3
+
+#: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
+#: number).
+LEADING_SIZES = (3, 5, 7, 9, 11)
+
+#: What is said of a fault at an odd size that is none at the even one beside it.
+RIGHT_WHERE_EVEN = "right where {even}: forward accepts an odd size where it needs two halves"
+
+#: Verdicts that are faults.
+FAULTS = (WRONG, RAISED, NOT_FINITE)
+
+
+@dataclass
+class SizeTrial:
+    """One other shape.
+
+    Args:
+        words: what was changed.
+        judgement: what was found there.
+        sizes: old size → new size.
+        batch: whether an axis of a batch was changed.
+        carried: whether outputs have the axes that were changed.
+        hint: what else was seen, in words; such a fault may be a demand that forward leaves
+            unsaid.
+    """
+
+    words: str
+    judgement: JudgementElsewhere
+    sizes: dict[int, int] = field(default_factory=dict)
+    batch: bool = False
+    carried: bool = False
+    hint: str = ""
+
+    @property
+    def faulty(self) -> bool:
+        """Whether the op fails there."""
+        return self.judgement.verdict in FAULTS
+
+
+class SizeTrials:
+    """The op of ``subject`` at other sizes than the sample's.
+
+    ``left_out`` says why not all were tried, and ``small`` why odd ones are smaller than usual;
+    empty where that is not so.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.groups = tied_axes(subject.sample)
+        self.tried: list[SizeTrial] = []
+        self.refused: list[str] = []
+        self.left_out = self.small = ""
+        self._leading_axis_is_right = False
+        self._until = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
+
+    @property
+    def late(self) -> bool:
+        """Whether no further sizes are to be tried; :attr:`left_out` says why, from then on."""
+        settings = self.subject.settings
+        if time.monotonic() >= self._until:
+            share = f"{SHARE_OF_TIMEOUT:.0%} of --timeout {settings.timeout:g} are spent"
+            self.left_out = f"further sizes are left out: {share}"
+        elif not affords_another(self.subject):
+            self.left_out = f"further sizes are left out: beyond --max-calls {settings.max_calls}"
+        else:
+            return False
+        return True
+
+    def alone(self, size: int) -> list[SizeTrial]:
+        """Each size of the sample changed to ``size``, the others kept. Indices and offsets alone
+        are not emptied: what reads them without looking would end the process."""
+        kept = [] if size else [old for old in self.groups if not self._of_values(old)]
+        wanted = [old for old in self.groups if old not in kept]
+        found = [self.changed({old: size}) for old in wanted[:MOST_ALONE]]
+        return [item for item in found if item is not None]
+
+    def _of_values(self, old: int) -> bool:
+        tensors = tensors_of(self.subject.sample)
+        kinds = (tensors[number] for number, _ in self.groups[old])
+        return any(tensor.is_floating_point() or tensor.is_complex() for tensor in kinds)
+
+    def odd(self) -> SizeTrial | None:
+        """All sizes at once changed to odd ones, else each alone; a fault is traced to one. Where
+        all is well with an axis in front too, that is not tried again."""
+        sizes, self.small = affordable_sizes(self.subject, self.groups)
+        if not sizes:
+            return None
+        leading = self._judge_with_leading_axis(
+            resized(self.subject.sample, self._axes(sizes), seed=self.subject.seed)
+        )
+        if leading is not None and leading.judgement.verdict == RIGHT:
+            self._leading_axis_is_right = True
+            self.tried.append(leading)
+            return leading
+        found = self.changed(sizes)
+        if found is not None and not found.faulty:
+            return found
+        for old in list(sizes)[:MOST_ALONE]:
+            one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
+            if one is not None and one.faulty:
+                one.hint = "" if one.batch else self._right_where_even(old, sizes[old])
+                return one
+        return found
+
+    def _right_where_even(self, old: int, odd: int) -> str:
+        """What is said where even sizes are right in place of ``odd``: several of them, since one
+        may be right for its values alone."""
+        even = self.changed({old: twice_a_prime(odd)})
+        if even is None or even.judgement.verdict != RIGHT:
+            return ""
+        others = (self.changed({old: odd + more}) for more in (1, 3, 5))
+        if any(other is not None and other.faulty for other in others):
+            return ""
+        return RIGHT_WHERE_EVEN.format(even=even.words)
+
+    def changed(self, sizes: dict[int, int]) -> SizeTrial | None:
+        """All axes of old sizes changed to new ones. Integer arguments of these sizes change with
+        them where the op refuses, or fails, without."""
+        change = self._axes(sizes)
+        found: JudgementElsewhere | None = None
+        words = ""
+        for integers in (None, sizes) if _integers_may_change(self.subject, sizes) else (None,):
+            sample = resized(self.subject.sample, change, seed=self.subject.seed, integers=integers)
+            if sample is None or self.late:
+                continue
+            seen = self._judge(sample)
+            if found is None or seen.verdict != REFUSED:
+                found, words = seen, shape_words(self.subject, sample, change)
+            if seen.verdict not in (REFUSED, *FAULTS):
+                break
+        noted = self._noted(words, found)
+        if noted is not None:
+            _describe_axes(self.subject, noted, sizes)
+        return noted
+
+    def broadcast(self, item: SizeTrial) -> bool:
+        """Whether forward takes the sizes of ``item``, and no others in place of the sample's."""
+        return all(self.changed({old: twice_a_prime(old)}) is None for old in item.sizes)
+
+    def ranks(self) -> list[SizeTrial]:
+        """An axis more in front of the tensors that share their first axis, and that one less."""
+        sample, leading = self.subject.sample, self._leading()
+        found = [None if self._leading_axis_is_right else self.with_leading_axis_added()]
+        if leading and not self.late:
+            less = without_leading_axis(sample, leading)
+            found.append(self._ranked(less, leading))
+        tried = [item for item in found if item is not None and item.judgement.verdict != REFUSED]
+        self.tried += tried
+        return tried
+
+    def with_leading_axis_added(self) -> SizeTrial | None:
+        """The sample with an axis in front."""
+        return self._judge_with_leading_axis(self.subject.sample)
+
+    def sample_with_leading_axis(self, sample: Sample | None) -> Sample | None:
+        """``sample`` with an axis in front; None where none fits, or time is up."""
+        leading = self._leading()
+        if sample is None or not leading or self.late:
+            return None
+        taken = {size for tensor in tensors_of(sample) for size in tensor.shape}
+        size = next((size for size in LEADING_SIZES if size not in taken), LEADING_SIZES[0])
+        return with_leading_axis(sample, leading, size, seed=self.subject.seed)
+
+    def _judge_with_leading_axis(self, sample: Sample | None) -> SizeTrial | None:
+        found = self.sample_with_leading_axis(sample)
+        return None if found is None else self._ranked(found, self._leading())
+
+    def _ranked(self, sample: Sample, leading: Collection[int]) -> SizeTrial:
+        words = shape_words(self.subject, sample, {(number, 0): 0 for number in leading})
+        return SizeTrial(words, self._judge(sample))
+
+    def _judge(self, sample: Sample) -> JudgementElsewhere:
+        seen = judge_at_other_inputs(self.subject, sample)
+        if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
+            seen.verdict = UNDECIDED
+        return seen
+
+    def _leading(self) -> list[int]:
+        """The tensors that share the first axis of the first one that requires grad."""
+        tensors = tensors_of(self.subject.sample)
+        first = next((t for t in tensors if t.requires_grad and t.dim()), None)
+        if first is None:
+            return []
+        return [k for k, t in enumerate(tensors) if t.dim() and t.shape[0] == first.shape[0]]
+
+    def _axes(self, sizes: dict[int, int]) -> dict[Axis, int]:
+        return {axis: new for old, new in sizes.items() for axis in self.groups[old]}
+
+    def _noted(self, words: str, found: JudgementElsewhere | None) -> SizeTrial | None:
+        if found is None:
+            return None
+        if found.verdict == REFUSED:
+            self.refused.append(words)
+            return None
+        tried = SizeTrial(words, found)
+        self.tried.append(tried)
+        return tried
+
+
+def _describe_axes(subject: Subject, tried: SizeTrial, sizes: dict[int, int]) -> None:
+    """Tell what the changed axes are; a size that outputs keep was broadcast, not taken."""
+    tried.sizes = sizes
+    before = {item.name: item.value.shape for item in subject.run.outputs}
+    after = {item.name: item.value.shape for item in tried.judgement.outputs}
+    pairs = [
+        (old, now)
+        for name, shape in before.items()
+        if name in after and len(after[name]) == len(shape)
+        for old, now in zip(shape, after[name], strict=True)
+        if old in sizes
+    ]
+    tried.carried = bool(pairs) and all(sizes[old] == now for old, now in pairs)
+    if any(old == now for old, now in pairs) and tried.judgement.verdict == RAISED:
+        tried.judgement.verdict = REFUSED
+    first = next((item.value for item in subject.problem.inputs if item.value.dim()), None)
+    if first is not None and first.shape[0] in sizes:
+        leading = [shape[:1] for shape in before.values()]
+        tried.batch = any(not size or size[0] == first.shape[0] for size in leading)
+
+
+def _integers_may_change(subject: Subject, sizes: dict[int, int]) -> bool:
+    """Whether integer arguments are equal to old sizes, and can change with them."""
+    found, product = False, 1
+    for _, value in subject.arguments():
+        if type(value) is int:
+            found = found or value in sizes
+            product *= max(abs(sizes.get(value, value)), 1)
+    return found and product <= MOST_IN_SHAPE
+
+
+def shape_words(subject: Subject, sample: Sample, change: dict[Axis, int]) -> str:
+    """The changed tensors with their shapes in words: "`x` has shape [1, 3]"."""
+    changed = {number for number, _ in change}
+    names: dict[int, str] = {}
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    for name, tensor in sample.named_tensors(subject.op.signature):
+        names.setdefault(order[id(tensor)], f"`{name}` has shape {list(tensor.shape)}")
+    shown = [words for number, words in sorted(names.items()) if number in changed]
+    return " and ".join(shown[:3])
 
 
 def affordable_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> tuple[dict[int, int], str]:
@@ -87,7 +330,7 @@ def affordable_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> tuple[d
         finally:
             subject.problem.forward_calls += problem.forward_calls
         each = max(longer - seconds, 1e-9) / (elements - before)
-        most = min(elements + (MOST_SECONDS - longer) / each, FURTHER * elements)
+        most = min(elements + (MOST_SECONDS - longer) / each, LARGEST_EXTRAPOLATION * elements)
         further = odd_sizes(subject, groups, most)
         if longer > MOST_SECONDS or further == sizes:
             break
@@ -113,15 +356,17 @@ def odd_sizes(
     ends = (axes.get((largest, axis)) for axis in reversed(range(tensors[largest].dim())))
     end = next((old for old in ends if old is not None), next(iter(groups)))
     others = [old for old in groups if old != end]
-    for last in LAST:
-        for start in range(len(OTHERS)):
-            free = [size for size in OTHERS[start:] if size != last and size not in groups]
+    for last in LAST_AXIS_SIZES:
+        for start in range(len(OTHER_AXIS_SIZES)):
+            free = [
+                size for size in OTHER_AXIS_SIZES[start:] if size != last and size not in groups
+            ]
             if last == end or len(free) < len(others):
                 continue
             found = {end: last, **dict(zip(others, free, strict=False))}
             if _elements(tensors, axes, found) <= most:
                 return found
-    alone = ({end: last} for last in LAST if last != end)
+    alone = ({end: last} for last in LAST_AXIS_SIZES if last != end)
     return next((one for one in alone if _elements(tensors, axes, one) <= most), {})
 
 
@@ -146,264 +391,3 @@ def _elements(tensors: Sequence[torch.Tensor], axes: dict[Axis, int], sizes: dic
             shape[axis] = sizes.get(axes.get((number, axis), -1), old)
         total += math.prod(shape)
     return total
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Product of a sequence of integers that change with sizes, up to which they do: it may be a shape.
-MOST_IN_SHAPE = 2**20
-
-#: Share of ``--timeout`` after which no further sizes are tried.
-SHARE_OF_TIMEOUT = 0.25
-
-#: Sizes of the sample of which each is changed alone; of more, the first ones.
-MOST_ALONE = 3
-
-#: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
-#: number).
-LEADING = (3, 5, 7, 9, 11)
-
-#: What is said of a fault at an odd size that is none at the even one beside it.
-EVEN = "right where {even}: forward takes an odd size where it needs two halves"
-
-#: Verdicts that are faults.
-FAULTS = (WRONG, RAISED, NOT_FINITE)
-
-
-@dataclass
-class Tried:
-    """One other shape.
-
-    Args:
-        words: what was changed.
-        look: what was seen.
-        sizes: old size → new size.
-        batch: whether an axis of a batch was changed.
-        carried: whether outputs have the axes that were changed.
-        hint: what else was seen, in words; such a fault may be a demand that forward leaves
-            unsaid.
-    """
-
-    words: str
-    look: Look
-    sizes: dict[int, int] = field(default_factory=dict)
-    batch: bool = False
-    carried: bool = False
-    hint: str = ""
-
-    @property
-    def faulty(self) -> bool:
-        """Whether the op fails there."""
-        return self.look.verdict in FAULTS
-
-
-class Sizes:
-    """The op of ``subject`` at other sizes than the sample's.
-
-    ``left_out`` says why not all were tried, and ``small`` why odd ones are smaller than usual;
-    empty where that is not so.
-    """
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.groups = tied_axes(subject.sample)
-        self.tried: list[Tried] = []
-        self.refused: list[str] = []
-        self.left_out = self.small = ""
-        self._led = False
-        self._until = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
-
-    @property
-    def late(self) -> bool:
-        """Whether no further sizes are to be tried; :attr:`left_out` says why, from then on."""
-        settings = self.subject.settings
-        if time.monotonic() >= self._until:
-            share = f"{SHARE_OF_TIMEOUT:.0%} of --timeout {settings.timeout:g} are spent"
-            self.left_out = f"further sizes are left out: {share}"
-        elif not affordable(self.subject):
-            self.left_out = f"further sizes are left out: beyond --max-calls {settings.max_calls}"
-        else:
-            return False
-        return True
-
-    def alone(self, size: int) -> list[Tried]:
-        """Each size of the sample changed to ``size``, the others kept. Indices and offsets alone
-        are not emptied: what reads them without looking would end the process."""
-        kept = [] if size else [old for old in self.groups if not self._of_values(old)]
-        wanted = [old for old in self.groups if old not in kept]
-        found = [self.changed({old: size}) for old in wanted[:MOST_ALONE]]
-        return [item for item in found if item is not None]
-
-    def _of_values(self, old: int) -> bool:
-        tensors = tensors_of(self.subject.sample)
-        kinds = (tensors[number] for number, _ in self.groups[old])
-        return any(tensor.is_floating_point() or tensor.is_complex() for tensor in kinds)
-
-    def odd(self) -> Tried | None:
-        """All sizes at once changed to odd ones, else each alone; a fault is traced to one. Where
-        all is well with an axis in front too, that is not tried again."""
-        sizes, self.small = affordable_sizes(self.subject, self.groups)
-        if not sizes:
-            return None
-        led = self._led_by(resized(self.subject.sample, self._axes(sizes), seed=self.subject.seed))
-        if led is not None and led.look.verdict == RIGHT:
-            self._led = True
-            self.tried.append(led)
-            return led
-        found = self.changed(sizes)
-        if found is not None and not found.faulty:
-            return found
-        for old in list(sizes)[:MOST_ALONE]:
-            one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
-            if one is not None and one.faulty:
-                one.hint = "" if one.batch else self._right_where_even(old, sizes[old])
-                return one
-        return found
-
-    def _right_where_even(self, old: int, odd: int) -> str:
-        """What is said where even sizes are right in place of ``odd``: several of them, since one
-        may be right for its values alone."""
-        even = self.changed({old: twice_a_prime(odd)})
-        if even is None or even.look.verdict != RIGHT:
-            return ""
-        others = (self.changed({old: odd + more}) for more in (1, 3, 5))
-        if any(other is not None and other.faulty for other in others):
-            return ""
-        return EVEN.format(even=even.words)
-
-    def changed(self, sizes: dict[int, int]) -> Tried | None:
-        """All axes of old sizes changed to new ones. Integer arguments of these sizes change with
-        them where the op refuses, or fails, without."""
-        change = self._axes(sizes)
-        found: Look | None = None
-        words = ""
-        for integers in (None, sizes) if _integers(self.subject, sizes) else (None,):
-            sample = resized(self.subject.sample, change, seed=self.subject.seed, integers=integers)
-            if sample is None or self.late:
-                continue
-            seen = self._look(sample)
-            if found is None or seen.verdict != REFUSED:
-                found, words = seen, shapes(self.subject, sample, change)
-            if seen.verdict not in (REFUSED, *FAULTS):
-                break
-        noted = self._noted(words, found)
-        if noted is not None:
-            _place(self.subject, noted, sizes)
-        return noted
-
-    def broadcast(self, item: Tried) -> bool:
-        """Whether forward takes the sizes of ``item``, and no others in place of the sample's."""
-        return all(self.changed({old: twice_a_prime(old)}) is None for old in item.sizes)
-
-    def ranks(self) -> list[Tried]:
-        """An axis more in front of the tensors that share their first axis, and that one less."""
-        sample, led = self.subject.sample, self._leading()
-        found = [None if self._led else self.led()]
-        if led and not self.late:
-            less = without_leading_axis(sample, led)
-            found.append(self._ranked(less, led))
-        tried = [item for item in found if item is not None and item.look.verdict != REFUSED]
-        self.tried += tried
-        return tried
-
-    def led(self) -> Tried | None:
-        """The sample with an axis in front."""
-        return self._led_by(self.subject.sample)
-
-    def with_led(self, sample: Sample | None) -> Sample | None:
-        """``sample`` with an axis in front; None where none fits, or time is up."""
-        led = self._leading()
-        if sample is None or not led or self.late:
-            return None
-        taken = {size for tensor in tensors_of(sample) for size in tensor.shape}
-        size = next((size for size in LEADING if size not in taken), LEADING[0])
-        return with_leading_axis(sample, led, size, seed=self.subject.seed)
-
-    def _led_by(self, sample: Sample | None) -> Tried | None:
-        found = self.with_led(sample)
-        return None if found is None else self._ranked(found, self._leading())
-
-    def _ranked(self, sample: Sample, led: Collection[int]) -> Tried:
-        words = shapes(self.subject, sample, {(number, 0): 0 for number in led})
-        return Tried(words, self._look(sample))
-
-    def _look(self, sample: Sample) -> Look:
-        seen = look(self.subject, sample)
-        if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
-            seen.verdict = UNTOLD
-        return seen
-
-    def _leading(self) -> list[int]:
-        """The tensors that share the first axis of the first one that requires grad."""
-        tensors = tensors_of(self.subject.sample)
-        first = next((t for t in tensors if t.requires_grad and t.dim()), None)
-        if first is None:
-            return []
-        return [k for k, t in enumerate(tensors) if t.dim() and t.shape[0] == first.shape[0]]
-
-    def _axes(self, sizes: dict[int, int]) -> dict[Axis, int]:
-        return {axis: new for old, new in sizes.items() for axis in self.groups[old]}
-
-    def _noted(self, words: str, found: Look | None) -> Tried | None:
-        if found is None:
-            return None
-        if found.verdict == REFUSED:
-            self.refused.append(words)
-            return None
-        tried = Tried(words, found)
-        self.tried.append(tried)
-        return tried
-
-
-def _place(subject: Subject, tried: Tried, sizes: dict[int, int]) -> None:
-    """Tell what the changed axes are; a size that outputs keep was broadcast, not taken."""
-    tried.sizes = sizes
-    before = {item.name: item.value.shape for item in subject.run.outputs}
-    after = {item.name: item.value.shape for item in tried.look.outputs}
-    pairs = [
-        (old, now)
-        for name, shape in before.items()
-        if name in after and len(after[name]) == len(shape)
-        for old, now in zip(shape, after[name], strict=True)
-        if old in sizes
-    ]
-    tried.carried = bool(pairs) and all(sizes[old] == now for old, now in pairs)
-    if any(old == now for old, now in pairs) and tried.look.verdict == RAISED:
-        tried.look.verdict = REFUSED
-    first = next((item.value for item in subject.problem.inputs if item.value.dim()), None)
-    if first is not None and first.shape[0] in sizes:
-        leading = [shape[:1] for shape in before.values()]
-        tried.batch = any(not size or size[0] == first.shape[0] for size in leading)
-
-
-def _integers(subject: Subject, sizes: dict[int, int]) -> bool:
-    """Whether integer arguments are equal to old sizes, and can change with them."""
-    found, product = False, 1
-    for _, value in subject.arguments():
-        if type(value) is int:
-            found = found or value in sizes
-            product *= max(abs(sizes.get(value, value)), 1)
-    return found and product <= MOST_IN_SHAPE
-
-
-def no_sizes(subject: Subject) -> str:
-    """Why other sizes can't be tried; "" where they can."""
-    reason = unable(subject) or obstacle(subject)
-    if reason:
-        return reason
-    if not resizable(subject.sample):
-        return "a tensor is sparse or nested"
-    if not judged_inputs(subject):
-        return "no gradient is right at the sample: see GL401"
-    return ""
-
-
-def shapes(subject: Subject, sample: Sample, change: dict[Axis, int]) -> str:
-    """The changed tensors with their shapes in words: "`x` has shape [1, 3]"."""
-    changed = {number for number, _ in change}
-    names: dict[int, str] = {}
-    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
-    for name, tensor in sample.named_tensors(subject.op.signature):
-        names.setdefault(order[id(tensor)], f"`{name}` has shape {list(tensor.shape)}")
-    shown = [words for number, words in sorted(names.items()) if number in changed]
-    return " and ".join(shown[:3])

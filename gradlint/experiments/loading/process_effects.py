@@ -55,7 +55,12 @@ def observed_effects(seed: int) -> Iterator[Effects]:
             op seeds it itself.
     """
     effects = Effects()
-    threads, forks, processes, descriptors = _threads(), _forks, children(), open_descriptors()
+    threads, forks, processes, descriptors = (
+        _threads(),
+        _forks,
+        running_children(),
+        open_descriptors(),
+    )
     with (
         _counted_output() as printed,
         watched_functions() as replaced,
@@ -75,7 +80,7 @@ def observed_effects(seed: int) -> Iterator[Effects]:
         effects.texts.append(f"{started} thread{'s' * (started > 1)} left running")
     if _forks > forks:
         effects.texts.append("os.fork is called")
-    if children() - processes:
+    if running_children() - processes:
         effects.texts.append("a process left running")
     if printed.count > FLOOD_BYTES:
         effects.flooded = True
@@ -95,7 +100,7 @@ def _threads() -> int:
     return sum(not isinstance(thread, _Drain) for thread in threading.enumerate())
 
 
-def children() -> set[int]:
+def running_children() -> set[int]:
     """Process ids of this process's children that are still running (Linux; else empty)."""
     found: set[int] = set()
     for listing in Path("/proc/self/task").glob("*/children"):

@@ -8,28 +8,107 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.diagnosis.engine_errors import error_text
-from gradlint.experiments.call_budget import MORE, decide_within
+from gradlint.experiments.call_budget import SECOND_ORDER_RESERVE, decide_within
 from gradlint.experiments.differentiable_maps import SecondOrder, second_order
 from gradlint.experiments.gradient_place import Place, gradient_place
+from gradlint.experiments.preconditions import why_not_differentiated_twice
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.preconditions import obstacle
 from gradlint.model.report import Location
 from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.directions import direction
-from gradlint.numerics.products import all_finite, norm, real_dot, widened
+from gradlint.numerics.products import norm, real_dot, widened
 from gradlint.numerics.verdict import TOLERATED
 from gradlint.targets.nodes import method_node
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
 
-# -- Second derivatives are symmetric: ⟨w₁, H·w₂⟩ = ⟨w₂, H·w₁⟩, for each pair of inputs too -------
 #: Inputs whose pairs are looked at; of more, the first ones.
 MOST_INPUTS = 4
 
 #: Of the second look, relative to the seed of the first.
-AGAIN = 1
+CONFIRMING_SEED = 1
+
+#: Names whose use in backward leaves results without a graph.
+GRAPH_CUTS = frozenset({"no_grad", "inference_mode", "detach", "data", "numpy", "item", "tolist"})
+
+#: Texts by which an op, or PyTorch in its name, refuses to be differentiated twice.
+REFUSALS = (
+    "once_differentiable",
+    "derivative for",
+    "double backward",
+    "double-backward",
+    "second derivative",
+    "does not support automatic differentiation for outputs with",
+    "is not currently supported with create_graph",
+    "create_graph=true",
+    "not differentiable twice",
+    "twice",
+    "has no autograd formula",
+    "autograd was not registered",
+    "compatible with .grad()",  # nor, then, with create_graph
+)
+
+
+@dataclass
+class SecondOrderAttempt:
+    """One attempt to differentiate twice.
+
+    Args:
+        reason: why there is nothing to judge, if so.
+        map: the second-order map, or None.
+        error: what raised, if anything.
+        refused: whether ``error`` says openly that second derivatives are not supported.
+        decision: verdicts on the map's values.
+    """
+
+    reason: str = ""
+    map: SecondOrder | None = None
+    error: OpRaised | None = None
+    refused: bool = False
+    decision: Decision | None = None
+
+
+def differentiate_twice(subject: Subject) -> SecondOrderAttempt:
+    """Build and judge the second-order map of ``subject``, once for all three rules."""
+    reason = why_not_differentiated_twice(subject)
+    if reason:
+        return SecondOrderAttempt(reason)
+    try:
+        found = second_order(subject.problem, seed=subject.seed)
+    except OpRaised as raised:
+        text = error_text(raised.error).lower()
+        once = subject.op.intent.once_differentiable
+        return SecondOrderAttempt(
+            "differentiating twice raises",
+            error=raised,
+            refused=once
+            or isinstance(raised.error, NotImplementedError)
+            or any(phrase in text for phrase in REFUSALS),
+        )
+    if found is None:
+        return SecondOrderAttempt("no input has a gradient")
+    try:
+        decision = decide_within(
+            subject.plan,
+            subject.problem,
+            found.map,
+            SECOND_ORDER_RESERVE,
+            lambda map: decide(map, seed=subject.seed, kinds=subject.plan.second),
+        )
+    except OpRaised as raised:
+        return SecondOrderAttempt("differentiating twice raises", error=raised)
+    return SecondOrderAttempt(map=found, decision=decision)
+
+
+def is_lost(attempt: SecondOrderAttempt, place: int) -> bool:
+    """Whether the claimed second derivative of value ``place`` is nothing at all."""
+    assert attempt.map is not None
+    assert attempt.decision is not None
+    return all(
+        bool((gradients[place] == 0).all()) for gradients in attempt.decision.judgement.gradients
+    )
 
 
 @dataclass
@@ -43,7 +122,7 @@ class Asymmetry:
     relative: float
 
 
-def asymmetry(subject: Subject, twice: Twice) -> Asymmetry | None:
+def asymmetry(subject: Subject, attempt: SecondOrderAttempt) -> Asymmetry | None:
     """The pair of inputs whose second derivatives are least symmetric, seen twice; None where
     all are symmetric to within rounding, or can't be had.
 
@@ -55,24 +134,26 @@ def asymmetry(subject: Subject, twice: Twice) -> Asymmetry | None:
     if not all(item.value.dtype in wide for item in subject.problem.inputs):
         return None
     try:
-        if _worst(subject, subject.problem, twice, subject.seed) is None:
+        if _worst_pair(subject, subject.problem, attempt, subject.seed) is None:
             return None
         exact = subject.problem.exact()
         problem = subject.problem if exact is None else exact[0]
-        return _worst(subject, problem, twice, subject.seed + AGAIN)
+        return _worst_pair(subject, problem, attempt, subject.seed + CONFIRMING_SEED)
     except OpRaised:
         return None
 
 
-def _worst(subject: Subject, problem: Problem, twice: Twice, seed: int) -> Asymmetry | None:
-    assert twice.map is not None
+def _worst_pair(
+    subject: Subject, problem: Problem, attempt: SecondOrderAttempt, seed: int
+) -> Asymmetry | None:
+    assert attempt.map is not None
     generator = torch.Generator().manual_seed(seed)
     leaves, outputs = problem.linearize()
     chosen = [item for item in outputs if item.differentiable]
     vs = [subject.run.cotangents[item.name] for item in chosen]
     with common_random_numbers(problem.seed):
         grads = problem.backward(chosen, leaves, vs, create_graph=True)
-    attached = [k for k in twice.map.targets if grads[k] is not None and _has_graph(grads[k])]
+    attached = [k for k in attempt.map.targets if grads[k] is not None and _has_graph(grads[k])]
     attached = attached[:MOST_INPUTS]
     ws: dict[int, list[torch.Tensor]] = {}
     products: dict[int, list[list[torch.Tensor | None]]] = {}
@@ -80,7 +161,7 @@ def _worst(subject: Subject, problem: Problem, twice: Twice, seed: int) -> Asymm
         x, g = problem.inputs[k].value, grads[k]
         assert g is not None
         kinds = ("random", "signs")
-        moves = [twice.map.map.projected(k, direction(kind, x, g, generator)) for kind in kinds]
+        moves = [attempt.map.map.projected(k, direction(kind, x, g, generator)) for kind in kinds]
         ws[k] = [widened(move.to(x.dtype)) for move in moves]
         products[k] = [
             problem.backward([g], leaves, [w.to(g.dtype)], retain_graph=True) for w in ws[k]
@@ -95,12 +176,12 @@ def _worst(subject: Subject, problem: Problem, twice: Twice, seed: int) -> Asymm
         pair
         for place, i in enumerate(attached)
         for k in attached[place:]
-        if (pair := _pair(i, k, ws, products, grads, floor)) is not None
+        if (pair := _asymmetry_of(i, k, ws, products, grads, floor)) is not None
     ]
     return max(found, key=lambda pair: pair.relative, default=None)
 
 
-def _pair(
+def _asymmetry_of(
     i: int,
     k: int,
     ws: dict[int, list[torch.Tensor]],
@@ -127,16 +208,9 @@ def _has_graph(gradient: torch.Tensor | None) -> bool:
     return gradient is not None and gradient.requires_grad
 
 
-# -------------------------------------------------------------------------------------------------
-
-# -- Where backward cuts the graph, as far as its source tells ------------------------------------
-#: Names whose use in backward leaves results without a graph.
-CUTS = frozenset({"no_grad", "inference_mode", "detach", "data", "numpy", "item", "tolist"})
-
-
 def graph_cuts(function: type | None) -> list[Location]:
-    """Places in the backward of ``function`` that use one of :data:`CUTS`; empty if none is seen
-    or the source can't be had."""
+    """Places in the backward of ``function`` that use one of :data:`GRAPH_CUTS`; empty where there
+    are none, or where the source can't be read."""
     if function is None:
         return []
     try:
@@ -149,7 +223,7 @@ def graph_cuts(function: type | None) -> list[Location]:
     return [
         source.span(node)
         for node in ast.walk(method)
-        if isinstance(node, ast.Attribute) and node.attr in CUTS
+        if isinstance(node, ast.Attribute) and node.attr in GRAPH_CUTS
     ]
 
 
@@ -164,91 +238,3 @@ def second_order_place(subject: Subject, position: int) -> Place | None:
         return None
     location, excerpt, related = gradient_place(subject, subject.problem.inputs[position])
     return location, excerpt, [*related, *graph_cuts(subject.op.function)]
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Texts by which an op, or PyTorch in its name, refuses to be differentiated twice.
-REFUSALS = (
-    "once_differentiable",
-    "derivative for",
-    "double backward",
-    "double-backward",
-    "second derivative",
-    "does not support automatic differentiation for outputs with",
-    "is not currently supported with create_graph",
-    "create_graph=true",
-    "not differentiable twice",
-    "twice",
-    "has no autograd formula",
-    "autograd was not registered",
-    "compatible with .grad()",  # nor, then, with create_graph
-)
-
-
-@dataclass
-class Twice:
-    """One attempt to differentiate twice.
-
-    Args:
-        reason: why there is nothing to judge, if so.
-        map: the second-order map, or None.
-        error: what raised, if anything.
-        refused: whether ``error`` says openly that second derivatives are not supported.
-        decision: verdicts on the map's values.
-    """
-
-    reason: str = ""
-    map: SecondOrder | None = None
-    error: OpRaised | None = None
-    refused: bool = False
-    decision: Decision | None = None
-
-
-def differentiate_twice(subject: Subject) -> Twice:
-    """Build and judge the second-order map of ``subject``, once for all three rules."""
-    if subject.run.error is not None:
-        return Twice(f"{subject.run.error.phase} raised")
-    if not any(output.differentiable for output in subject.run.outputs):
-        return Twice("no output is differentiable")
-    reason = obstacle(subject)
-    reason = reason or subject.plan.too_small
-    if reason:
-        return Twice(reason)
-    gradients = subject.run.gradients or []
-    if any(g is not None and not all_finite(g) for g in gradients):
-        return Twice("a gradient is not finite: see GL302")
-    try:
-        found = second_order(subject.problem, seed=subject.seed)
-    except OpRaised as raised:
-        text = error_text(raised.error).lower()
-        once = subject.op.intent.once_differentiable
-        return Twice(
-            "differentiating twice raises",
-            error=raised,
-            refused=once
-            or isinstance(raised.error, NotImplementedError)
-            or any(phrase in text for phrase in REFUSALS),
-        )
-    if found is None:
-        return Twice("no input has a gradient")
-    try:
-        decision = decide_within(
-            subject.plan,
-            subject.problem,
-            found.map,
-            MORE,
-            lambda map: decide(map, seed=subject.seed, kinds=subject.plan.second),
-        )
-    except OpRaised as raised:
-        return Twice("differentiating twice raises", error=raised)
-    return Twice(map=found, decision=decision)
-
-
-def is_lost(twice: Twice, place: int) -> bool:
-    """Whether the claimed second derivative of value ``place`` is nothing at all."""
-    assert twice.map is not None
-    assert twice.decision is not None
-    return all(
-        bool((gradients[place] == 0).all()) for gradients in twice.decision.judgement.gradients
-    )

@@ -34,7 +34,7 @@ ROUNDED_ONCE, WITHIN = 0.2, 8.0
 EITHER_SIGN, SPREAD = 0.15, 0.5
 
 
-def in_low_precision(subject: Subject) -> list[int]:
+def low_precision_inputs(subject: Subject) -> list[int]:
     """Positions of the judged inputs that are not in float64."""
     wide = (torch.float64, torch.complex128)
     values = subject.problem.values()
@@ -50,7 +50,7 @@ def gradients_in_float32(subject: Subject) -> list[Input]:
     if any(rounded_to_float32(v) for v in vs):
         return []
     gradients = function.gradients_at(function.values, vs)
-    told = _found_wrong(subject)
+    told = subject.wrong_inputs
     return [
         subject.problem.inputs[index]
         for index in subject.judged
@@ -58,20 +58,11 @@ def gradients_in_float32(subject: Subject) -> list[Input]:
     ]
 
 
-def _found_wrong(subject: Subject) -> set[int]:
-    decision = subject.first_order
-    return {
-        item.index
-        for item, verdict in zip(decision.judgement.inputs, decision.verdicts, strict=True)
-        if verdict == DIFFERS
-    }
-
-
-def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudgement], str]:
+def compare_with_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudgement], str]:
     """The comparison of the inputs ``low``, without those that GL401 has found wrong already; or
     a reason why there is none."""
     decision = subject.first_order
-    told = _found_wrong(subject)
+    told = subject.wrong_inputs
     left = [index for index in low if index not in told]
     if not left:
         return [], "see GL401"
@@ -81,7 +72,7 @@ def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudg
         function = subject.first_order_map
         twin = function.twin() if function.twin is not None else None
         if twin is None:
-            return [], "no float64 to compare with: the op does not take it; see GL401"
+            return [], "no float64 to compare with: the op does not accept it; see GL401"
         known = {
             found.index: found for found in compare(function, twin, seed=subject.seed, inputs=left)
         }
@@ -107,7 +98,7 @@ def against_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudg
     ], ""
 
 
-def cause_of(found: TwinJudgement, names: Sequence[str]) -> Cause | None:
+def cause_of_difference(found: TwinJudgement, names: Sequence[str]) -> Cause | None:
     """Why the gradients differ, where one cause explains all elements."""
     evidence = [
         Evidence(
@@ -122,10 +113,10 @@ def cause_of(found: TwinJudgement, names: Sequence[str]) -> Cause | None:
         for view, allowed in zip(found.views, found.allowed, strict=True)
     ]
     name = names[found.index]
-    return low_precision(evidence, name) or _coarser(found, name) or diagnose(evidence)
+    return low_precision(evidence, name) or _cast_on_the_way(found, name) or diagnose(evidence)
 
 
-def _coarser(found: TwinJudgement, name: str) -> Cause | None:
+def _cast_on_the_way(found: TwinJudgement, name: str) -> Cause | None:
     """A cast on the way to a sum: the error of the whole has the size of a coarser dtype's
     rounding, is spread over the elements, and has either sign."""
     wide = torch.cat([view.wide[found.index].flatten() for view in found.views])
@@ -152,13 +143,13 @@ def _coarser(found: TwinJudgement, name: str) -> Cause | None:
         "low-precision",
         f"low-precision: the gradient of `{name}` is right to {relative:.0e} only, with errors of "
         f"either sign: rounding to {shown} would look like this",
-        f"keep what is saved, computed and added up in {kept}: no .to({shown}) or autocast on the "
-        "way",
+        f"keep what is saved, computed and added up in {kept}: no .to({shown}) or autocast in "
+        "between",
         relative,
     )
 
 
-def numbers_of(found: TwinJudgement) -> tuple[dict[str, Any], list[int] | None]:
+def evidence_of_difference(found: TwinJudgement) -> tuple[dict[str, Any], list[int] | None]:
     """The evidence of a finding, and the index of the worst element."""
     view = found.views[0]
     shape = tuple(view.wide[found.index].shape)

@@ -50,7 +50,7 @@ SPREAD = 0.5
 
 
 @dataclass(frozen=True)
-class Growth:
+class ErrorGrowth:
     """An error that grew: input ``position``, from ``before`` at ``size`` to ``after`` at
     ``longer``, where ``allowed`` was expected."""
 
@@ -77,7 +77,9 @@ class _Errors:
     terms: int
 
 
-def growing(subject: Subject, positions: Sequence[int], left_out: list[str]) -> Iterator[Growth]:
+def growing_errors(
+    subject: Subject, positions: Sequence[int], left_out: list[str]
+) -> Iterator[ErrorGrowth]:
     """The inputs ``positions`` whose error grows with a size, each once.
 
     Args:
@@ -117,7 +119,7 @@ def growing(subject: Subject, positions: Sequence[int], left_out: list[str]) -> 
             )
             if error > allowed:
                 told.add(position)
-                yield Growth(position, size, longer, small, error, allowed)
+                yield ErrorGrowth(position, size, longer, small, error, allowed)
 
 
 def _elements(sample: Sample, change: dict[tuple[int, int], int]) -> int:

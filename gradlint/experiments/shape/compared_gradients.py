@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
-    Returned,
+    BACKWARD_NOT_SEEN,
+    ReturnedGradient,
     finished_nodes,
     function_in,
     rejection,
@@ -19,16 +19,16 @@ from gradlint.model.rule import Rule
 Shape = tuple[int, ...]
 
 
-def tensors(subject: Subject) -> tuple[list[Returned], str]:
+def returned_tensors(subject: Subject) -> tuple[list[ReturnedGradient], str]:
     """Gradients returned as tensors for inputs that need one, or why there are none to see."""
     nodes = finished_nodes(subject)
     if not nodes:
-        return [], UNSEEN
+        return [], BACKWARD_NOT_SEEN
     if rejection(subject, "wrong-number-of-gradients") is not None:
-        # Which value belongs to which input can't be told then.
+        # Which value belongs to which input is unknown then.
         return [], "the number of gradients is wrong: see GL101"
     if any(isinstance(node.returned, list) for node in nodes):
-        return [], "backward returned no tuple: see GL104"
+        return [], "backward did not return a tuple: see GL104"
     return [
         item
         for item in returned_gradients(subject)
@@ -36,9 +36,9 @@ def tensors(subject: Subject) -> tuple[list[Returned], str]:
     ], ""
 
 
-def compared(subject: Subject) -> tuple[list[tuple[Returned, Shape, Shape]], str]:
+def returned_shapes(subject: Subject) -> tuple[list[tuple[ReturnedGradient, Shape, Shape]], str]:
     """Each returned gradient with its shape and its input's; nested tensors are left out."""
-    items, note = tensors(subject)
+    items, note = returned_tensors(subject)
     found = []
     for item in items:
         if item.value.is_nested or item.meta is None:

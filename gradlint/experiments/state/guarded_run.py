@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.baseline_comparison import Difference, compared, held_once
-from gradlint.experiments.state.residual_use import Gradients, addable, residuals, unexpected
+from gradlint.experiments.baseline_comparison import Difference, compare, share_equal_tensors
+from gradlint.experiments.state.residual_use import Gradients, addable, residuals, unless_expected
 from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
 from gradlint.trace.graph import memory_of, memory_owner, of_the_user, python_nodes, saved_by
@@ -23,28 +23,8 @@ from gradlint.trace.random import common_random_numbers, generator_states
 from gradlint.trace.written import ArgumentWritten, argument_name, marked_dirty, written_arguments
 
 
-# -- Arguments that a registered operator declares to write to ------------------------------------
-def declared_writes(op: Op) -> set[str]:
-    """Names of the arguments that the schema of a library op marks as written: ``Tensor(a!) x``."""
-    if op.kind != "library":
-        return set()
-    call: Any = getattr(op.call, "_opoverload", op.call)
-    names = call.overloads() if hasattr(call, "overloads") else None
-    overloads = [call] if names is None else [getattr(call, name) for name in names]
-    return {
-        argument.name
-        for overload in overloads
-        if hasattr(overload, "_schema")
-        for argument in overload._schema.arguments
-        if argument.alias_info is not None and argument.alias_info.is_write
-    }
-
-
-# -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class Written:
+class WrittenTensor:
     """A tensor that is not what it was.
 
     Args:
@@ -69,7 +49,7 @@ class Written:
 
 
 @dataclass
-class Guarded:
+class GuardedRun:
     """What the guarded run saw.
 
     Args:
@@ -84,14 +64,14 @@ class Guarded:
         draws: whether forward, and whether backward, draw random numbers.
         outputs: values that forward returned, by name.
         aliases: outputs in the memory of an argument: (output, argument).
-        python: whether a Python Function of the user's is in the graph.
+        python: whether a Python Function of user code is in the graph.
     """
 
     error: OpRaised | None = None
-    arguments: list[Written] = field(default_factory=list)
-    cotangents: list[Written] = field(default_factory=list)
-    saved: list[Written] = field(default_factory=list)
-    inner: list[Written] = field(default_factory=list)
+    arguments: list[WrittenTensor] = field(default_factory=list)
+    cotangents: list[WrittenTensor] = field(default_factory=list)
+    saved: list[WrittenTensor] = field(default_factory=list)
+    inner: list[WrittenTensor] = field(default_factory=list)
     first: Gradients = field(default_factory=list)
     second: Gradients | None = None
     second_error: OpRaised | None = None
@@ -106,29 +86,31 @@ class Guarded:
     python: bool = False
 
 
-def unchanged(now: torch.Tensor, was: torch.Tensor) -> bool:
+def same_values(now: torch.Tensor, was: torch.Tensor) -> bool:
     """Whether two tensors are the same but for NaN."""
     if now.shape != was.shape or now.dtype != was.dtype:
         return False
     try:
         return torch.equal(now, was)
     except (RuntimeError, NotImplementedError):  # chalf, quantised
-        return compared(0, "", now, was, None) is None
+        return compare(0, "", now, was, None) is None
 
 
-def make_guarded(subject: Subject) -> Guarded:
+def make_guarded(subject: Subject) -> GuardedRun:
     """One forward and two or three backwards in which nothing may be written to."""
-    return guard(subject.problem, subject.run.cotangents, declared_writes(subject.op))
+    return run_guarded(subject.problem, subject.run.cotangents, declared_writes(subject.op))
 
 
-def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[str]) -> Guarded:
+def run_guarded(
+    problem: Problem, cotangents: dict[str, torch.Tensor], written: set[str]
+) -> GuardedRun:
     """Run ``problem`` once under guard.
 
     Args:
         cotangents: output name → cotangent, for the differentiable outputs.
         written: arguments that a schema declares to be written to.
     """
-    found = Guarded()
+    found = GuardedRun()
     try:
         with (
             problem.handing_over() as handed,
@@ -146,19 +128,19 @@ def guard(problem: Problem, cotangents: dict[str, torch.Tensor], written: set[st
             found.arguments += _written(
                 item.name, "forward", item.tensor, item.value, item, declared
             )
-        found.inner = _inner(inner, handed, dirty)
+        found.inner = _inner_writes(inner, handed, dirty)
         found.aliases = _aliases(handed, outputs, declared)
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
         if chosen:
-            _backwards(problem, found, handed, leaves, chosen, cotangents, draws)
+            _run_backwards(problem, found, handed, leaves, chosen, cotangents, draws)
     except OpRaised as raised:
         found.error = raised
     return found
 
 
-def _backwards(
+def _run_backwards(
     problem: Problem,
-    found: Guarded,
+    found: GuardedRun,
     handed: Sequence[Handed],
     leaves: Sequence[torch.Tensor],
     chosen: Sequence[Output],
@@ -181,7 +163,7 @@ def _backwards(
         tensors = ends or [item.value for item in chosen]
         with common_random_numbers(seed):
             gradients = problem.backward(tensors, leaves, given, retain_graph=True, as_given=True)
-        return held_once(gradients, found.first or [None] * len(gradients))
+        return share_equal_tensors(gradients, found.first or [None] * len(gradients))
 
     def copies() -> list[torch.Tensor]:
         return [cotangents[item.name].clone() for item in chosen]
@@ -209,19 +191,23 @@ def _backwards(
     for argument, was in entered:
         found.arguments += _written(argument.name, "backward", argument.tensor, was, argument)
     problem.own_generators.reset()
-    found.second, found.second_error = _tried(lambda: pull(problem.seed, copies()))
+    found.second, found.second_error = _gradients_or_error(lambda: pull(problem.seed, copies()))
     if found.draws[1]:
-        found.other, found.other_error = _tried(lambda: pull(problem.seed + 1, copies()))
+        found.other, found.other_error = _gradients_or_error(
+            lambda: pull(problem.seed + 1, copies())
+        )
     if not found.cotangents and found.second is not None:
         found.added = addable(chosen, leaves)
     if found.added:
         problem.own_generators.reset()
         sums = residuals(chosen, leaves, found.added)
-        tried, found.residual_error = _tried(lambda: pull(problem.seed, copies(), sums))
-        found.residual = tried and unexpected(tried, found.first, cotangents, found.added)
+        tried, found.residual_error = _gradients_or_error(
+            lambda: pull(problem.seed, copies(), sums)
+        )
+        found.residual = tried and unless_expected(tried, found.first, cotangents, found.added)
 
 
-def _tried(pull: Callable[[], Gradients]) -> tuple[Gradients | None, OpRaised | None]:
+def _gradients_or_error(pull: Callable[[], Gradients]) -> tuple[Gradients | None, OpRaised | None]:
     try:
         return pull(), None
     except OpRaised as raised:
@@ -256,24 +242,24 @@ def _written(
     declared: Callable[[Handed], bool] | None = None,
     function: Any = None,
     kin: str = "",
-) -> list[Written]:
-    """The one :class:`Written` where ``tensor`` is not ``was``; else nothing."""
+) -> list[WrittenTensor]:
+    """The one :class:`WrittenTensor` where ``tensor`` is not ``was``; else nothing."""
     if tensor.layout != torch.strided or was.layout != torch.strided or tensor.is_nested:
         return []
     now = tensor.detach()
-    if unchanged(now, was):
+    if same_values(now, was):
         return []
-    difference = compared(0, name, now, was, None)
+    difference = compare(0, name, now, was, None)
     if difference is None:
         return []
     said = handed is not None and declared is not None and declared(handed)
     bumped = tensor._version > 0
-    return [Written(name, phase, difference, handed, said, bumped, function, kin)]
+    return [WrittenTensor(name, phase, difference, handed, said, bumped, function, kin)]
 
 
-def _inner(
+def _inner_writes(
     written: Sequence[ArgumentWritten], handed: Sequence[Handed], dirty: set[int]
-) -> list[Written]:
+) -> list[WrittenTensor]:
     """Undeclared writes of inner Functions to intermediate tensors."""
     known = dirty | {where for item in handed if (where := memory_of(item.tensor)) is not None}
     found = []
@@ -310,9 +296,25 @@ def _aliases(
         if where is None or not output.differentiable or not output.value.numel():
             continue
         if any(output.value is item.tensor for item in handed):
-            continue  # a plain callable gives back what it got
+            continue  # a plain callable returns its argument
         for item in handed:
             if memory_of(item.tensor) == where and not declared(item):
                 found.append((output.name, item.name))
                 break
     return found
+
+
+def declared_writes(op: Op) -> set[str]:
+    """Names of the arguments that the schema of a library op marks as written: ``Tensor(a!) x``."""
+    if op.kind != "library":
+        return set()
+    call: Any = getattr(op.call, "_opoverload", op.call)
+    names = call.overloads() if hasattr(call, "overloads") else None
+    overloads = [call] if names is None else [getattr(call, name) for name in names]
+    return {
+        argument.name
+        for overload in overloads
+        if hasattr(overload, "_schema")
+        for argument in overload._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }

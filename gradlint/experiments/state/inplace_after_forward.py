@@ -8,18 +8,18 @@ import torch
 
 from gradlint.diagnosis.engine_errors import error_text
 from gradlint.experiments.baseline_comparison import Baseline, Difference, make_baseline
-from gradlint.experiments.state.guarded_run import unchanged
+from gradlint.experiments.state.guarded_run import same_values
 from gradlint.experiments.subject import Subject
 from gradlint.trace.graph import memory_of
 from gradlint.trace.op_io import Handed, OpRaised, Output
 from gradlint.trace.problem import Problem
 
 #: In PyTorch's refusal to change a view in place that a Function returned.
-_VIEW = "created inside a custom Function"
+_VIEW_REFUSED = "created inside a custom Function"
 
 
 @dataclass
-class Tail:
+class InplaceChange:
     """Outputs multiplied by two in place before backward.
 
     Args:
@@ -33,20 +33,20 @@ class Tail:
     wrong: list[Difference] = field(default_factory=list)
 
 
-def make_tail(subject: Subject) -> Tail:
+def make_inplace_change(subject: Subject) -> InplaceChange:
     """What an in-place operation on the outputs does; needs a baseline."""
     baseline = subject.once(make_baseline)
     assert baseline is not None
-    return change_outputs(subject.problem, baseline)
+    return change_outputs_in_place(subject.problem, baseline)
 
 
-def change_outputs(problem: Problem, baseline: Baseline) -> Tail:
+def change_outputs_in_place(problem: Problem, baseline: Baseline) -> InplaceChange:
     """Change the outputs in place, and differentiate.
 
     With half the cotangent the gradient must be the usual one, exactly: factors of two do not
     round.
     """
-    found = Tail()
+    found = InplaceChange()
     leaves = problem.leaves()
     with torch.enable_grad(), problem.handing_over() as handed:
         outputs = problem.connect([leaf.clone() for leaf in leaves])
@@ -59,15 +59,17 @@ def change_outputs(problem: Problem, baseline: Baseline) -> Tail:
         with torch.enable_grad():
             for item in chosen:
                 item.value.mul_(2)
-    except RuntimeError as error:  # expanded outputs, views, leaves: refused, openly
+    except RuntimeError as error:  # expanded outputs, views and leaves are refused
         text = error_text(error)
-        found.refused = text if _VIEW in text else ""
+        found.refused = text if _VIEW_REFUSED in text else ""
         return found
-    found.changed = [item.name for item in intact if not _intact(item) and not _known(item, chosen)]
+    found.changed = [
+        item.name for item in intact if not _intact(item) and not _is_known_view(item, chosen)
+    ]
     try:
         halves = [baseline.cotangents[item.name] * 0.5 for item in chosen]
         found.wrong = baseline.differences(problem.backward(chosen, leaves, halves))
-    except OpRaised:  # the version check, which is what it is for
+    except OpRaised:  # the version check noticed the change, as it should
         return found
     return found
 
@@ -76,11 +78,11 @@ def _intact(item: Handed) -> bool:
     tensor, value = item.tensor, item.value
     if tensor.layout != torch.strided or tensor.is_nested:
         return True
-    return unchanged(tensor.detach(), value)
+    return same_values(tensor.detach(), value)
 
 
-def _known(item: Handed, outputs: list[Output]) -> bool:
-    """Whether an output is a view of the argument, and autograd knows."""
+def _is_known_view(item: Handed, outputs: list[Output]) -> bool:
+    """Whether an output is a view of the argument that autograd knows about."""
     return any(
         output.value._is_view() and memory_of(output.value) == memory_of(item.tensor)
         for output in outputs

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
-from gradlint.experiments.state.repeated_calls import outputs_differing
+from gradlint.experiments.state.repeated_calls import differing_outputs
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import Sample
 from gradlint.trace.op_io import OpRaised, Output
@@ -46,7 +46,7 @@ def interleave(subject: Subject) -> Interleaved | None:
         return None
     other_leaves, other_outputs = later
     values = {item.name: item.value.detach() for item in outputs}
-    found.outputs = outputs_differing(replace(baseline, outputs=before), values)
+    found.outputs = differing_outputs(replace(baseline, outputs=before), values)
     chosen = _chosen(outputs, baseline.cotangents)
     try:
         gradients = problem.backward(
@@ -60,7 +60,7 @@ def interleave(subject: Subject) -> Interleaved | None:
     try:
         ones = [torch.ones_like(item.value) for item in others]
         problem.backward(others, other_leaves, ones)
-    except OpRaised:  # the other call's own business: its values are nobody's sample
+    except OpRaised:  # its inputs are synthetic: ignore failures
         return found
     found.overwritten = baseline.differences(gradients)
     return found

@@ -16,7 +16,7 @@ from gradlint.trace.problem import Problem
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldTensor:
     """A tensor in an attribute of ``ctx`` after a backward that frees what was saved.
 
     Args:
@@ -39,7 +39,7 @@ class Held:
 
 @dataclass
 class Lifetime:
-    """One forward and one backward, after which everything that the caller had was let go.
+    """One forward and one backward, after which everything that the caller held was released.
 
     Args:
         seen: whether a Python Function's node was there to be watched.
@@ -49,7 +49,7 @@ class Lifetime:
     """
 
     seen: bool = False
-    held: list[Held] = field(default_factory=list)
+    held: list[HeldTensor] = field(default_factory=list)
     survived: list[str] = field(default_factory=list)
     gradients: list[torch.Tensor | None] = field(default_factory=list)
 
@@ -60,10 +60,10 @@ class _Token:
 
 def make_lifetime(subject: Subject) -> Lifetime | None:
     """What outlives a call of the op; None where it raised."""
-    return live_and_die(subject.problem, subject.run.cotangents)
+    return measure_lifetime(subject.problem, subject.run.cotangents)
 
 
-def live_and_die(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Lifetime | None:
+def measure_lifetime(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Lifetime | None:
     """Call, differentiate, forget; reference counts alone must free the graph.
 
     Args:
@@ -72,7 +72,7 @@ def live_and_die(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Lifet
     collected = gc.isenabled()
     gc.disable()
     try:
-        found, tokens = _lived(problem, cotangents)
+        found, tokens = _call_and_forget(problem, cotangents)
         found.survived = [name for name, token in tokens if token() is not None]
     except OpRaised:
         return None
@@ -82,7 +82,7 @@ def live_and_die(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Lifet
     return found
 
 
-def _lived(
+def _call_and_forget(
     problem: Problem, cotangents: dict[str, torch.Tensor]
 ) -> tuple[Lifetime, list[tuple[str, weakref.ref[_Token]]]]:
     """The call and the backward; on return nothing here refers to the graph."""
@@ -105,7 +105,7 @@ def _lived(
         for attribute, tensor in held_tensors(node):
             kin, name = memory_owner(tensor, handed, named)
             found.held.append(
-                Held(
+                HeldTensor(
                     attribute,
                     kin,
                     name,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gradlint.experiments.baseline_comparison import Baseline, Difference, make_baseline
-from gradlint.experiments.state.repeated_calls import outputs_differing
+from gradlint.experiments.state.repeated_calls import differing_outputs
 from gradlint.experiments.subject import Subject
 from gradlint.trace.altered import pull_altered
 from gradlint.trace.op_io import OpRaised
@@ -19,11 +19,11 @@ from gradlint.trace.op_io import OpRaised
 Found = tuple["OpRaised | None", list["Difference"], list["Difference"]]
 
 
-def poisoned(subject: Subject) -> Found:
+def compare_with_filled_memory(subject: Subject) -> Found:
     """What filled memory changes: (raised, outputs, gradients).
 
-    Deterministic algorithms are other algorithms: where they alone make the difference (the same
-    calls with memory left as it is), it is none.
+    Deterministic algorithms are different algorithms: a difference that they cause alone, without
+    filled memory, is ignored.
     """
     baseline = subject.once(make_baseline)
     assert baseline is not None
@@ -51,9 +51,9 @@ def _pulled(subject: Subject, baseline: Baseline, *, fill: bool) -> Found:
     except OpRaised as raised:
         return raised, [], []
     values = {item.name: item.value.detach() for item in outputs}
-    wrong = outputs_differing(baseline, values)
+    wrong = differing_outputs(baseline, values)
     if fill:
-        # Chance can't have hidden poison: NaN is NaN in every repeat.
+        # Repeated runs say nothing about filled memory: NaN is NaN in each of them.
         baseline = replace(baseline, repeats=[])
     return None, wrong, baseline.differences(gradients)
 

@@ -1,4 +1,4 @@
-"""Whether an op can be compared with itself, and why not."""
+"""Identical calls of an op, compared with each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from gradlint.experiments.baseline_comparison import (
     Baseline,
     Difference,
-    compared,
+    compare,
     make_baseline,
     share_of,
 )
@@ -19,13 +19,69 @@ from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import widened
 from gradlint.trace.op_io import OpRaised
 
-# -- Identical calls of an op, compared -----------------------------------------------------------
-#: Calls made for the comparison alone, beside the four of other rules; on a GPU, where blocks race,
-#: more of them (heuristic: what these miss shows once in tens of calls).
-MORE = 0
-MORE_ON_GPU = 10
+#: Calls made for the comparison alone, in addition to the four of other rules; on a GPU, where
+#: blocks race, more of them (heuristic: what these miss shows once in tens of calls).
+EXTRA_CALLS = 0
 
-Call = tuple[dict[str, torch.Tensor], list["torch.Tensor | None"]]
+EXTRA_CALLS_ON_GPU = 10
+
+CallResults = tuple[dict[str, torch.Tensor], list["torch.Tensor | None"]]
+
+#: Note of rules that compare, where there is nothing to compare with.
+NONDETERMINISTIC_NOTE = "identical calls give different results: see GL606"
+
+
+def is_nondeterministic(subject: Subject) -> bool:
+    """Whether identical runs differed beyond rounding, in outputs or gradients."""
+    baseline = subject.once(make_baseline)
+    if baseline is None:
+        return False
+    return any(differing_gradients(baseline, found) for found in baseline.repeats) or bool(
+        differing_outputs(baseline, subject.once(make_guarded).outputs)
+    )
+
+
+def differs_on_repeat(subject: Subject) -> bool:
+    """Whether further identical calls differ from the first: to be called before a difference is
+    attributed to anything but chance."""
+
+    return compare_repeats(subject).differing > 0
+
+
+def differing_gradients(
+    baseline: Baseline, gradients: list[torch.Tensor | None]
+) -> list[Difference]:
+    """Where ``gradients``, of a run identical to the baseline's, differ beyond rounding. The
+    tolerances from moved or repeated runs are not used: in a random op they are random too."""
+    return replace(baseline, repeats=[], jittered=None).differences(gradients)
+
+
+def differing_outputs(baseline: Baseline, outputs: dict[str, torch.Tensor]) -> list[Difference]:
+    """Outputs that are not the baseline's, beyond rounding."""
+    found = []
+    for position, (name, expected) in enumerate(baseline.outputs.items()):
+        got = outputs.get(name)
+        if got is None or any(t.is_nested or t.is_quantized for t in (got, expected)):
+            continue
+        allowed = None
+        if expected.is_floating_point() or expected.is_complex():
+            wide = torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0).abs()
+            top = float(wide.max()) if wide.numel() else 0.0
+            allowed = torch.full_like(wide, share_of(expected.dtype) * top)
+        difference = compare(position, name, got, expected, allowed)
+        if difference is not None:
+            found.append(difference)
+    return found
+
+
+def baseline_with(subject: Subject, gradients: list[torch.Tensor | None]) -> Baseline:
+    """The baseline with ``gradients``, of one graph, in its place. Where backward draws random
+    numbers, differences from repeated runs are not rounding."""
+    baseline = subject.once(make_baseline)
+    assert baseline is not None
+    if subject.once(make_guarded).draws[1]:
+        return replace(baseline, gradients=gradients, repeats=[], jittered=None)
+    return replace(baseline, gradients=gradients)
 
 
 @dataclass
@@ -47,7 +103,7 @@ class Repeats:
     first_only: bool = False
 
 
-def repeat(subject: Subject) -> Repeats:
+def compare_repeats(subject: Subject) -> Repeats:
     """Compare the first call with every later identical one."""
     baseline = subject.once(make_baseline)
     assert baseline is not None
@@ -55,8 +111,8 @@ def repeat(subject: Subject) -> Repeats:
     calls = _calls(subject)
     for outputs, gradients in calls:
         found.calls += 1
-        wrong_outputs = outputs_differing(baseline, outputs)
-        wrong_gradients = differing(baseline, gradients)
+        wrong_outputs = differing_outputs(baseline, outputs)
+        wrong_gradients = differing_gradients(baseline, gradients)
         if wrong_outputs or wrong_gradients:
             found.differing += 1
             found.outputs = found.outputs or wrong_outputs
@@ -66,27 +122,27 @@ def repeat(subject: Subject) -> Repeats:
         first_outputs, first = calls[-1]
         later = replace(baseline, gradients=first, outputs=first_outputs)
         found.first_only = not any(
-            differing(later, gradients) or outputs_differing(later, outputs)
+            differing_gradients(later, gradients) or differing_outputs(later, outputs)
             for outputs, gradients in calls[:-1]
         )
     return found
 
 
-def _calls(subject: Subject) -> list[Call]:
+def _calls(subject: Subject) -> list[CallResults]:
     baseline, problem, guarded = (
         subject.once(make_baseline),
         subject.problem,
         subject.once(make_guarded),
     )
     assert baseline is not None
-    calls: list[Call] = [({}, gradients) for gradients in baseline.repeats]
+    calls: list[CallResults] = [({}, gradients) for gradients in baseline.repeats]
     if guarded.error is None and guarded.first and not guarded.draws[1]:
         calls.append((guarded.outputs, guarded.first))
     lifetime = subject.once(make_lifetime)
     if lifetime is not None:
         calls.append(({}, lifetime.gradients))
     cuda = any(value.is_cuda for value in problem.values())
-    for _ in range(MORE_ON_GPU if cuda else MORE):
+    for _ in range(EXTRA_CALLS_ON_GPU if cuda else EXTRA_CALLS):
         try:
             leaves, outputs = problem.linearize()
             chosen = [o for o in outputs if o.name in baseline.cotangents and o.differentiable]
@@ -110,91 +166,4 @@ def _same_bits(
     pairs += [
         (a, b) for a, b in zip(gradients, others, strict=True) if a is not None and b is not None
     ]
-    return all(a.is_nested or compared(0, "", a, b, None) is None for a, b in pairs)
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Note of rules that compare, where there is nothing to compare with.
-CHANCE = "identical calls give different results: see GL606"
-
-
-def unfit(subject: Subject) -> str:
-    """Why the op's gradients can't be compared with each other, in words; else ""."""
-    raised = subject.run.error
-    if raised is not None:
-        return f"{raised.phase} raised: see {'GL003' if raised.phase == 'forward' else 'GL004'}"
-    if not subject.problem.inputs:
-        return "no input requires grad"
-    if not any(item.differentiable for item in subject.run.outputs):
-        return "no output is differentiable"
-    if any(item.value.is_nested for item in subject.run.outputs):
-        return "an output is nested"
-    if subject.problem.has_sparse_inputs:
-        return "an input is sparse"
-    if subject.once(make_baseline) is None:
-        return "an identical second call raised"
-    if unsteady(subject):
-        return CHANCE
-    return ""
-
-
-def unsteady(subject: Subject) -> bool:
-    """Whether identical runs differed beyond rounding, in outputs or gradients."""
-    baseline = subject.once(make_baseline)
-    if baseline is None:
-        return False
-    return any(differing(baseline, found) for found in baseline.repeats) or bool(
-        outputs_differing(baseline, subject.once(make_guarded).outputs)
-    )
-
-
-def wavers(subject: Subject) -> bool:
-    """Whether still more identical calls are not the first one's: to be asked before a difference
-    is blamed on anything but chance."""
-
-    return repeat(subject).differing > 0
-
-
-def differing(baseline: Baseline, gradients: list[torch.Tensor | None]) -> list[Difference]:
-    """Where ``gradients``, of a run identical to the baseline's, differ beyond rounding. What was
-    moved or repeated says nothing here: of an op that is not deterministic it is chance too."""
-    return replace(baseline, repeats=[], jittered=None).differences(gradients)
-
-
-def outputs_differing(baseline: Baseline, outputs: dict[str, torch.Tensor]) -> list[Difference]:
-    """Outputs that are not the baseline's, beyond rounding."""
-    found = []
-    for position, (name, expected) in enumerate(baseline.outputs.items()):
-        got = outputs.get(name)
-        if got is None or any(t.is_nested or t.is_quantized for t in (got, expected)):
-            continue
-        allowed = None
-        if expected.is_floating_point() or expected.is_complex():
-            wide = torch.nan_to_num(widened(expected), 0.0, 0.0, 0.0).abs()
-            top = float(wide.max()) if wide.numel() else 0.0
-            allowed = torch.full_like(wide, share_of(expected.dtype) * top)
-        difference = compared(position, name, got, expected, allowed)
-        if difference is not None:
-            found.append(difference)
-    return found
-
-
-def unrun(subject: Subject) -> str:
-    """Why there is no guarded run to look at, in words; else ""."""
-    if subject.run.error is not None and subject.run.error.phase == "forward":
-        return "forward raised: see GL003"
-    if not subject.run.cotangents:
-        return "no output is differentiable"
-    raised = subject.run.error or subject.once(make_guarded).error
-    return f"{raised.phase} raised: see GL004" if raised is not None else ""
-
-
-def relative_to(subject: Subject, gradients: list[torch.Tensor | None]) -> Baseline:
-    """The baseline with ``gradients``, of one graph, in its place: what is drawn in backward is no
-    rounding."""
-    baseline = subject.once(make_baseline)
-    assert baseline is not None
-    if subject.once(make_guarded).draws[1]:
-        return replace(baseline, gradients=gradients, repeats=[], jittered=None)
-    return replace(baseline, gradients=gradients)
+    return all(a.is_nested or compare(0, "", a, b, None) is None for a, b in pairs)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.experiments.baseline_comparison import compared
+from gradlint.experiments.baseline_comparison import compare
 from gradlint.numerics.products import dense
 from gradlint.trace.op_io import Output
 
@@ -52,14 +52,14 @@ def residuals(
         ]
 
 
-def unexpected(
+def unless_expected(
     gradients: Gradients, own: Gradients, cotangents: dict[str, torch.Tensor], added: dict[str, int]
 ) -> Gradients | None:
     """``gradients`` of the residual use; None where they are ``own`` with the cotangents added, in
     every bit, so that nothing is left to be judged."""
     for position, got in enumerate(gradients):
         terms = terms_of(own, cotangents, added, position)
-        if compared(position, "", got, sum_of(terms), None) is not None:
+        if compare(position, "", got, sum_of(terms), None) is not None:
             return gradients
     return None
 
@@ -74,6 +74,7 @@ def terms_of(
 
 
 def sum_of(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """Their sum; None where there are none."""
     return sum(terms[1:], terms[0]) if terms else None
 
 

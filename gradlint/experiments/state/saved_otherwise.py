@@ -17,7 +17,7 @@ Gradients = list["torch.Tensor | None"]
 
 #: Places where a copy may lie, and bytes from one to the next (what GPUs' allocators align to):
 #: so many that an address at which the op has seen a tensor before is met once in thousands.
-PLACES, APART = 4096, 512
+COPY_PLACES, COPY_DISTANCE = 4096, 512
 
 #: Draws the places, apart from the generators that ops draw from.
 _places = random.Random(0)
@@ -59,7 +59,7 @@ def pull_recomputed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gr
     leaves = problem.leaves()
     problem.own_generators.reset()
     with common_random_numbers(problem.seed), torch.enable_grad():
-        again = _Again(problem, leaves)
+        again = _SavedAgain(problem, leaves)
         try:
             with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack):
                 returned = problem.unwatched(leaves)
@@ -69,11 +69,11 @@ def pull_recomputed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gr
         return problem.backward(outputs, leaves, list(cotangents.values()))
 
 
-class _Enough(Exception):
+class _AllSavedAgain(Exception):
     """Everything that is needed has been saved again."""
 
 
-class _Again:
+class _SavedAgain:
     """Saved tensors by the order in which they are saved, made anew when one is asked for."""
 
     def __init__(self, problem: Problem, leaves: list[torch.Tensor]) -> None:
@@ -106,11 +106,11 @@ class _Again:
         def pack(tensor: torch.Tensor) -> torch.Tensor:
             found.append(tensor.detach())
             if len(found) == len(self._kinds):
-                raise _Enough
+                raise _AllSavedAgain
             return tensor
 
         hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
-        with torch.random.fork_rng(), torch.enable_grad(), hooks, suppress(_Enough):
+        with torch.random.fork_rng(), torch.enable_grad(), hooks, suppress(_AllSavedAgain):
             torch.set_rng_state(self._cpu)
             if self._cuda:
                 torch.cuda.set_rng_state_all(self._cuda)
@@ -138,8 +138,11 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
     plain = type(value) is torch.Tensor and value.layout == torch.strided and not value.is_nested
     if not plain or value.is_quantized or value.device.type == "meta":
         return value.clone()
-    size, start = value.numel() * value.element_size(), APART * _places.randrange(PLACES)
-    room = torch.empty(size + PLACES * APART, dtype=torch.uint8, device=value.device)
+    size, start = (
+        value.numel() * value.element_size(),
+        COPY_DISTANCE * _places.randrange(COPY_PLACES),
+    )
+    room = torch.empty(size + COPY_PLACES * COPY_DISTANCE, dtype=torch.uint8, device=value.device)
     place = room.untyped_storage()[start : start + size]
     strides = torch.empty_like(value, device="meta").stride()
     copy = torch.empty(0, dtype=value.dtype, device=value.device)

@@ -13,7 +13,7 @@ from gradlint.model.rule import Rule
 from gradlint.trace.op_io import OpRaised
 
 
-def changed_gradient(
+def changed_gradient_finding(
     subject: Subject,
     rule: Rule,
     difference: Difference,
@@ -32,12 +32,12 @@ def changed_gradient(
     item = subject.problem.inputs[difference.position]
     how = {
         "missing": "is missing",
-        "shape": "has another shape",
+        "shape": "has a different shape",
         "NaN": "is not finite",
-    }.get(difference.kind, "is another")
+    }.get(difference.kind, "changes")
     message = f"the gradient for `{item.name}` {how} {when}"
     if difference.kind == "missing" and difference.got != "None":
-        message = f"a gradient for `{item.name}` appears {when}: there is none otherwise"
+        message = f"a gradient for `{item.name}` appears only {when}"
     return subject.finding(
         rule,
         message,
@@ -52,7 +52,7 @@ def changed_gradient(
     )
 
 
-def raised_there(
+def raised_there_finding(
     subject: Subject,
     rule: Rule,
     raised: OpRaised,
@@ -61,6 +61,6 @@ def raised_there(
     help: str,
     severity: Severity | None = None,
 ) -> Finding:
-    """A finding that the op raises under a circumstance, and does not otherwise."""
+    """A finding that the op raises under a circumstance, and not otherwise."""
     found = raised_finding(subject, rule, raised.error, f"{raised.phase} raises {when}:")
     return replace(found, severity=severity or rule.severity, help=help)

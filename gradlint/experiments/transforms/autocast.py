@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gradlint.experiments.baseline_comparison import compared, share_of
+from gradlint.experiments.baseline_comparison import compare, share_of
 from gradlint.experiments.differentiable_maps import differentiable_names, first_order
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.emulated_rounding import RoundedRuns
@@ -16,7 +16,7 @@ from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
 #: The dtype that autocast is asked for: the one that both CPUs and GPUs know.
-LOW = torch.bfloat16
+LOW_DTYPE = torch.bfloat16
 
 #: Times the change of the gradient under rounding to the low dtype, of inputs and cotangents or of
 #: every result on the way, that computing in it may cost (heuristic: a few roundings more).
@@ -25,9 +25,12 @@ ROUNDINGS = 8.0
 #: Computations that round every result, of which the one that moves a gradient most counts.
 DRAWS = 4
 
+#: Names of the wrappers of ``torch.amp.custom_fwd`` and ``custom_bwd``.
+_WRAPPERS = {"forward": "decorate_fwd", "backward": "decorate_bwd"}
+
 
 @dataclass
-class Cast:
+class AutocastRun:
     """The op with and without autocast.
 
     Args:
@@ -46,10 +49,6 @@ class Cast:
     outputs: dict[str, str] = field(default_factory=dict)
     changed: bool = False
     wrong: dict[int, tuple[float, float, list[int], float, float]] = field(default_factory=dict)
-
-
-#: Names of the wrappers of ``torch.amp.custom_fwd`` and ``custom_bwd``.
-_WRAPPERS = {"forward": "decorate_fwd", "backward": "decorate_bwd"}
 
 
 def written_for_autocast(subject: Subject) -> bool:
@@ -84,7 +83,7 @@ def in_float32(subject: Subject) -> Problem | str:
     return found
 
 
-def under_autocast(subject: Subject, problem: Problem) -> Cast:
+def under_autocast(subject: Subject, problem: Problem) -> AutocastRun:
     """Compare the gradients of ``problem`` with those after a forward under autocast."""
     cotangents = {name: v.to(torch.float32) for name, v in subject.run.cotangents.items()}
     device = problem.values()[0].device.type
@@ -93,12 +92,12 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
         chosen = [o for o in plain if o.name in cotangents and o.differentiable]
         expected = problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
     except OpRaised as raised:
-        return Cast(reason=f"in float32 {raised.phase} raises {type(raised.error).__name__}")
+        return AutocastRun(reason=f"in float32 {raised.phase} raises {type(raised.error).__name__}")
     if not all(all_finite(o.value) for o in chosen) or not _finite(expected):
-        return Cast(reason="in float32 outputs or gradients are not finite")
-    found = Cast()
+        return AutocastRun(reason="in float32 outputs or gradients are not finite")
+    found = AutocastRun()
     try:
-        with warnings.catch_warnings(), torch.autocast(device, dtype=LOW):
+        with warnings.catch_warnings(), torch.autocast(device, dtype=LOW_DTYPE):
             warnings.simplefilter("ignore")
             leaves, outputs = problem.linearize()
     except OpRaised as raised:
@@ -117,7 +116,7 @@ def under_autocast(subject: Subject, problem: Problem) -> Cast:
         found.raised = raised
         return found
     pairs = zip(gradients, expected, strict=True)
-    if all(compared(0, "", got, want, None) is None for got, want in pairs):
+    if all(compare(0, "", got, want, None) is None for got, want in pairs):
         return found  # whatever rounding is allowed
     rounded = _rounded(problem, cotangents)
     moves = [
@@ -147,7 +146,7 @@ def _rounded(
     """The gradients without autocast at inputs and cotangents rounded to the low dtype."""
 
     def round_off(value: torch.Tensor) -> torch.Tensor:
-        return value.to(LOW).to(value.dtype) if value.is_floating_point() else value
+        return value.to(LOW_DTYPE).to(value.dtype) if value.is_floating_point() else value
 
     try:
         low = {name: round_off(v) for name, v in cotangents.items()}
@@ -174,7 +173,7 @@ def _spread(problem: Problem, cotangents: dict[str, torch.Tensor], seed: int) ->
         function = first_order(wide)
         vs = [widened(cotangents[name]) for name in differentiable_names(wide)]
         exact = function.gradients_at(function.values, vs)
-        runs = RoundedRuns(function, LOW, torch.Generator().manual_seed(seed))
+        runs = RoundedRuns(function, LOW_DTYPE, torch.Generator().manual_seed(seed))
         draws = [runs.gradients(vs) for _ in range(DRAWS)]
     except (OpRaised, KeyError):
         return None
@@ -202,7 +201,7 @@ def _error(
     here = torch.zeros_like(there) if got is None else widened(got)
     if here.shape != there.shape:
         return None
-    allowed = share_of(LOW) * norm(there) + ROUNDINGS * moved
+    allowed = share_of(LOW_DTYPE) * norm(there) + ROUNDINGS * moved
     gap = here - there
     error = norm(gap) if all_finite(here) else float("inf")
     if error <= allowed:

@@ -14,8 +14,8 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.reference_points import (
     Point,
     gradient_difference,
-    here,
     output_difference,
+    sample_point,
 )
 from gradlint.model.sample import map_tensors
 from gradlint.trace.altered import pull_altered
@@ -23,47 +23,11 @@ from gradlint.trace.layouts import relaid
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
-# -- Inputs in an unusual layout, and what is another than at a point -----------------------------
 #: What an input is handed over as, by position and value; None for as it is.
 Layout = Callable[[int, torch.Tensor], "torch.Tensor | None"]
 
 Pulled = tuple[list[Output], "list[torch.Tensor | None]"]
 
-
-def relaid_input(position: int, value: torch.Tensor) -> torch.Tensor | None:
-    """``value`` as it lies in memory once transposed, or with gaps; None where it can't."""
-    found = relaid(value, "transposed")
-    return relaid(value, "strided") if found is None else found
-
-
-def unlike(subject: Subject, got: Pulled, point: Point) -> list[tuple[Difference, bool]]:
-    """Outputs (True) that differ from ``point``, or else gradients (False) that do."""
-    outputs, gradients = got
-    wrong = [
-        output_difference(subject, item.name, item.value.detach(), point.outputs[item.name])
-        for item in outputs
-        if item.name in point.outputs
-    ]
-    if any(wrong):
-        return [(d, True) for d in wrong if d is not None]
-    pairs = zip(gradients, point.gradients, strict=True)
-    worse = [gradient_difference(subject, k, new, old) for k, (new, old) in enumerate(pairs)]
-    return [(d, False) for d in worse if d is not None]
-
-
-def tried_layout(subject: Subject) -> Layout | None:
-    """Inputs that are not contiguous, where a plain call takes them as what they are (else GL703
-    tells)."""
-    try:
-        plain = pull_altered(subject.problem, subject.run.cotangents, inputs=relaid_input)
-    except OpRaised:
-        return None
-    return None if unlike(subject, plain, here(subject)) else relaid_input
-
-
-# -------------------------------------------------------------------------------------------------
-
-# -- ``torch.library.opcheck`` on a registered operator: what its registrations promise -----------
 #: Tests in the order in which a failure explains those after it.
 _TESTS = (
     "test_schema",
@@ -74,51 +38,17 @@ _TESTS = (
 
 #: What a failure of each means.
 _MEANING = {
-    "test_schema": "what it mutates or aliases is not what its schema says",
+    "test_schema": "it mutates or aliases something other than its schema says",
     "test_autograd_registration": "its backward is not registered where autograd looks for it",
-    "test_faketensor": "its fake kernel is not what the real one does",
-    "test_aot_dispatch_dynamic": "traced with symbolic shapes it is another function",
+    "test_faketensor": "its fake kernel disagrees with the real one",
+    "test_aot_dispatch_dynamic": "traced with symbolic shapes it behaves differently",
 }
 
 #: In the texts of those who say that there is no fake kernel.
 _NO_FAKE = ("no fake impl", "no meta", "meta implementation", "fake implementation")
 
 
-@dataclass(frozen=True)
-class Failure:
-    """One failed test of opcheck. ``absent``: nothing is registered, which torch says openly."""
-
-    test: str
-    meaning: str
-    error: BaseException
-    absent: bool
-    others: list[str]
-
-
-def opcheck(subject: Subject) -> Failure | None:
-    """The first of opcheck's tests that ``subject`` fails; None where all pass."""
-    sample = subject.sample
-
-    def passed(tensor: torch.Tensor) -> torch.Tensor:
-        leaf = tensor.detach().clone().requires_grad_(tensor.requires_grad)
-        # What writes to its inputs refuses leaves, as it must.
-        return leaf.clone() if subject.problem.in_place else leaf
-
-    args, kwargs = map_tensors((sample.args, sample.kwargs), passed)
-    run: Any = torch.library.opcheck  # takes more kinds of operator than its type says
-    results = run(subject.op.call, args, kwargs, test_utils=_TESTS, raise_exception=False)
-    failed = {name: results[name] for name in _TESTS if results.get(name) != "SUCCESS"}
-    if not failed:
-        return None
-    first, error = next(iter(failed.items()))
-    absent = any(phrase in str(error).lower() for phrase in _NO_FAKE)
-    return Failure(first, _MEANING[first], error, absent, list(failed)[1:])
-
-
-# -------------------------------------------------------------------------------------------------
-
-
-class Graphs:
+class CompiledGraphs:
     """How many graphs were compiled."""
 
     def __init__(self) -> None:
@@ -126,16 +56,18 @@ class Graphs:
 
 
 @contextmanager
-def compiled(problem: Problem) -> Iterator[tuple[Problem, Graphs]]:
+def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
     """The op behind ``torch.compile``, with graph breaks allowed, and what it compiled.
 
     The partitioner is the plain one: that of the backend "aot_eager" imports Inductor, which takes
     a second and decides what is saved, not what is computed. Calls are counted as ``problem``'s.
     """
     import torch._dynamo
-    from torch._dynamo.backends.debugging import aot_eager_default_partitioner
+    from torch._dynamo.backends.debugging import (
+        aot_eager_default_partitioner,
+    )
 
-    graphs = Graphs()
+    graphs = CompiledGraphs()
 
     def backend(graph: Any, inputs: Any) -> Any:
         graphs.count += 1
@@ -172,10 +104,72 @@ def compiled_backward() -> Any:
     return enable(torch.compile(backend="eager", dynamic=False))
 
 
-def unavailable() -> str:
+def why_not_compiled() -> str:
     """Why ``torch.compile`` can't run here; else ""."""
     import torch._dynamo
 
     if not torch._dynamo.is_dynamo_supported():
         return "torch.compile does not work with this Python or on this platform"
     return ""
+
+
+def relaid_input(position: int, value: torch.Tensor) -> torch.Tensor | None:
+    """``value`` as it lies in memory once transposed, or with gaps; None where it can't."""
+    found = relaid(value, "transposed")
+    return relaid(value, "strided") if found is None else found
+
+
+def differences_from(subject: Subject, got: Pulled, point: Point) -> list[tuple[Difference, bool]]:
+    """Outputs (True) that differ from ``point``, or else gradients (False) that do."""
+    outputs, gradients = got
+    wrong = [
+        output_difference(subject, item.name, item.value.detach(), point.outputs[item.name])
+        for item in outputs
+        if item.name in point.outputs
+    ]
+    if any(wrong):
+        return [(d, True) for d in wrong if d is not None]
+    pairs = zip(gradients, point.gradients, strict=True)
+    worse = [gradient_difference(subject, k, new, old) for k, (new, old) in enumerate(pairs)]
+    return [(d, False) for d in worse if d is not None]
+
+
+def usable_layout(subject: Subject) -> Layout | None:
+    """Inputs that are not contiguous, where a plain call takes them as what they are (else GL703
+    tells)."""
+    try:
+        plain = pull_altered(subject.problem, subject.run.cotangents, inputs=relaid_input)
+    except OpRaised:
+        return None
+    return None if differences_from(subject, plain, sample_point(subject)) else relaid_input
+
+
+@dataclass(frozen=True)
+class OpcheckFailure:
+    """One failed test of opcheck. ``absent``: nothing is registered, which torch says openly."""
+
+    test: str
+    meaning: str
+    error: BaseException
+    absent: bool
+    others: list[str]
+
+
+def opcheck(subject: Subject) -> OpcheckFailure | None:
+    """The first of opcheck's tests that ``subject`` fails; None where all pass."""
+    sample = subject.sample
+
+    def passed(tensor: torch.Tensor) -> torch.Tensor:
+        leaf = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        # What writes to its inputs refuses leaves, as it must.
+        return leaf.clone() if subject.problem.in_place else leaf
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), passed)
+    run: Any = torch.library.opcheck  # takes more kinds of operator than its type says
+    results = run(subject.op.call, args, kwargs, test_utils=_TESTS, raise_exception=False)
+    failed = {name: results[name] for name in _TESTS if results.get(name) != "SUCCESS"}
+    if not failed:
+        return None
+    first, error = next(iter(failed.items()))
+    absent = any(phrase in str(error).lower() for phrase in _NO_FAKE)
+    return OpcheckFailure(first, _MEANING[first], error, absent, list(failed)[1:])

@@ -28,9 +28,9 @@ class Refused(Exception):
     """An exporter says that it can't, or may not, export the op."""
 
 
-class Forward(torch.nn.Module):
-    """Calls of an op as a module whose inputs are all tensors of a call: arguments, parameters
-    and buffers. What is no tensor stays as it is in the sample."""
+class ForwardModule(torch.nn.Module):
+    """An op as a module whose inputs are all tensors of a call: arguments, parameters and buffers.
+    Everything else keeps its value from the sample."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ def _call(problem: Problem, values: Sequence[torch.Tensor]) -> tuple[Callable[..
     return kept[0]
 
 
-def traced(module: Forward, tensors: tuple[Any, ...]) -> Program:
+def traced(module: ForwardModule, tensors: tuple[Any, ...]) -> Program:
     """A TorchScript trace.
 
     Raises:
@@ -108,14 +108,14 @@ def traced(module: Forward, tensors: tuple[Any, ...]) -> Program:
     return program
 
 
-def exported(module: Forward, tensors: tuple[Any, ...]) -> Program:
+def exported(module: ForwardModule, tensors: tuple[Any, ...]) -> Program:
     """A program of torch.export."""
     with _silent():
         found: Program = torch.export.export(module, tensors, strict=False).module()
     return found
 
 
-def as_onnx(module: Forward, tensors: tuple[Any, ...]) -> Program:
+def as_onnx(module: ForwardModule, tensors: tuple[Any, ...]) -> Program:
     """An ONNX model, run by ONNX's own reference evaluator.
 
     Raises:

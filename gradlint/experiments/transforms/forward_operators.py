@@ -18,7 +18,7 @@ MOST_OPERATORS = 100
 _counts: WeakKeyDictionary[Subject, int] = WeakKeyDictionary()
 
 
-class _Watching(TorchDispatchMode):
+class _OperatorCounter(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
@@ -30,7 +30,7 @@ class _Watching(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def long_to_trace(subject: Subject, code: str) -> str:
+def why_not_traced(subject: Subject, code: str) -> str:
     """Why the op is not traced unless the rule ``code`` is selected by its code; else ""."""
     if code in (subject.settings.select or ()):
         return ""
@@ -39,7 +39,7 @@ def long_to_trace(subject: Subject, code: str) -> str:
     count = _counts[subject]
     if count <= MOST_OPERATORS:
         return ""
-    return f"forward calls {count} operators, long to trace: --select {code} does it"
+    return f"forward calls {count} operators, which take long to trace: --select {code} runs it"
 
 
 def is_random(problem: Problem) -> bool:
@@ -47,7 +47,7 @@ def is_random(problem: Problem) -> bool:
     return _watched(problem).random or draws_random_numbers(problem)
 
 
-def _watched(problem: Problem) -> _Watching:
-    with _Watching() as mode:
+def _watched(problem: Problem) -> _OperatorCounter:
+    with _OperatorCounter() as mode:
         problem.forward()
     return mode

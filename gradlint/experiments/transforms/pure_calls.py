@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import torch
 
-from gradlint.experiments.baseline_comparison import make_baseline
-from gradlint.experiments.preconditions import blocked
 from gradlint.experiments.subject import Subject
 from gradlint.trace.op_io import OpRaised
 
@@ -19,7 +17,7 @@ def differentiable_names(subject: Subject) -> list[str]:
     return [item.name for item in subject.run.outputs if item.name in subject.run.cotangents]
 
 
-def pure(subject: Subject) -> Pure:
+def pure_function(subject: Subject) -> Pure:
     """Differentiable inputs ↦ differentiable outputs; everything else is held fixed."""
     problem, names = subject.problem, differentiable_names(subject)
 
@@ -41,7 +39,7 @@ def directions(subject: Subject) -> tuple[torch.Tensor, ...]:
     )
 
 
-def plain_second(
+def plain_second_derivatives(
     subject: Subject, ws: tuple[torch.Tensor, ...]
 ) -> tuple[list[torch.Tensor | None] | None, str]:
     """Second derivatives by plain autograd; None, and why, where there are none to compare."""
@@ -61,19 +59,3 @@ def plain_second(
     except OpRaised as raised:
         name = type(raised.error).__name__
         return None, f"first derivatives only: differentiating twice raises {name}"
-
-
-def unfit(subject: Subject) -> str:
-    """Why ``torch.func`` can't be tried on the sample, in words; else ""."""
-    reason = blocked(subject)
-    if reason:
-        return reason
-    if not subject.problem.inputs:
-        return "no input requires grad"
-    if not subject.run.cotangents:
-        return "no output is differentiable"
-    if subject.problem.has_sparse_inputs or any(o.value.is_nested for o in subject.run.outputs):
-        return "sparse and nested tensors are not looked at"
-    if subject.once(make_baseline) is None:
-        return "backward raises when called again"
-    return ""

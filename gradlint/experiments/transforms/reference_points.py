@@ -14,7 +14,7 @@ import torch
 from gradlint.experiments.baseline_comparison import (
     ROUNDINGS,
     Difference,
-    compared,
+    compare,
     make_baseline,
     share_of,
 )
@@ -22,9 +22,11 @@ from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import all_finite, widened
 from gradlint.trace.op_io import OpRaised
 
-#: Relative moves of the inputs to a point nearby, the first that the op takes (heuristic: far
+#: Relative moves of the inputs to a point nearby, the first that the op accepts (heuristic: far
 #: enough for other branches and other first digits; then near enough for narrow domains).
 MOVES = (0.25, 1e-3)
+
+_nearby: WeakKeyDictionary[Subject, Point | None] = WeakKeyDictionary()
 
 
 @dataclass
@@ -36,17 +38,14 @@ class Point:
     gradients: list[torch.Tensor | None]
 
 
-_nearby: WeakKeyDictionary[Subject, Point | None] = WeakKeyDictionary()
-
-
-def here(subject: Subject) -> Point:
+def sample_point(subject: Subject) -> Point:
     """The sample itself; only where ``subject.once(make_baseline)`` is there."""
     baseline = subject.once(make_baseline)
     assert baseline is not None
     return Point(subject.problem.values(), baseline.outputs, baseline.gradients)
 
 
-def nearby(subject: Subject) -> Point | None:
+def nearby_point(subject: Subject) -> Point | None:
     """The op with every input moved a little, at one forward and one backward; None where it
     raises, changes in kind or is not finite there."""
     if subject not in _nearby:
@@ -55,7 +54,7 @@ def nearby(subject: Subject) -> Point | None:
     return _nearby[subject]
 
 
-def evaluated(subject: Subject, values: Sequence[torch.Tensor]) -> Point | None:
+def point_at(subject: Subject, values: Sequence[torch.Tensor]) -> Point | None:
     """The op at ``values``; None where it raises or its outputs are of another kind."""
     run, problem = subject.run, subject.problem
     try:
@@ -76,7 +75,7 @@ def output_difference(
     subject: Subject, name: str, got: torch.Tensor | None, expected: torch.Tensor
 ) -> Difference | None:
     """Where output ``name`` is not what a plain call returns, beyond rounding."""
-    return compared(0, name, got, expected, _allowed(expected, _sensitivity(subject)))
+    return compare(0, name, got, expected, _allowed(expected, _sensitivity(subject)))
 
 
 def batched_difference(
@@ -86,7 +85,7 @@ def batched_difference(
     for number, point in enumerate(points):
         found = output_difference(subject, name, batched[number].detach(), point.outputs[name])
         if found is not None:
-            return inside(found, [number])
+            return in_slice(found, [number])
     return None
 
 
@@ -98,16 +97,16 @@ def gradient_difference(
     allowed = None if expected is None else _allowed(expected, _sensitivity(subject, position))
     if allowed is not None and baseline is not None:
         allowed += baseline.left_over(position)
-    return compared(position, item.name, got, expected, allowed)
+    return compare(position, item.name, got, expected, allowed)
 
 
-def inside(found: Difference, front: Sequence[int]) -> Difference:
+def in_slice(found: Difference, front: Sequence[int]) -> Difference:
     """``found`` in a slice, with the index of that slice in front."""
     return found if found.index is None else replace(found, index=[*front, *found.index])
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_compilers() -> Iterator[None]:
     """Warnings and log messages of compilers are not shown in the body."""
     before = logging.root.manager.disable
     with warnings.catch_warnings():
@@ -125,7 +124,7 @@ def _moved(subject: Subject, share: float) -> Point | None:
     for value in subject.problem.values():
         u = 2.0 * torch.rand(value.shape, generator=generator, dtype=torch.float64) - 1.0
         values.append((value * (1.0 + share * u).to(value.device)).to(value.dtype))
-    return evaluated(subject, values)
+    return point_at(subject, values)
 
 
 def _allowed(expected: torch.Tensor, sensitivity: float) -> torch.Tensor:

@@ -1,10 +1,10 @@
-"""Does an exception refuse a transform openly, or is it a fault?"""
+"""Whether an exception says that a transform is not supported, or is a fault."""
 
 from __future__ import annotations
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.diagnosis.engine_errors import error_text
 from gradlint.experiments.raised_errors import user_frames
 from gradlint.experiments.subject import Subject
 
@@ -39,7 +39,7 @@ _REFUSALS = (
 )
 
 
-def refuses(error: BaseException) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Whether ``error`` says that what was asked is not supported."""
     if isinstance(error, NotImplementedError):
         return True
@@ -47,13 +47,8 @@ def refuses(error: BaseException) -> bool:
     return any(phrase in text for phrase in _REFUSALS)
 
 
-def first_line(error: BaseException) -> str:
-    """The exception in one line."""
-    return error_line(error)
-
-
 def in_users_code(error: BaseException) -> bool:
-    """Whether the innermost frame of the traceback is the user's: not PyTorch raised it."""
+    """Whether user code raised the exception, and not PyTorch."""
     frames = user_frames(error)
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
@@ -61,17 +56,17 @@ def in_users_code(error: BaseException) -> bool:
     return bool(frames) and last is not None and frames[-1].lineno == last.tb_lineno
 
 
-def without(subject: Subject, *attributes: str) -> list[str]:
+def functions_without(subject: Subject, *attributes: str) -> list[str]:
     """Names of Python Functions of the graph that define none of ``attributes`` themselves."""
     base = torch.autograd.Function
     return [
         function.__name__
-        for function in functions(subject)
+        for function in python_functions(subject)
         if all(getattr(function, name, None) == getattr(base, name, None) for name in attributes)
     ]
 
 
-def functions(subject: Subject) -> list[type]:
+def python_functions(subject: Subject) -> list[type]:
     """Python Functions of the graph, the op's own first, without what PyTorch generates."""
     found = [subject.op.function, *(node.function for node in subject.run.nodes)]
     unique = dict.fromkeys(item for item in found if item is not None)

@@ -23,11 +23,11 @@ _CONVERSIONS = ["bool", "complex", "float", "index", "int", "len"]
 
 
 class Subclass(torch.Tensor):
-    """A Tensor that is a Tensor in all but its type."""
+    """A Tensor that differs from a plain one only in its type."""
 
 
 class Wrapper:
-    """Holds a tensor and is none: everything goes through ``__torch_function__``.
+    """Holds a tensor without being one: everything goes through ``__torch_function__``.
 
     Args:
         tensor: what is held.
@@ -44,7 +44,7 @@ class Wrapper:
         cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         Wrapper.seen.append(func)
-        given = _held((args, kwargs or {}))
+        given = _unwrapped((args, kwargs or {}))
         return _wrapped(func(*given[0], **given[1]))
 
     def __getattr__(self, name: str) -> Any:
@@ -53,12 +53,12 @@ class Wrapper:
         found = getattr(self.tensor, name)
         if not callable(found):
             return _wrapped(found)
-        return lambda *args, **kwargs: _wrapped(found(*_held(args), **_held(kwargs)))
+        return lambda *args, **kwargs: _wrapped(found(*_unwrapped(args), **_unwrapped(kwargs)))
 
 
 def _operator(name: str) -> Callable[..., Any]:
     def apply(self: Wrapper, *args: Any) -> Any:
-        return _wrapped(getattr(self.tensor, name)(*_held(args)))
+        return _wrapped(getattr(self.tensor, name)(*_unwrapped(args)))
 
     return apply
 
@@ -75,7 +75,7 @@ for _name in _CONVERSIONS:
 Wrapper.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def _held(value: Any) -> Any:
+def _unwrapped(value: Any) -> Any:
     return _pytree.tree_map(lambda item: item.tensor if isinstance(item, Wrapper) else item, value)
 
 
@@ -85,12 +85,12 @@ def _wrapped(value: Any) -> Any:
     )
 
 
-class Fed:
+class TensorLikeCalls:
     """``problem`` with its differentiable arguments handed over as tensor-likes.
 
     Attributes:
         problem: the op, whose outputs come back as plain tensors.
-        is_wrapper: whether they are no Tensors.
+        is_wrapper: whether they are not Tensors.
         kept: whether some output of the last call was a tensor-like.
         dispatched: whether the op asked the tensor-like to call the op for it.
     """

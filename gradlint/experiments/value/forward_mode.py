@@ -28,7 +28,6 @@ from gradlint.targets import source
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
-# -- What it means that forward mode raises -------------------------------------------------------
 #: How PyTorch rejects what jvp returned: pattern, cause, meaning, next step.
 _REJECTED = (
     (
@@ -40,7 +39,7 @@ _REJECTED = (
     (
         r"expected Variable or None",
         "tangent-not-a-tensor",
-        "jvp returned something that is no tensor",
+        "jvp returned something that is not a tensor",
         "return tensors, or None for outputs without a derivative",
     ),
     (
@@ -58,7 +57,7 @@ _REJECTED = (
     (
         r"the jvp is not returning a view|jvp is not (returning|a view)",
         "tangent-not-in-place",
-        "forward returns an input, or a view of it, and so must jvp return the tangent, or a view",
+        "forward returns an input or a view of it, so jvp must return the tangent or a view of it",
         "do to the tangent in jvp what forward does to the input: the same view, the same in-place "
         "operation",
     ),
@@ -70,8 +69,119 @@ _REFUSED = re.compile(
     r"|forward AD|forward mode AD|vmap|functorch"
 )
 
+#: Relative misfit below which a hypothesis explains a tangent: the measured one has the error of a
+#: single central difference (heuristic).
+FITS = 1e-3
 
-def raised(
+#: A factor explains a tangent where it leaves at most this share of the error (heuristic).
+EXPLAINS = 0.1
+
+#: Elements shown of those that differ most.
+SHOWN = 3
+
+#: Kinds of direction on a line, where only the sign is free: one for each cotangent.
+_KINDS = ("signs", "signs", "signs")
+
+#: Steps of the differences that show where a tangent is wrong, by dtype of the output (heuristic:
+#: between truncation and rounding for moves of the size of the inputs).
+STEPS = {torch.float64: 2.0**-14, torch.float32: 2.0**-7}
+
+
+def functions_with_jvp(subject: Subject) -> list[type]:
+    """Python Functions of the graph that define ``jvp``, the op's own first."""
+    inherited = torch.autograd.Function.jvp
+    found = [subject.op.function, *(node.function for node in subject.run.nodes)]
+    unique = dict.fromkeys(item for item in found if item is not None)
+    return [item for item in unique if getattr(item, "jvp", inherited) is not inherited]
+
+
+def push_forward(
+    problem: Problem,
+    values: Sequence[torch.Tensor],
+    tangents: Sequence[torch.Tensor | None],
+    names: Sequence[str],
+) -> list[torch.Tensor | None]:
+    """Tangents of the outputs ``names`` at ``values``; None where an output has none.
+
+    Raises:
+        OpRaised: when forward, jvp or PyTorch between them raises.
+    """
+    with forward_ad.dual_level():
+        leaves = []
+        for value, tangent in zip(values, tangents, strict=True):
+            leaf = value.detach().clone()
+            leaves.append(
+                leaf
+                if tangent is None
+                else forward_ad.make_dual(leaf, tangent.to(value.dtype, copy=True))
+            )
+        found = {item.name: item.value for item in problem.connect(leaves)}
+        result: list[torch.Tensor | None] = []
+        for name in names:
+            tangent = forward_ad.unpack_dual(found[name]).tangent if name in found else None
+            result.append(None if tangent is None else dense(tangent.detach()).clone())
+        return result
+
+
+def judge_along_line(
+    subject: Subject, position: int, u: torch.Tensor, names: Sequence[str], seed: int
+) -> Decision:
+    """Whether jvp along ``u`` in input ``position`` is the derivative of t ↦ f(x + t·u)."""
+    problem = subject.problem
+    start = widened(problem.inputs[position].value)
+
+    def at(t: torch.Tensor) -> list[torch.Tensor]:
+        values = problem.values()
+        values[position] = (start + t.to(start.device) * u).to(values[position].dtype)
+        return values
+
+    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            found = {item.name: item.value.detach() for item in problem.forward(at(values[0]))}
+        except OpRaised:
+            return None
+        return [found[name] for name in names] if set(names) <= set(found) else None
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        tangents: list[torch.Tensor | None] = [None] * len(problem.inputs)
+        tangents[position] = u
+        pushed = push_forward(problem, at(values[0]), tangents, names)
+        slope = sum(
+            real_dot(v, tangent)
+            for v, tangent in zip(cotangents, pushed, strict=True)
+            if tangent is not None
+        )
+        return [torch.tensor([slope], dtype=torch.float64)]
+
+    outputs = evaluate([torch.zeros(1, dtype=torch.float64)])
+    assert outputs is not None
+    line = Map([torch.zeros(1, dtype=torch.float64)], outputs, evaluate, pull_at)
+    return decide(line, seed=seed, kinds=_KINDS)
+
+
+def central_differences(
+    subject: Subject, position: int, u: torch.Tensor, names: Sequence[str]
+) -> list[torch.Tensor] | None:
+    """(f(x + h·u) − f(x − h·u)) / 2h of each output, element by element; float64."""
+    problem = subject.problem
+    value = problem.inputs[position].value
+    h = STEPS[torch.float32 if value.dtype in (torch.float32, torch.complex64) else torch.float64]
+    sides: list[dict[str, Any]] = []
+    for sign in (1.0, -1.0):
+        values = problem.values()
+        values[position] = (widened(value) + sign * h * u).to(value.dtype)
+        try:
+            sides.append({item.name: widened(item.value) for item in problem.forward(values)})
+        except OpRaised:
+            return None
+    if not all(name in side for side in sides for name in names):
+        return None
+    return [(sides[0][name] - sides[1][name]) / (2.0 * h) for name in names]
+
+
+def raised_jvp_finding(
     subject: Subject,
     rule: Rule,
     functions: list[type],
@@ -126,24 +236,10 @@ def _runs_with_all(subject: Subject, position: int, names: list[str]) -> bool:
     if len(values) < 2:
         return False
     try:
-        push(subject.problem, values, [torch.ones_like(value) for value in values], names)
+        push_forward(subject.problem, values, [torch.ones_like(value) for value in values], names)
     except OpRaised:
         return False
     return True
-
-
-# -------------------------------------------------------------------------------------------------
-
-# -- What is wrong with a tangent, told from the tangent that was measured ------------------------
-#: Relative misfit below which a hypothesis explains a tangent: the measured one has the error of a
-#: single central difference (heuristic).
-FITS = 1e-3
-
-#: A factor explains a tangent where it leaves at most this share of the error (heuristic).
-EXPLAINS = 0.1
-
-#: Elements shown of those that differ most.
-SHOWN = 3
 
 
 def tangent_cause(
@@ -199,107 +295,3 @@ def worst_tangent(
         ]
         best = (float(error[order[0]]), name, list(unravel(order[0], shape)), rows)
     return best[1:]
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Kinds of direction on a line, where only the sign is free: one for each cotangent.
-_KINDS = ("signs", "signs", "signs")
-
-#: Steps of the differences that show where a tangent is wrong, by dtype of the output (heuristic:
-#: between truncation and rounding for moves of the size of the inputs).
-STEPS = {torch.float64: 2.0**-14, torch.float32: 2.0**-7}
-
-
-def functions_with_jvp(subject: Subject) -> list[type]:
-    """Python Functions of the graph that define ``jvp``, the op's own first."""
-    inherited = torch.autograd.Function.jvp
-    found = [subject.op.function, *(node.function for node in subject.run.nodes)]
-    unique = dict.fromkeys(item for item in found if item is not None)
-    return [item for item in unique if getattr(item, "jvp", inherited) is not inherited]
-
-
-def push(
-    problem: Problem,
-    values: Sequence[torch.Tensor],
-    tangents: Sequence[torch.Tensor | None],
-    names: Sequence[str],
-) -> list[torch.Tensor | None]:
-    """Tangents of the outputs ``names`` at ``values``; None where an output has none.
-
-    Raises:
-        OpRaised: when forward, jvp or PyTorch between them raises.
-    """
-    with forward_ad.dual_level():
-        leaves = []
-        for value, tangent in zip(values, tangents, strict=True):
-            leaf = value.detach().clone()
-            leaves.append(
-                leaf
-                if tangent is None
-                else forward_ad.make_dual(leaf, tangent.to(value.dtype, copy=True))
-            )
-        found = {item.name: item.value for item in problem.connect(leaves)}
-        result: list[torch.Tensor | None] = []
-        for name in names:
-            tangent = forward_ad.unpack_dual(found[name]).tangent if name in found else None
-            result.append(None if tangent is None else dense(tangent.detach()).clone())
-        return result
-
-
-def along_line(
-    subject: Subject, position: int, u: torch.Tensor, names: Sequence[str], seed: int
-) -> Decision:
-    """Whether jvp along ``u`` in input ``position`` is the derivative of t ↦ f(x + t·u)."""
-    problem = subject.problem
-    start = widened(problem.inputs[position].value)
-
-    def at(t: torch.Tensor) -> list[torch.Tensor]:
-        values = problem.values()
-        values[position] = (start + t.to(start.device) * u).to(values[position].dtype)
-        return values
-
-    def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        try:
-            found = {item.name: item.value.detach() for item in problem.forward(at(values[0]))}
-        except OpRaised:
-            return None
-        return [found[name] for name in names] if set(names) <= set(found) else None
-
-    def pull_at(
-        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
-    ) -> list[torch.Tensor | None]:
-        tangents: list[torch.Tensor | None] = [None] * len(problem.inputs)
-        tangents[position] = u
-        pushed = push(problem, at(values[0]), tangents, names)
-        slope = sum(
-            real_dot(v, tangent)
-            for v, tangent in zip(cotangents, pushed, strict=True)
-            if tangent is not None
-        )
-        return [torch.tensor([slope], dtype=torch.float64)]
-
-    outputs = evaluate([torch.zeros(1, dtype=torch.float64)])
-    assert outputs is not None
-    line = Map([torch.zeros(1, dtype=torch.float64)], outputs, evaluate, pull_at)
-    return decide(line, seed=seed, kinds=_KINDS)
-
-
-def differences(
-    subject: Subject, position: int, u: torch.Tensor, names: Sequence[str]
-) -> list[torch.Tensor] | None:
-    """(f(x + h·u) − f(x − h·u)) / 2h of each output, element by element; float64."""
-    problem = subject.problem
-    value = problem.inputs[position].value
-    h = STEPS[torch.float32 if value.dtype in (torch.float32, torch.complex64) else torch.float64]
-    sides: list[dict[str, Any]] = []
-    for sign in (1.0, -1.0):
-        values = problem.values()
-        values[position] = (widened(value) + sign * h * u).to(value.dtype)
-        try:
-            sides.append({item.name: widened(item.value) for item in problem.forward(values)})
-        except OpRaised:
-            return None
-    if not all(name in side for side in sides for name in names):
-        return None
-    return [(sides[0][name] - sides[1][name]) / (2.0 * h) for name in names]

@@ -1,4 +1,4 @@
-"""Whether two gradients that must be equal are, and where they are not."""
+"""Whether two gradients that must be equal agree, and where they do not."""
 
 from __future__ import annotations
 
@@ -12,20 +12,13 @@ from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import widened
-from gradlint.numerics.verdict import DIFFERS, TOLERATED
+from gradlint.numerics.verdict import TOLERATED
 
 #: Elements shown of those that differ.
 SHOWN = 3
 
 
-def wrong_already(subject: Subject) -> set[int]:
-    """Positions of the inputs whose gradient GL401 finds wrong."""
-    decision = subject.first_order
-    pairs = zip(decision.judgement.inputs, decision.verdicts, strict=True)
-    return {item.index for item, verdict in pairs if verdict == DIFFERS}
-
-
-def difference(
+def disagreement(
     subject: Subject,
     position: int,
     gradient: torch.Tensor | None,
@@ -75,7 +68,7 @@ def difference(
     }
 
 
-def placed(subject: Subject, position: int, finding: Finding) -> Finding:
+def with_stored_indices(subject: Subject, position: int, finding: Finding) -> Finding:
     """``finding`` with its indices into what the op got: of a sparse input, its stored values were
     judged."""
     if not subject.problem.has_sparse_inputs:

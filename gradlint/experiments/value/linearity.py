@@ -19,7 +19,7 @@ from gradlint.experiments.gradient_place import gradient_place, returned_express
 from gradlint.experiments.mismatch import plain_number
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import placed, wrong_already
+from gradlint.experiments.value.gradient_agreement import with_stored_indices
 from gradlint.experiments.value.repeated_backward import Replay
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
@@ -41,17 +41,17 @@ SMALL = 2.0**-10
 LARGE_HALF = 2.0**3
 
 #: A factor that is no power of two: what is off after it is rounding.
-ODD = 1.125
+ODD_FACTOR = 1.125
 
 #: Multiples of that rounding by which a sum may be off (heuristic: largest of many against
 #: largest of many).
 ROUNDINGS = 64.0
 
 #: Share of a gradient that is allowed for rounding in 32 bits and more, at most.
-CLOSE = TOLERATED[24]
+SINGLE_PRECISION_SHARE = TOLERATED[24]
 
 #: Note on a gradient that is as good as zero.
-ROUNDING = "nothing but rounding is left of its gradient"
+ROUNDING_NOTE = "its gradient is nothing but rounding error"
 
 #: Of the seed of the second cotangents, relative to the run's.
 SEED = 7
@@ -73,14 +73,14 @@ class _Departure:
         return "additive-constant" if "constant" in self.text else "not-linear"
 
 
-def nonlinear(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
+def nonlinear_findings(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
     """Findings of ``rule`` for inputs whose gradient is not linear in grad_output, and notes.
 
     Inputs whose gradient is wrong in itself are left out: that finding says so too. Costs one
     forward and three backwards where nothing is found, one more in 16 bits.
     """
     gradients = subject.run.gradients or []
-    known = wrong_already(subject)
+    known = subject.wrong_inputs
     chosen = [k for k in subject.judged if k not in known and gradients[k] is not None]
     if not chosen or any(output.value.is_nested for output in subject.run.outputs):
         return [], []
@@ -88,12 +88,14 @@ def nonlinear(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
         suspects, notes = _suspects(subject, chosen)
         if not suspects:
             return [], notes
-        departures = _confirmed(subject, suspects)
+        departures = _confirm(subject, suspects)
         rounding = only_rounding(subject) if departures else set()
     except OpRaised as raised:
         name = type(raised.error).__name__
         return [], [f"{raised.phase} raised {name} at another grad_output"]
-    notes += [f"{subject.problem.inputs[k].name}: {ROUNDING}" for k in departures if k in rounding]
+    notes += [
+        f"{subject.problem.inputs[k].name}: {ROUNDING_NOTE}" for k in departures if k in rounding
+    ]
     told = {k: found for k, found in departures.items() if k not in rounding}
     return [_finding(subject, rule, k, found) for k, found in told.items()], notes
 
@@ -105,7 +107,7 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
     large, small = _multiples(subject)
     far = replay.pull([large * w for w in ws])
     # Where rounding may hide a clip in a sum, the multiple alone is looked at too.
-    coarse = max((_share(subject, k) for k in chosen), default=0.0) > CLOSE
+    coarse = max((_share(subject, k) for k in chosen), default=0.0) > SINGLE_PRECISION_SHARE
     up = replay.pull([large * v for v in vs]) if coarse else None
     both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
     near = replay.pull([small * v for v in vs]) if small < 1.0 else None
@@ -115,26 +117,26 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
     suspects = []
     overflowed = False
     for k in chosen:
-        g, g_far, g_both = (_wide(found[k], here[k]) for found in (here, far, both))
+        g, g_far, g_both = (_widened_or_zero(found[k], here[k]) for found in (here, far, both))
         if not bool(torch.isfinite(g_far).all()):
             overflowed = True
             continue
-        top = max(_top(g), _top(g_far) / large)
+        top = max(_largest(g), _largest(g_far) / large)
         allowed = _share(subject, k) * top + _cancelled(subject, k, vs)
         if not _in_range(here[k], top, large, small):
             continue
-        off = _top(g_both - g - g_far / large)
+        off = _largest(g_both - g - g_far / large)
         # Multiples round alike, also where nothing is left of the gradient but rounding.
-        scaled = 0.0 if up is None else _top(_wide(up[k], here[k]) / large - g)
+        scaled = 0.0 if up is None else _largest(_widened_or_zero(up[k], here[k]) / large - g)
         if near is not None:
-            scaled = max(scaled, _top(_wide(near[k], here[k]) / small - g))
-        if not (off <= allowed and scaled <= _share(subject, k) * _top(g)):
+            scaled = max(scaled, _largest(_widened_or_zero(near[k], here[k]) / small - g))
+        if not (off <= allowed and scaled <= _share(subject, k) * _largest(g)):
             suspects.append(k)
     notes = [f"gradients overflow at {large:g} times grad_output"] if overflowed else []
     return suspects, notes
 
 
-def _confirmed(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departure]:
+def _confirm(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departure]:
     """What each suspect does, seen with a forward for every backward."""
     replay = Replay(subject.problem, fresh=True)
     vs, ws = _cotangents(subject, replay)
@@ -142,26 +144,26 @@ def _confirmed(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departur
     g_v, again, g_w = replay.pull(vs), replay.pull(vs), replay.pull(ws)
     far = replay.pull([large * v for v in vs])
     near = replay.pull([small * v for v in vs]) if small < 1.0 else None
-    odd = replay.pull([ODD * v for v in vs])
+    odd = replay.pull([ODD_FACTOR * v for v in vs])
     both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
     found = {}
     for k in suspects:
-        g, repeated, h = (_wide(item[k], g_v[k]) for item in (g_v, again, g_w))
-        top = max(_top(g), _top(h))
-        allowed = _share(subject, k) * top + ROUNDINGS * _top(g - repeated)
-        trials = [(_wide(far[k], g_v[k]), large, allowed)]
+        g, repeated, h = (_widened_or_zero(item[k], g_v[k]) for item in (g_v, again, g_w))
+        top = max(_largest(g), _largest(h))
+        allowed = _share(subject, k) * top + ROUNDINGS * _largest(g - repeated)
+        trials = [(_widened_or_zero(far[k], g_v[k]), large, allowed)]
         if near is not None:
-            trials.insert(0, (_wide(near[k], g_v[k]), small, allowed))
+            trials.insert(0, (_widened_or_zero(near[k], g_v[k]), small, allowed))
         for got, multiple, bar in trials:
-            if bool(torch.isfinite(got).all()) and not _top(got / multiple - g) <= bar:
+            if bool(torch.isfinite(got).all()) and not _largest(got / multiple - g) <= bar:
                 text = _describe(g, got, multiple)
                 found[k] = _departure(text, got, multiple * g)
                 break
         else:
-            rounding = _top(_wide(odd[k], g_v[k]) - ODD * g)
+            rounding = _largest(_widened_or_zero(odd[k], g_v[k]) - ODD_FACTOR * g)
             allowed += _cancelled(subject, k, vs)
-            sum_of = _wide(both[k], g_v[k])
-            if not _top(sum_of - g - h) <= allowed + ROUNDINGS * rounding:
+            sum_of = _widened_or_zero(both[k], g_v[k])
+            if not _largest(sum_of - g - h) <= allowed + ROUNDINGS * rounding:
                 found[k] = _departure("g(v + w) is not g(v) + g(w)", sum_of, g + h)
     return found
 
@@ -212,43 +214,44 @@ def _in_range(like: torch.Tensor | None, top: float, large: float, small: float)
     return top * large < math.sqrt(limits.max) and top * small > math.sqrt(limits.tiny)
 
 
-def _wide(gradient: torch.Tensor | None, like: torch.Tensor | None) -> torch.Tensor:
+def _widened_or_zero(gradient: torch.Tensor | None, like: torch.Tensor | None) -> torch.Tensor:
     assert like is not None
     return widened(torch.zeros_like(like) if gradient is None else gradient)
 
 
-def _top(tensor: torch.Tensor) -> float:
+def _largest(tensor: torch.Tensor) -> float:
     return float(tensor.abs().max()) if tensor.numel() else 0.0
 
 
 def _describe(g: torch.Tensor, got: torch.Tensor, multiple: float) -> str:
     """What was done to a gradient at ``multiple`` times its cotangent, in words."""
     where = f"at {multiple:g} times grad_output"
-    moved = (got / multiple - g).abs() > 0.1 * _top(g)
+    moved = (got / multiple - g).abs() > 0.1 * _largest(g)
     if not bool(moved.any()):
-        moved = (got / multiple - g).abs() >= 0.5 * _top(got / multiple - g)
+        moved = (got / multiple - g).abs() >= 0.5 * _largest(got / multiple - g)
     shrunk = bool((got.abs() <= multiple * g.abs())[moved].all())
     if multiple > 1.0 and shrunk:
-        return f"large gradients are clipped: {where} the largest is {_top(got):.3g}, and not " + (
-            f"{multiple * _top(g):.3g}"
+        return (
+            f"large gradients are clipped: {where} the largest is {_largest(got):.3g}, and not "
+            + (f"{multiple * _largest(g):.3g}")
         )
     if multiple < 1.0 and bool((got[moved] == 0).all()):
         return f"small gradients are set to zero or rounded away {where}"
     offset = (got - multiple * g) / (1.0 - multiple)
-    if multiple < 1.0 and _top(offset - offset.mean()) <= 1e-3 * _top(offset):
+    if multiple < 1.0 and _largest(offset - offset.mean()) <= 1e-3 * _largest(offset):
         constant = plain_number(offset.mean())
         return (
             f"a constant of about {constant:.3g} is added"
             if isinstance(constant, float)
             else "a constant is added"
         )
-    return f"{where} the gradient is not the same multiple"
+    return f"{where} the gradient is not scaled by the same factor"
 
 
 def _departure(text: str, got: torch.Tensor, expected: torch.Tensor) -> _Departure:
     error = (got - expected).abs().reshape(-1)
     at = int(error.argmax())
-    scale = _top(expected) or 1.0
+    scale = _largest(expected) or 1.0
     return _Departure(
         text,
         list(unravel(at, tuple(got.shape))),
@@ -281,8 +284,8 @@ def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> 
                 }
             ],
         },
-        help="a vector-Jacobian product is linear: take clipping, rounding, thresholds and "
-        "constants out of backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
+        help="a vector-Jacobian product is linear: remove clipping, rounding, thresholds and "
+        "constants from backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
         f"declare `{returned_expression(span) or '…'}` as a surrogate",
     )
-    return placed(subject, position, finding)
+    return with_stored_indices(subject, position, finding)

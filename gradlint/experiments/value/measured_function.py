@@ -1,4 +1,4 @@
-"""The function that gradients at special points are held against, and how closely it is known."""
+"""The function that gradients at special points are compared with, and how well it is known."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from gradlint.experiments.baseline_comparison import share_of
-from gradlint.experiments.contract.dependence import wide_problem
-from gradlint.experiments.finite.extremes import Extreme
+from gradlint.experiments.finite.extremes import ExtremePoint
+from gradlint.experiments.judged_dtype import float64_problem
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.one_sided_slopes import STEADY, Point, Slopes
+from gradlint.experiments.value.one_sided_slopes import STEADY, OneSidedSlopes, SlopesAtPoint
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import rms, unit_roundoff, widened
 from gradlint.numerics.verdict import SINGLE_PRECISION, InputJudgement
@@ -20,7 +20,7 @@ from gradlint.trace.problem import Problem, draws_random_numbers
 #: Steps relative to the elements, by significand bits: slopes on one side need few digits.
 STEPS = {53: 2.0**-24, 24: 2.0**-9}
 
-#: What is looked for is wrong in the first digits (heuristic), by significand bits.
+#: Faults that are searched for are wrong in the first digits (heuristic), by significand bits.
 TOLERATED = {53: 1e-3, 24: 2e-2}
 
 #: Elements of a gradient are rounding below this many times the dtype's ε of its typical element at
@@ -32,7 +32,7 @@ ROUNDINGS, MOST_TINY = 16.0, 16.0
 LOST = 0.1
 
 
-class Measured:
+class MeasuredFunction:
     """The op, or its float64 twin, as it is measured at special points.
 
     Args:
@@ -82,7 +82,7 @@ class Measured:
         low = (share_of(self._casts_to or v.dtype) for v in values)
         self.tolerated = max(TOLERATED.get(bits, 0.0), *low)
 
-    def at(self, extreme: Extreme) -> Point | None:
+    def at(self, extreme: ExtremePoint) -> SlopesAtPoint | None:
         """The point of ``extreme``; None where its gradient can't be held against the function."""
         gradients = extreme.gradients
         if not extreme.finite or gradients is None:
@@ -103,7 +103,7 @@ class Measured:
         base = self._base(extreme, problem, point)
         if base is None:
             return None
-        return Point(
+        return SlopesAtPoint(
             lambda values: self._outputs(problem, values),
             self._cotangents,
             base,
@@ -119,24 +119,24 @@ class Measured:
             self.project,
         )
 
-    def slack(self, found: Slopes, claimed: float) -> float:
+    def slack(self, found: OneSidedSlopes, claimed: float) -> float:
         """By how much a gradient that predicts ``claimed`` may miss the slopes ``found``."""
         return self.tolerated * (found.size + abs(claimed)) + found.noise + found.floor
 
     def _base(
-        self, extreme: Extreme, problem: Problem, point: list[torch.Tensor]
+        self, extreme: ExtremePoint, problem: Problem, point: list[torch.Tensor]
     ) -> dict[str, torch.Tensor] | None:
         """The outputs at ``point``; None where they are not what forward computes."""
         if problem is extreme.problem:
             return {name: widened(extreme.outputs[name]) for name in self._cotangents}
         base = self._outputs(problem, point)
         # Else its gradient is that of what forward computes, in its own dtype.
-        return None if base is None or _lost(extreme.outputs, base) else base
+        return None if base is None or _lost_digits(extreme.outputs, base) else base
 
     def _widened(self, problem: Problem) -> Problem:
         """``problem`` in float64, without casts to 16 bits where its twin is."""
         exact = problem.exact() if self._casts_to is not None else None
-        return exact[0] if exact is not None else wide_problem(self._subject, problem)
+        return exact[0] if exact is not None else float64_problem(self._subject, problem)
 
     def _wide_outputs(self) -> Sequence[Output]:
         if self._wide is self._subject.problem:
@@ -168,7 +168,7 @@ def _has_no_twin(subject: Subject) -> bool:
     return bool(compared) and not any(found.compared for found in compared)
 
 
-def _lost(outputs: Mapping[str, torch.Tensor], twin: Mapping[str, torch.Tensor]) -> bool:
+def _lost_digits(outputs: Mapping[str, torch.Tensor], twin: Mapping[str, torch.Tensor]) -> bool:
     """Whether ``outputs`` are not those of the ``twin``, rounded: an intermediate value overflowed,
     or all digits cancelled."""
     for name, wide in twin.items():
@@ -179,7 +179,7 @@ def _lost(outputs: Mapping[str, torch.Tensor], twin: Mapping[str, torch.Tensor])
     return False
 
 
-def steady(found: Slopes, again: Slopes | None) -> bool:
+def is_steady(found: OneSidedSlopes, again: OneSidedSlopes | None) -> bool:
     """Whether slopes over a wider step are the same on both sides: no jump, no root."""
     if again is None:
         return False

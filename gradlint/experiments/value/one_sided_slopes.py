@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from gradlint.experiments.baseline_comparison import jitter
-from gradlint.experiments.finite.extremes import Extreme
+from gradlint.experiments.finite.extremes import ExtremePoint
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.map import Projection
 from gradlint.numerics.products import norm, real_dot, unit_roundoff, widened
@@ -21,11 +21,11 @@ ROUNDINGS = 16.0
 STEADY = 5e-2
 
 #: Seed that stands for the direction of the values themselves.
-TOGETHER = -1
+VALUES_DIRECTION = -1
 
 
 @dataclass(frozen=True)
-class Slopes:
+class OneSidedSlopes:
     """Slopes of the outputs along one direction, weighted by the cotangents.
 
     Args:
@@ -53,7 +53,7 @@ class Slopes:
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongAtPoint:
     """One wrong gradient.
 
     Args:
@@ -73,7 +73,7 @@ class Wrong:
     kink: bool
 
 
-class Point:
+class SlopesAtPoint:
     """One point, and slopes of the outputs along directions from there.
 
     Args:
@@ -103,7 +103,9 @@ class Point:
         self.values, self.gradients, self._typical = values, gradients, typical
         self._roundoff, self._floors, self._project = roundoff, floors, project
 
-    def element(self, position: int, element: int, step: float, *twins: int) -> Slopes | None:
+    def element(
+        self, position: int, element: int, step: float, *twins: int
+    ) -> OneSidedSlopes | None:
         """Slopes along one element, and its ``twins`` as much, per unit."""
         value = self.values[position]
         size = max(abs(float(value.reshape(-1)[element])), self._typical[position])
@@ -113,7 +115,7 @@ class Point:
         floor = (1 + len(twins)) * self._floors[position]
         return self._slopes({position: direction}, size * step, floor)
 
-    def beside(self, position: int, elements: Sequence[int], shift: float) -> Point | None:
+    def beside(self, position: int, elements: Sequence[int], shift: float) -> SlopesAtPoint | None:
         """The point at which some elements of one input are larger by ``shift`` of themselves, with
         the gradients of this one; None where the op has no values there."""
         values = list(self.values)
@@ -122,7 +124,7 @@ class Point:
         base = self._evaluate(values)
         if base is None:
             return None
-        return Point(
+        return SlopesAtPoint(
             self._evaluate,
             self._cotangents,
             base,
@@ -136,7 +138,7 @@ class Point:
 
     def elements(
         self, chosen: dict[int, list[int]], step: float
-    ) -> tuple[Slopes, float, float] | None:
+    ) -> tuple[OneSidedSlopes, float, float] | None:
         """Slopes along single elements of several inputs at once, each by another amount, with what
         the gradient predicts, and Σ |gᵢ·uᵢ|."""
         directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
@@ -158,13 +160,13 @@ class Point:
 
     def along(
         self, positions: Sequence[int], step: float, *, seed: int
-    ) -> tuple[Slopes, float, float] | None:
+    ) -> tuple[OneSidedSlopes, float, float] | None:
         """Slopes along one direction, with what the gradient predicts, and Σ |gᵢ·uᵢ|.
 
         Args:
             seed: 0 for a direction aligned with the gradient, 1 and 2 for random ones, 3 for the
-                sum of these two, :data:`TOGETHER` for the values themselves: equal elements stay
-                equal.
+                sum of these two, :data:`VALUES_DIRECTION` for the values themselves: equal elements
+                stay equal.
         """
         directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
         for position in positions:
@@ -189,11 +191,13 @@ class Point:
             chosen = torch.where(signs == 0, (drawn[0] - 0.5).sign(), signs)
             unit = unit + chosen * (0.5 + drawn[1])
         unit = unit * torch.where(value == 0, self._typical[position], value.abs())
-        unit = widened(value) if seed == TOGETHER else unit
+        unit = widened(value) if seed == VALUES_DIRECTION else unit
         keep = self._project[position]
         return unit if keep is None else keep(unit)
 
-    def _slopes(self, directions: dict[int, torch.Tensor], h: float, floor: float) -> Slopes | None:
+    def _slopes(
+        self, directions: dict[int, torch.Tensor], h: float, floor: float
+    ) -> OneSidedSlopes | None:
         sides = []
         for sign in (1.0, -1.0):
             values = list(self.values)
@@ -221,10 +225,12 @@ class Point:
             size += float(torch.maximum(ups.abs(), downs.abs()).sum())
             finite = torch.where(base.isfinite(), base, torch.zeros_like(base))
             noise += ROUNDINGS * self._roundoff * float((v * finite).abs().sum()) / h
-        return Slopes(low, high, right, left, size, noise, floor)
+        return OneSidedSlopes(low, high, right, left, size, noise, floor)
 
 
-def stable(subject: Subject, extreme: Extreme, gradient: torch.Tensor, position: int) -> bool:
+def is_stable(
+    subject: Subject, extreme: ExtremePoint, gradient: torch.Tensor, position: int
+) -> bool:
     """Whether the gradient of input ``position`` stays when the inputs move by a few roundoffs:
     where it is ill-conditioned, its error is no fault. Equal elements stay equal."""
     for times in (3.0, 7.0):

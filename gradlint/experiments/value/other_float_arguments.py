@@ -1,8 +1,8 @@
 """The gradient at other values of float arguments.
 
-A scalar that forward multiplies by and backward leaves out makes no difference at 1, a shift none
-at 0, and an exponent that backward takes for 2 none at 2. Samples like such values, defaults even
-more.
+A scalar that forward multiplies by and backward leaves out makes no difference at 1, nor does a
+shift at 0, or an exponent at 2 that backward assumes to be 2. Samples often have such values, and
+defaults even more so.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradlint.experiments.findings_elsewhere import told
-from gradlint.experiments.judge_at_other_inputs import REFUSED, RIGHT, WRONG, Look, affordable, look
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
+from gradlint.experiments.judge_at_other_inputs import (
+    REFUSED,
+    RIGHT,
+    WRONG,
+    JudgementElsewhere,
+    affords_another,
+    judge_at_other_inputs,
+)
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
@@ -31,11 +38,11 @@ INSTEAD_OF_ZERO = 0.37
 MOST_ALONE = 4
 
 
-def away(subject: Subject, rule: Rule) -> tuple[list[Finding], str]:
+def judge_other_floats(subject: Subject, rule: Rule) -> tuple[list[Finding], str]:
     """Findings of ``rule`` where gradients are wrong at other float arguments, and a note."""
     sample = with_defaults(subject)
     names = {name: value for name, value in _leaves(subject, sample) if _moves(value)}
-    if not names or not affordable(subject, subject.plan.reserved):
+    if not names or not affords_another(subject, subject.plan.reserved):
         return [], ""
     seen, moved = _first_taken(subject, sample, names)
     if seen.verdict == REFUSED:
@@ -47,21 +54,23 @@ def away(subject: Subject, rule: Rule) -> tuple[list[Finding], str]:
             break
     where = " and ".join(f"`{name}` is {value:g}" for name, value in moved.items())
     if seen.verdict == WRONG:
-        return [_told_where(item, names, moved) for item in _wrong(subject, rule, seen, where)], ""
+        return [
+            _with_right_values(item, names, moved) for item in _wrong(subject, rule, seen, where)
+        ], ""
     if seen.verdict != RIGHT:
-        return [], f"could not tell where {where}: {seen.verdict}"
+        return [], f"inconclusive where {where}: {seen.verdict}"
     return [], ""
 
 
-def _wrong(subject: Subject, rule: Rule, seen: Look, where: str) -> list[Finding]:
+def _wrong(subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str) -> list[Finding]:
     help = (
         "use the argument in backward wherever forward does: keep it on ctx, and derive the formula"
-        " for any value of it"
+        " for every value of it"
     )
-    return told(subject, rule, seen, where, cause="argument-left-out", help=help)
+    return findings_elsewhere(subject, rule, seen, where, cause="argument-left-out", help=help)
 
 
-def _told_where(
+def _with_right_values(
     finding: Finding, before: Mapping[str, float], moved: Mapping[str, float]
 ) -> Finding:
     """``finding`` with the values at which the gradient is right."""
@@ -109,12 +118,12 @@ def _leaves(subject: Subject, sample: Sample) -> list[tuple[str, Any]]:
 
 def _first_taken(
     subject: Subject, sample: Sample, names: Mapping[str, float]
-) -> tuple[Look, dict[str, float]]:
+) -> tuple[JudgementElsewhere, dict[str, float]]:
     """What is seen with the arguments ``names`` moved, at the first values that forward takes."""
     found = None
     for factor in FACTORS:
         moved = {name: _moved(value, factor) for name, value in names.items()}
-        found = look(subject, with_values(subject, sample, moved)), moved
+        found = judge_at_other_inputs(subject, with_values(subject, sample, moved)), moved
         if found[0].verdict != REFUSED:
             break
     assert found is not None

@@ -1,4 +1,4 @@
-"""Gradients at special points, held against what the function does on either side.
+"""Gradients at special points, compared with the slopes of the function on either side.
 
 Per output j, with D⁺ⱼ and D⁻ⱼ the slopes of f_j along u to the right and to the left, a gradient g
 under the cotangent v is right
@@ -16,17 +16,17 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gradlint.experiments.finite.extremes import WORDS, Extreme
-from gradlint.experiments.finite.special_values import Place
+from gradlint.experiments.finite.extremes import WORDS, ExtremePoint
+from gradlint.experiments.finite.special_values import SpecialElement
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.measured_function import Measured, steady
+from gradlint.experiments.value.measured_function import MeasuredFunction, is_steady
 from gradlint.experiments.value.one_sided_slopes import (
     STEADY,
-    TOGETHER,
-    Point,
-    Slopes,
-    Wrong,
-    stable,
+    VALUES_DIRECTION,
+    OneSidedSlopes,
+    SlopesAtPoint,
+    WrongAtPoint,
+    is_stable,
 )
 from gradlint.numerics.products import all_finite
 
@@ -47,12 +47,12 @@ TOGETHER_TOLERATED = 1e-4
 MOST_PLACES = 6
 
 
-class Points:
+class SpecialPoints:
     """The special points of one subject."""
 
     def __init__(self, subject: Subject, inputs: Sequence[int]) -> None:
         self._subject, self._inputs = subject, inputs
-        self._measured = Measured(subject, inputs)
+        self._measured = MeasuredFunction(subject, inputs)
         self._step, self._tolerated = self._measured.step, self._measured.tolerated
         self.judged: list[str] = []
 
@@ -61,7 +61,7 @@ class Points:
         """Whether the function is known in enough digits."""
         return self._step > 0.0
 
-    def wrong(self, extreme: Extreme) -> Iterator[Wrong]:
+    def wrong(self, extreme: ExtremePoint) -> Iterator[WrongAtPoint]:
         """The inputs whose gradient is wrong at ``extreme``."""
         at = self._measured.at(extreme)
         if at is None:
@@ -76,7 +76,9 @@ class Points:
         judge = self._single if extreme.name == "single" else self._whole
         yield from judge(extreme, at, usable)
 
-    def _single(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
+    def _single(
+        self, extreme: ExtremePoint, at: SlopesAtPoint, usable: Sequence[int]
+    ) -> Iterator[WrongAtPoint]:
         told: set[int] = set()
         places = extreme.places[:MOST_PLACES]
         if self._right_together(at, [place for place in places if place.position in usable]):
@@ -101,7 +103,7 @@ class Points:
                 if self._right_beside(at, place, twins, claimed):
                     continue
                 again = at.element(place.position, place.element, WIDER * self._step, *twins)
-                if steady(found, again):
+                if is_steady(found, again):
                     told.add(place.position)
                     where = EQUAL if twins else f"where it {place.words}"
                     joint = claimed if twins else None
@@ -109,7 +111,7 @@ class Points:
                     break
 
     def _right_beside(
-        self, at: Point, place: Place, twins: tuple[int, ...], claimed: float
+        self, at: SlopesAtPoint, place: SpecialElement, twins: tuple[int, ...], claimed: float
     ) -> bool:
         """Whether the gradient is that of a point one unit in the last place away: a bound that the
         op's dtype rounds is another number in float64, and lies beside the element there."""
@@ -121,7 +123,7 @@ class Points:
                 return True
         return False
 
-    def _right_together(self, at: Point, places: Sequence[Place]) -> bool:
+    def _right_together(self, at: SlopesAtPoint, places: Sequence[SpecialElement]) -> bool:
         """Whether the special elements, moved all at once by different amounts, meet no kink, and
         the gradient tells the change: then each of them is right."""
         if len(places) < 2 or any(
@@ -138,7 +140,9 @@ class Points:
         slack = TOGETHER_TOLERATED * size + slopes.noise + slopes.floor
         return slopes.smooth(TOGETHER_TOLERATED) and not slopes.excludes(claimed, slack)
 
-    def _whole(self, extreme: Extreme, at: Point, usable: Sequence[int]) -> Iterator[Wrong]:
+    def _whole(
+        self, extreme: ExtremePoint, at: SlopesAtPoint, usable: Sequence[int]
+    ) -> Iterator[WrongAtPoint]:
         moved = [k for k in usable if not torch.equal(at.values[k], self._measured.typical[k])]
         moved = moved or list(usable)
         found = at.along(moved, self._step, seed=0) if moved else None
@@ -153,33 +157,35 @@ class Points:
         if not slopes.excludes(claimed, self._measured.slack(slopes, size)):
             return
         for position in moved:
-            if self._differs(at, position) and stable(
+            if self._differs(at, position) and is_stable(
                 self._subject, extreme, at.gradients[position], position
             ):
                 worst = self._worst(at, position)
                 if worst is not None:
                     yield self._told(at, position, *worst, WORDS[extreme.name])
 
-    def _together(self, extreme: Extreme, at: Point, moved: Sequence[int]) -> Iterator[Wrong]:
+    def _together(
+        self, extreme: ExtremePoint, at: SlopesAtPoint, moved: Sequence[int]
+    ) -> Iterator[WrongAtPoint]:
         """Equal elements moved so that they stay equal: whatever a gradient makes of the kink
         between them, it must tell this change (conservative fields, Bolte & Pauwels 2021)."""
         for position in moved:
-            found = at.along([position], self._step, seed=TOGETHER)
+            found = at.along([position], self._step, seed=VALUES_DIRECTION)
             if found is None or not found[0].smooth(self._tolerated):
                 continue
             self.judged.append("ties")
             slopes, claimed, size = found
             if not slopes.excludes(claimed, self._measured.slack(slopes, size)):
                 continue
-            again = at.along([position], WIDER * self._step, seed=TOGETHER)
+            again = at.along([position], WIDER * self._step, seed=VALUES_DIRECTION)
             if again is None:
                 continue
             if abs(slopes.right - again[0].right) > STEADY * slopes.size + slopes.noise:
                 continue
-            if stable(self._subject, extreme, at.gradients[position], position):
+            if is_stable(self._subject, extreme, at.gradients[position], position):
                 yield self._told(at, position, 0, slopes, EQUAL, claimed)
 
-    def _differs(self, at: Point, position: int) -> bool:
+    def _differs(self, at: SlopesAtPoint, position: int) -> bool:
         """Whether the gradient of one input is wrong along two fresh directions, and the slope
         along their sum is the sum of the slopes: else f has no gradient here."""
         slopes = []
@@ -199,13 +205,13 @@ class Points:
         gap = abs(both[0].right - slopes[0].right - slopes[1].right)
         return gap <= STEADY * max(one.size for one in slopes) + both[0].noise
 
-    def _worst(self, at: Point, position: int) -> tuple[int, Slopes] | None:
+    def _worst(self, at: SlopesAtPoint, position: int) -> tuple[int, OneSidedSlopes] | None:
         gradient = at.gradients[position].reshape(-1)
         count = gradient.numel()
         order = dict.fromkeys(
             [int(gradient.abs().argmax()), *range(0, count, max(1, count // SHOWN))]
         )
-        worst: tuple[float, int, Slopes] | None = None
+        worst: tuple[float, int, OneSidedSlopes] | None = None
         for element in order:
             found = at.element(position, element, self._step)
             if found is None:
@@ -220,16 +226,16 @@ class Points:
 
     def _told(
         self,
-        at: Point,
+        at: SlopesAtPoint,
         position: int,
         element: int,
-        found: Slopes,
+        found: OneSidedSlopes,
         where: str,
         claimed: float | None = None,
-    ) -> Wrong:
+    ) -> WrongAtPoint:
         value = at.values[position]
         spots = torch.unravel_index(torch.tensor(element), value.shape) if value.dim() else ()
-        return Wrong(
+        return WrongAtPoint(
             position,
             where,
             [int(k) for k in spots],

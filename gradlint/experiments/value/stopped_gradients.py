@@ -17,19 +17,70 @@ from torch.overrides import TorchFunctionMode
 import gradlint
 from gradlint.experiments.raised_errors import line_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.torch_owned_backward import is_torchs_backward
+from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.model.report import Finding
 from gradlint.numerics.judge import judge
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.trace.op_io import OpRaised
 
-# -- Where forward stops gradients: ``detach``, ``.data``, ``torch.no_grad`` ----------------------
 _DETACHES = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]
 
 #: What ``torch.no_grad`` and its kin call.
 _SWITCH = "_set_grad_enabled"
 
 _TORCH, _GRADLINT = (os.path.dirname(module.__file__ or "") for module in (torch, gradlint))
+
+#: Lines that are named, at most.
+SHOWN = 3
+
+
+def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Warn where a gradient of PyTorch's own backward is the derivative once ``detach`` and the
+    like let gradients through: a stop is written there on purpose, or is the bug.
+
+    Args:
+        subject: the op.
+        findings: wrong gradients; they are changed.
+    """
+    wrong = {item.input: item for item in findings if item.severity == "error"}
+    if not wrong or not is_torch_owned_backward(subject):
+        return
+    function = subject.first_order_map
+
+    def let_through(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> Sequence[torch.Tensor | None]:
+        with GradientStops(release=True):
+            return function.pull_at(values, cotangents)
+
+    names = [item.name for item in subject.problem.inputs]
+    positions = [position for position, name in enumerate(names) if name in wrong]
+    stops = GradientStops()
+    try:
+        with stops:
+            subject.problem.linearize()
+        if not stops.lines:
+            return
+        released = replace(function, pull_at=let_through, twin=None)
+        judged = judge(released, seed=subject.seed, inputs=positions).inputs
+    except OpRaised:  # what is written to in place may not be let through
+        return
+    places = [line_place(line, "gradients stop here") for line in stops.lines[:SHOWN]]
+    where = ", ".join(f"{at.file}:{at.line}" for at, _, _ in places if at is not None)
+    for item in judged:
+        if item.verdict not in (AGREES, ROUNDED):
+            continue
+        finding = wrong[names[item.index]]
+        finding.severity, finding.cause = "warning", "detached"
+        finding.cause_text = (
+            f"detached: forward stops gradients at {where}; without these stops, the gradient "
+            "agrees"
+        )
+        finding.location, finding.excerpt, finding.related = places[-1]
+        finding.help = (
+            f"if the stop is intended, declare what `{finding.input}` gets (`surrogate`) or ignore "
+            "this; otherwise remove the detach, .data or no_grad"
+        )
 
 
 class GradientStops(TorchFunctionMode):
@@ -80,57 +131,3 @@ def _summary(frame: FrameType) -> traceback.FrameSummary:
         found = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None))
         place = dict(zip(("end_lineno", "colno", "end_colno"), found[1:], strict=True))
     return traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, **place)
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Lines that are named, at most.
-SHOWN = 3
-
-
-def name_stops(subject: Subject, findings: Sequence[Finding]) -> None:
-    """Warn where a gradient of PyTorch's own backward is the derivative once ``detach`` and the
-    like let gradients through: a stop is written there on purpose, or is the bug.
-
-    Args:
-        subject: the op.
-        findings: wrong gradients; they are changed.
-    """
-    wrong = {item.input: item for item in findings if item.severity == "error"}
-    if not wrong or not is_torchs_backward(subject):
-        return
-    function = subject.first_order_map
-
-    def let_through(
-        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
-    ) -> Sequence[torch.Tensor | None]:
-        with GradientStops(release=True):
-            return function.pull_at(values, cotangents)
-
-    names = [item.name for item in subject.problem.inputs]
-    positions = [position for position, name in enumerate(names) if name in wrong]
-    stops = GradientStops()
-    try:
-        with stops:
-            subject.problem.linearize()
-        if not stops.lines:
-            return
-        released = replace(function, pull_at=let_through, twin=None)
-        judged = judge(released, seed=subject.seed, inputs=positions).inputs
-    except OpRaised:  # what is written to in place may not be let through
-        return
-    places = [line_place(line, "gradients stop here") for line in stops.lines[:SHOWN]]
-    where = ", ".join(f"{at.file}:{at.line}" for at, _, _ in places if at is not None)
-    for item in judged:
-        if item.verdict not in (AGREES, ROUNDED):
-            continue
-        finding = wrong[names[item.index]]
-        finding.severity, finding.cause = "warning", "detached"
-        finding.cause_text = (
-            f"detached: forward stops gradients at {where}; let through there, the gradient agrees"
-        )
-        finding.location, finding.excerpt, finding.related = places[-1]
-        finding.help = (
-            f"if the stop is meant, declare what `{finding.input}` gets (`surrogate`) or ignore "
-            "this; else take the detach, .data or no_grad out"
-        )

@@ -19,7 +19,7 @@ from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
 from gradlint.numerics.directions import cotangent
 
-#: Words of the cause of a gradient that must be a surrogate, since the derivative is zero.
+#: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
 #: Relative disagreement allowed between backward and its declaration, in units of the dtype's
 #: epsilon: the two may order their operations differently (heuristic).
@@ -123,15 +123,15 @@ def _evaluate(
     return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
 
 
-def warn_beside_surrogates(findings: Sequence[Finding]) -> None:
-    """Warn only of other inputs of an op that rounds: where forward is piecewise constant in one,
-    gradients are surrogates, and that of a step size or a bound is then one too."""
+def soften_beside_surrogates(findings: Sequence[Finding]) -> None:
+    """Only warn about other inputs of an op that rounds: where forward is piecewise constant in
+    one, gradients are surrogates, and that of a step size or a bound is then one too."""
     rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
     for item in findings:
         if rounds and item.severity == "error" and item.input not in rounds:
             item.severity = "warning"
             item.help = (
                 f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
-                f"`{item.input}` is part of the same surrogate, declare it as well; else "
+                f"`{item.input}` is part of the same surrogate, declare it as well; otherwise "
                 f"{item.help}"
             )

@@ -1,16 +1,16 @@
 """The gradient where inputs whose elements are all equal have other values.
 
 A weight of ones that backward leaves out makes no difference, nor does a bias of zeros in the
-argument of a nonlinearity. Modules start at such values, and samples by hand like them.
+argument of a nonlinearity. Modules start at such values, and handwritten samples often use them.
 """
 
 from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.finite.value_ranges import range_of
-from gradlint.experiments.judge_at_other_inputs import WRONG, affordable, look
+from gradlint.experiments.judge_at_other_inputs import WRONG, affords_another, judge_at_other_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.other_float_arguments import INSTEAD_OF_ZERO
 from gradlint.model.report import Finding
@@ -27,34 +27,34 @@ NEUTRAL = (0.0, 1.0, -1.0)
 MOST_ALONE = 4
 
 
-def uneven(subject: Subject, rule: Rule) -> list[Finding]:
-    """Findings of ``rule`` where gradients are wrong once equal elements are none."""
+def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
+    """Findings of ``rule`` where gradients are wrong once equal elements differ."""
     inputs = subject.problem.inputs
     moved = {
         position: value
         for position, item in enumerate(inputs)
         if (value := _moved(subject, position, item)) is not None
     }
-    if not moved or not affordable(subject, subject.plan.reserved):
+    if not moved or not affords_another(subject, subject.plan.reserved):
         return []
-    seen = look(subject, subject.sample, values=moved)
+    seen = judge_at_other_inputs(subject, subject.sample, values=moved)
     if seen.verdict != WRONG:
         return []
     for position in list(moved)[:MOST_ALONE] if len(moved) > 1 else ():
-        alone = look(subject, subject.sample, values={position: moved[position]})
+        alone = judge_at_other_inputs(subject, subject.sample, values={position: moved[position]})
         if alone.verdict == WRONG:
             seen, moved = alone, {position: moved[position]}
             break
-    equal = " and ".join(f"`{inputs[k].name}` is {_first(inputs[k]):g} throughout" for k in moved)
+    equal = " and ".join(f"`{inputs[k].name}` is {_first(inputs[k]):g} everywhere" for k in moved)
     names = " and ".join(f"`{inputs[k].name}`" for k in moved)
-    findings = told(
+    findings = findings_elsewhere(
         subject,
         rule,
         seen,
         f"the elements of {names} differ",
         cause="argument-left-out",
-        help=f"use {names} in backward wherever forward does: what it is at the sample makes no "
-        "difference",
+        help=f"use {names} in backward wherever forward does: its values at the sample hide "
+        "the difference",
     )
     for finding in findings:
         more = f"; {finding.cause_text}" if finding.cause_text else ""

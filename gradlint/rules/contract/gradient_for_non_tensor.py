@@ -2,13 +2,13 @@
 
 What it finds
 -------------
-Backward returned something other than `None` for an argument that is no tensor: a number, a flag,
-a size.
+Backward returned something other than `None` for an argument that is not a tensor: a number, a
+flag, a size.
 
 Why it matters
 --------------
-The engine raises in the first backward pass. Often the returned values are in another order than
-forward's arguments, so that a gradient stands in the place of a number.
+The engine raises in the first backward pass. Often the values are returned in a different order
+than forward's arguments, so that a gradient stands in the place of a number.
 
 Bad
 ---
@@ -59,7 +59,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:14:48  GL102  gradient returned for `exponent`, which is no tensor
+mylib/ops.py:14:48  GL102  gradient returned for `exponent`, which is not a tensor
   14 |         return grad_output * n * x ** (n - 1), grad_output * x**n * torch.log(x)
      |                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   help       return None for `exponent`
@@ -74,9 +74,10 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
-    Returned,
+    BACKWARD_NOT_SEEN,
+    ReturnedGradient,
     finished_nodes,
     rejection,
     returned_gradients,
@@ -92,16 +93,16 @@ RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
-    """Look for values returned in the place of arguments that are no tensors."""
+    """Look for values returned in the place of arguments that are not tensors."""
     rejected = rejection(subject, "gradient-for-non-tensor", "wrong-number-of-gradients")
     if rejected is not None and rejected.slug == "wrong-number-of-gradients":
-        return Outcome("skipped", note="the number of gradients is wrong: see GL101")
+        return skipped("the number of gradients is wrong: see GL101")
     if not finished_nodes(subject):
         if rejected is None:
-            return Outcome("skipped", note=UNSEEN)
+            return skipped(BACKWARD_NOT_SEEN)
         finding = subject.finding(
             RULE,
-            "backward returned a gradient for an argument that is no tensor",
+            "backward returned a gradient for an argument that is not a tensor",
             evidence={"original": rejected.text},
             help=rejected.fix,
         )
@@ -121,7 +122,7 @@ def _all_seen(subject: Subject) -> bool:
     return all(any(node.metas) for node in finished_nodes(subject))
 
 
-def _finding(subject: Subject, item: Returned) -> Finding:
+def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
     advice = f"return None for `{item.name}`"
     if isinstance(item.value, torch.Tensor):
         others = [
@@ -130,11 +131,11 @@ def _finding(subject: Subject, item: Returned) -> Finding:
             if meta is not None and meta.shape == tuple(item.value.shape)
         ]
         if others:
-            advice += f"; if it was meant for {' or '.join(f'`{n}`' for n in others)}, the order "
+            advice += f"; if it is meant for {' or '.join(f'`{n}`' for n in others)}, the order "
             advice += "of the returned values is wrong"
     return subject.finding(
         RULE,
-        f"gradient returned for `{item.name}`, which is no tensor",
+        f"gradient returned for `{item.name}`, which is not a tensor",
         input=item.name,
         place=returned_place(item),
         evidence={"returned": _described(item.value)},

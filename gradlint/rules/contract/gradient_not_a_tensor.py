@@ -1,4 +1,4 @@
-"""Gradient that is no tensor.
+"""Gradient that is not a tensor.
 
 What it finds
 -------------
@@ -7,8 +7,8 @@ number, a NumPy array, a list instead of a tuple.
 
 Why it matters
 --------------
-The engine raises in the first backward pass, and its text ("expected Variable or None") names no
-argument.
+The engine raises in the first backward pass, and its message ("expected Variable or None") does not
+name the argument.
 
 Bad
 ---
@@ -68,9 +68,10 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
-    Returned,
+    BACKWARD_NOT_SEEN,
+    ReturnedGradient,
     backward_place,
     finished_nodes,
     rejection,
@@ -93,10 +94,10 @@ def probe(subject: Subject) -> Outcome:
     if not nodes:
         rejected = rejection(subject, "gradient-not-a-tensor")
         if rejected is None:
-            return Outcome("skipped", note=UNSEEN)
+            return skipped(BACKWARD_NOT_SEEN)
         finding = subject.finding(
             RULE,
-            "backward returned something that is no tensor",
+            "backward returned something that is not a tensor",
             evidence={"original": rejected.text},
             help=rejected.fix,
         )
@@ -125,14 +126,14 @@ def _list(subject: Subject, node: NodeRun) -> Finding:
     )
 
 
-def _finding(subject: Subject, item: Returned) -> Finding:
+def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
     kind = type(item.value).__name__
     like = f"torch.full_like({item.node.arguments[item.position]}, value)"
     if kind == "ndarray":
         like = "torch.from_numpy(...), on the input's device and in its dtype"
     return subject.finding(
         RULE,
-        f"gradient for `{item.name}` is no tensor but {_article(kind)} {kind}",
+        f"gradient for `{item.name}` is not a tensor but {_article(kind)} {kind}",
         input=item.name,
         place=returned_place(item),
         evidence={"returned": short_text(item.value)},

@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-Some inputs are frozen, all subsets in turn (of more than four inputs: singles, and all but one):
-backward must not raise, must not return `None` for an input that still requires grad, and must
-return the gradients that it returns where all of them do. And the same tensor is passed for two
-inputs of one shape: its gradient must be the sum of the two. An operator that refuses a subset
-openly (`NotImplementedError`) is a note.
+Inputs are frozen, one subset after another (with more than four inputs: each alone, and all but
+each). Backward must not raise, must not return `None` for an input that still requires grad, and
+must return the same gradients as when all inputs require grad. In addition, one tensor is passed
+for two inputs of the same shape: its gradient must be the sum of the two. An operator that refuses
+a subset explicitly (`NotImplementedError`) gets a note.
 
 Cost: 1 forward and 1 backward for each subset (2 for two inputs, 6 for three, at most 14), and 2 of
-each for a tensor passed twice.
+each for the tensor passed twice.
 
 Why it matters
 --------------
-Gradient checks make every input require grad. Training freezes weights, and data needs no gradient:
-layers stay untrained in silence, or backward crashes in fine-tuning only.
+Gradient checks make every input require grad. In training, weights are frozen and data needs no
+gradient: layers silently stay untrained, or backward crashes in fine-tuning only.
 
 Bad
 ---
@@ -89,8 +89,10 @@ from gradlint.experiments.contract.requires_grad_subsets import (
     subsets,
     twins,
 )
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
@@ -101,37 +103,36 @@ from gradlint.trace.op_io import OpRaised
 RULE = rule_of(__name__)
 
 _HELP = (
-    "test ctx.needs_input_grad once for each input, at its own position, and compute every "
-    "gradient without the others"
+    "test ctx.needs_input_grad once for each input, at its own position, and compute each "
+    "gradient independently of the others"
 )
 
-_TWICE_HELP = "do not compare the arguments by identity, and write to none of them"
+_TWICE_HELP = "do not compare the arguments by identity, and do not write to them"
 
 
 def probe(subject: Subject) -> Outcome:
     """Freeze inputs in turn, and pass one tensor for two."""
-    reason = unfit(subject)
+    reason = why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     count = len(subject.problem.inputs)
     if count < 2:
-        return Outcome("skipped", note="one input requires grad: there is no other to freeze")
+        return skipped("only one input requires grad: there is no other to freeze")
     findings: list[Finding] = []
-    told: set[int] = set()
+    reported: set[int] = set()
     for chosen in subsets(count, subject.seed):
         if closed_over(subject).issubset(chosen):
-            findings += _frozen(subject, chosen, told)
+            findings += _frozen(subject, chosen, reported)
     pair = twins(subject)
     if pair is not None and not findings:
         findings += _twice(subject, *pair)
-    if findings and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings)
+    if findings and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
+    return judged_by(findings)
 
 
-def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding]:
-    """Findings where only the inputs ``chosen`` require grad; each input is told of once."""
+def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Finding]:
+    """Findings where only the inputs ``chosen`` require grad, at most one an input."""
     baseline, inputs = subject.once(make_baseline), subject.problem.inputs
     assert baseline is not None
     flags = [position in chosen for position in range(len(inputs))]
@@ -139,16 +140,16 @@ def _frozen(subject: Subject, chosen: list[int], told: set[int]) -> list[Finding
     try:
         _, gradients = pull_altered(subject.problem, baseline.cotangents, requires_grad=flags)
     except OpRaised as raised:
-        if -1 in told:
+        if -1 in reported:
             return []
-        told.add(-1)
-        honest: Severity | None = "info" if isinstance(raised.error, NotImplementedError) else None
-        return [raised_there(subject, RULE, raised, when, help=_HELP, severity=honest)]
+        reported.add(-1)
+        refused: Severity | None = "info" if isinstance(raised.error, NotImplementedError) else None
+        return [raised_there_finding(subject, RULE, raised, when, help=_HELP, severity=refused)]
     found = []
     for item in baseline.differences(gradients, among=chosen):
-        if item.position not in told:
-            told.add(item.position)
-            found.append(changed_gradient(subject, RULE, item, when, help=_HELP))
+        if item.position not in reported:
+            reported.add(item.position)
+            found.append(changed_gradient_finding(subject, RULE, item, when, help=_HELP))
     return found
 
 
@@ -163,14 +164,14 @@ def _when(names: list[str], flags: list[bool]) -> str:
 
 
 def _twice(subject: Subject, first: int, second: int) -> list[Finding]:
-    """A finding where one tensor passed for two inputs gets another gradient than the sum of what
-    two equal tensors get."""
+    """A finding where the gradient of one tensor passed for two inputs is not the sum of the
+    gradients of two equal tensors."""
     other = subject.problem.inputs[second].name
     when = f"where the same tensor is passed for `{other}`"
     try:
         difference = passed_twice(subject, first, second)
     except OpRaised as raised:
-        return [raised_there(subject, RULE, raised, when, help=_TWICE_HELP)]
+        return [raised_there_finding(subject, RULE, raised, when, help=_TWICE_HELP)]
     if difference is None:
         return []
-    return [changed_gradient(subject, RULE, difference, when, help=_TWICE_HELP)]
+    return [changed_gradient_finding(subject, RULE, difference, when, help=_TWICE_HELP)]

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-Backward returned `None` for a tensor that needs a gradient, while the output depends smoothly on
-it: a finite difference shows a slope there. Dependence without a slope (rounding, comparisons,
-counting) is no finding. Severity is error where `None` stands for the first or only differentiable
-input, or for all; a warning for others; a note where the argument's name says that it is a
+Backward returned `None` for a tensor that needs a gradient, although the output depends smoothly on
+it, as a finite difference shows. Dependence without a slope (rounding, comparisons, counting) is
+not reported. The severity is error where `None` stands for the first or only differentiable input,
+or for all of them; a warning for others; a note where the argument's name says that it is a
 constant by convention (a target, a mask, running statistics).
 
-Where inputs are inferred, a tensor for which backward returns `None` is taken for a constant. If
+Where inputs are inferred, a tensor for which backward returns `None` is treated as a constant. If
 the output depends on it, a note says so.
 
 Why it matters
 --------------
-PyTorch takes `None` for zero. The parameter never learns, and nothing is printed.
+PyTorch treats `None` as zero. The parameter never learns, and nothing is printed.
 
 Bad
 ---
@@ -80,10 +80,11 @@ from dataclasses import replace
 
 import torch
 
-from gradlint.experiments.contract.dependence import slope_along
+from gradlint.experiments.input_dependence import clear_slope
+from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
-    Returned,
+    BACKWARD_NOT_SEEN,
+    ReturnedGradient,
     rejection,
     returned_gradients,
     returned_place,
@@ -97,14 +98,116 @@ from gradlint.trace.record import record
 
 RULE = rule_of(__name__)
 
+#: Words in argument names that stand for constants in PyTorch's own functions, none of which is
+#: differentiated there either (a convention, so it is a note and not a fault).
+CONSTANTS = frozenset(
+    {
+        *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
+        *("idx", "index", "indices", "length", "lengths"),
+        *("buffer", "ema", "moving", "running"),
+    }
+)
 
-# -- Tensors that were inferred to be constants, since backward has no gradient for them ----------
-def taken_as_constants(subject: Subject) -> Iterator[tuple[Returned, float]]:
-    """What backward returned None for although the outputs depend on it, and the slope; only where
-    gradlint chose which arguments require grad, and only of arguments that it chose not to.
 
-    With grad required of the argument too, backward must return None still: it may compute what is
-    asked for, or refuse to.
+def probe(subject: Subject) -> Outcome:
+    """Look for None where a finite difference shows that the output depends on the input."""
+    own = subject.run.own
+    if own is None and subject.run.nodes:
+        return skipped("the backward that ran belongs to a Function inside")
+    if own is None or own.raised is not None:
+        return skipped(BACKWARD_NOT_SEEN)
+    if rejection(subject, "wrong-number-of-gradients") is not None:
+        return skipped("the number of gradients is wrong: see GL101")
+    needed = [item for item in returned_gradients(subject) if item.node is own and item.needed]
+    missing = [item for item in needed if item.value is None]
+    declared = subject.op.intent.surrogate or {}
+    findings = []
+    for item in missing:
+        index = _input_index(subject, item)
+        if index is None or item.name in declared:
+            continue
+        slope = clear_slope(subject, index)
+        if slope is not None:
+            findings.append(_finding(subject, item, slope, _severity(item, needed)))
+    findings += [
+        _constant(subject, item, slope)
+        for item, slope in taken_as_constants(subject)
+        if not _by_convention(item.name)
+    ]
+    if any_defect(findings):
+        return Outcome("fail", findings)
+    note = ""
+    if missing and not findings:
+        names = ", ".join(item.name for item in missing)
+        note = f"None for {names}, on which no output depends smoothly"
+    return Outcome("pass", findings, note=note)
+
+
+def _input_index(subject: Subject, item: ReturnedGradient) -> int | None:
+    """Which differentiable input of the problem the argument is."""
+    inputs = subject.problem.inputs
+    if item.node in subject.run.native:
+        # Its positions count tensors alone.
+        return item.node.leaves[item.position]
+    for index, candidate in enumerate(inputs):
+        if candidate.position == item.position:
+            return index
+    return item.node.leaves[item.position]
+
+
+def _severity(item: ReturnedGradient, needed: list[ReturnedGradient]) -> Severity:
+    if all(other.value is None for other in needed) or item is needed[0]:
+        return "error"
+    return "info" if _by_convention(item.name) else "warning"
+
+
+def _by_convention(name: str) -> bool:
+    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
+    return not CONSTANTS.isdisjoint(words)
+
+
+def _constant(subject: Subject, item: ReturnedGradient, slope: float) -> Finding:
+    name = item.name
+    return subject.finding(
+        RULE,
+        f"`{name}` is treated as a constant: backward returned None for it, and the output depends "
+        "on it",
+        severity="info",
+        input=name,
+        place=returned_place(item),
+        evidence={"measured_slope": slope},
+        help=f"if `{name}` needs a gradient, return it, and give inputs that require it (--inputs "
+        f"or sample_inputs); if not, raise when ctx.needs_input_grad[{item.position}], so that "
+        "nobody relies on it",
+    )
+
+
+def _finding(subject: Subject, item: ReturnedGradient, slope: float, severity: Severity) -> Finding:
+    name = item.name
+    constant = (
+        f"by its name `{name}` is a constant; `.detach()` it in the caller, or raise when "
+        f"ctx.needs_input_grad[{item.position}], so that nobody relies on its gradient"
+    )
+    return subject.finding(
+        RULE,
+        f"no gradient for `{name}`: backward returned None, and the output depends on it",
+        severity=severity,
+        input=name,
+        place=returned_place(item),
+        evidence={"measured_slope": slope},
+        help=constant
+        if severity == "info"
+        else f"return the gradient of `{name}`; if it is meant to be a constant, pass it without "
+        f"requires_grad, and raise when ctx.needs_input_grad[{item.position}]",
+    )
+
+
+def taken_as_constants(subject: Subject) -> Iterator[tuple[ReturnedGradient, float]]:
+    """Arguments for which backward returned None although outputs depend on them, with the slope.
+
+    Only where gradlint chose which arguments require grad, and only those that it left out.
+    Backward must return None even when the argument requires grad: it may compute only what is
+    asked for, or refuse.
     """
     own = subject.run.own
     if subject.sample.origin != "inferred" or own is None:
@@ -120,13 +223,13 @@ def taken_as_constants(subject: Subject) -> Iterator[tuple[Returned, float]]:
         returned = found.own.returned if found.own is not None else ()
         if not isinstance(returned, tuple) or len(returned) <= item.position:
             continue
-        slope = slope_along(subject, index, problem) if returned[item.position] is None else None
+        slope = clear_slope(subject, index, problem) if returned[item.position] is None else None
         if slope is not None:
             yield item, slope
 
 
 def _requiring(subject: Subject, position: int) -> Problem | None:
-    """The problem with grad required of one more argument; None where that has no derivatives."""
+    """The problem with one more argument that requires grad; None where it has no derivatives."""
     args = list(subject.sample.args)
     value = args[position] if position < len(args) else None
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
@@ -135,109 +238,3 @@ def _requiring(subject: Subject, position: int) -> Problem | None:
         return None
     args[position] = value.detach().clone().requires_grad_()
     return subject.problem.at(replace(subject.sample, args=tuple(args)))
-
-
-# -------------------------------------------------------------------------------------------------
-
-#: Words in argument names that stand for constants in PyTorch's own functions, none of which is
-#: differentiated there either (a convention, so a note and no fault).
-CONSTANTS = frozenset(
-    {
-        *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
-        *("idx", "index", "indices", "length", "lengths"),
-        *("buffer", "ema", "moving", "running"),
-    }
-)
-
-
-def probe(subject: Subject) -> Outcome:
-    """Look for None where a finite difference shows that the output depends on the input."""
-    own = subject.run.own
-    if own is None and subject.run.nodes:
-        return Outcome("skipped", note="the backward that ran belongs to a Function inside")
-    if own is None or own.raised is not None:
-        return Outcome("skipped", note=UNSEEN)
-    if rejection(subject, "wrong-number-of-gradients") is not None:
-        return Outcome("skipped", note="the number of gradients is wrong: see GL101")
-    needed = [item for item in returned_gradients(subject) if item.node is own and item.needed]
-    missing = [item for item in needed if item.value is None]
-    declared = subject.op.intent.surrogate or {}
-    findings = []
-    for item in missing:
-        index = _input_index(subject, item)
-        if index is None or item.name in declared:
-            continue
-        slope = slope_along(subject, index)
-        if slope is not None:
-            findings.append(_finding(subject, item, slope, _severity(item, needed)))
-    findings += [
-        _constant(subject, item, slope)
-        for item, slope in taken_as_constants(subject)
-        if not _by_convention(item.name)
-    ]
-    if any(finding.severity != "info" for finding in findings):
-        return Outcome("fail", findings)
-    note = ""
-    if missing and not findings:
-        names = ", ".join(item.name for item in missing)
-        note = f"None for {names}, on which no output depends smoothly"
-    return Outcome("pass", findings, note=note)
-
-
-def _input_index(subject: Subject, item: Returned) -> int | None:
-    """Which differentiable input of the problem the argument is."""
-    inputs = subject.problem.inputs
-    if item.node in subject.run.native:
-        # Its positions count tensors alone.
-        return item.node.leaves[item.position]
-    for index, candidate in enumerate(inputs):
-        if candidate.position == item.position:
-            return index
-    return item.node.leaves[item.position]
-
-
-def _severity(item: Returned, needed: list[Returned]) -> Severity:
-    if all(other.value is None for other in needed) or item is needed[0]:
-        return "error"
-    return "info" if _by_convention(item.name) else "warning"
-
-
-def _by_convention(name: str) -> bool:
-    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
-    return not CONSTANTS.isdisjoint(words)
-
-
-def _constant(subject: Subject, item: Returned, slope: float) -> Finding:
-    name = item.name
-    return subject.finding(
-        RULE,
-        f"`{name}` is taken for a constant: backward returned None for it, and the output depends "
-        "on it",
-        severity="info",
-        input=name,
-        place=returned_place(item),
-        evidence={"measured_slope": slope},
-        help=f"if `{name}` needs a gradient, return it, and give inputs that require it (--inputs "
-        f"or sample_inputs); if not, raise when ctx.needs_input_grad[{item.position}], so that "
-        "nobody waits for it",
-    )
-
-
-def _finding(subject: Subject, item: Returned, slope: float, severity: Severity) -> Finding:
-    name = item.name
-    constant = (
-        f"by its name `{name}` is a constant; `.detach()` it in the caller, or raise when "
-        f"ctx.needs_input_grad[{item.position}], so that nobody waits for its gradient"
-    )
-    return subject.finding(
-        RULE,
-        f"no gradient for `{name}`: backward returned None, and the output depends on it",
-        severity=severity,
-        input=name,
-        place=returned_place(item),
-        evidence={"measured_slope": slope},
-        help=constant
-        if severity == "info"
-        else f"return the gradient of `{name}`; if it is meant to be a constant, pass it without "
-        f"requires_grad, and raise when ctx.needs_input_grad[{item.position}]",
-    )

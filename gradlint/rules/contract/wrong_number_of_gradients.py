@@ -2,13 +2,14 @@
 
 What it finds
 -------------
-Backward returned fewer values than forward has arguments (without `ctx`), or more. The arguments
-left without a gradient are named. Surplus `None`s at the end are accepted by PyTorch and pass.
+Backward returned fewer values than forward has arguments (not counting `ctx`), or more. The
+arguments left without a gradient are named. Surplus `None`s at the end are accepted by PyTorch and
+pass.
 
 Why it matters
 --------------
-The engine raises in the first backward pass. It is the typical trace of an argument that was added
-to forward later on.
+The engine raises in the first backward pass. This typically happens when an argument is added to
+forward later on.
 
 Bad
 ---
@@ -74,7 +75,7 @@ import itertools
 from typing import Any
 
 from gradlint.experiments.returned_gradients import (
-    UNSEEN,
+    BACKWARD_NOT_SEEN,
     argument_name,
     backward_place,
     finished_nodes,
@@ -101,7 +102,7 @@ def probe(subject: Subject) -> Outcome:
     for node in nodes:
         values, expected = node.returned, len(node.needs_input_grad)
         if isinstance(values, list):
-            continue  # GL104: no tuple at all
+            continue  # not a tuple: see GL104
         values = values if isinstance(values, tuple) else (values,)
         surplus = values[expected:]
         if surplus and all(value is None for value in surplus):
@@ -123,7 +124,9 @@ def probe(subject: Subject) -> Outcome:
         )
     if findings:
         return Outcome("fail", findings)
-    return Outcome("pass" if nodes else "skipped", note="; ".join(notes) if nodes else UNSEEN)
+    return Outcome(
+        "pass" if nodes else "skipped", note="; ".join(notes) if nodes else BACKWARD_NOT_SEEN
+    )
 
 
 def _miscounted(subject: Subject, node: NodeRun, values: tuple[Any, ...]) -> Finding:

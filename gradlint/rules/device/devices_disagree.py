@@ -2,15 +2,15 @@
 
 What it finds
 -------------
-The same arguments give other outputs or other gradients on a GPU than on the CPU, by more than
-rounding explains: the order of sums and TF32 are allowed for, and elements that change when the
-inputs move by a roundoff. Looked at for samples on cuda, where the op runs on the CPU too and draws
-no random numbers. Cost: 1 forward and 1 backward call on the CPU.
+The same arguments give different outputs or gradients on a GPU than on the CPU, by more than
+rounding explains. The order of summation, TF32, and elements that change when the inputs move by a
+roundoff are allowed for. The rule runs on cuda samples of ops that also run on the CPU and draw no
+random numbers. Cost: 1 forward and 1 backward call on the CPU.
 
 Why it matters
 --------------
-Tests run on the CPU, training on the GPU, and the two have kernels of their own. One of them is
-wrong, and this says which tensor and where.
+Tests run on the CPU, training on the GPU, and each has its own kernels. One of them is wrong; the
+finding says which tensor and where.
 
 Bad
 ---
@@ -72,7 +72,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.device.cuda_runs import moved, told, unfit
+from gradlint.experiments.device.cuda_runs import findings_of_differences, on_device
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -88,20 +90,20 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare outputs and gradients on cuda with those on the CPU."""
-    reason = unfit(subject)
+    reason = why_not_on_cuda(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    problem = moved(subject, "cpu")
+        return skipped(reason)
+    problem = on_device(subject, "cpu")
     cotangents = {name: v.cpu() for name, v in subject.run.cotangents.items()}
     try:
         leaves, outputs = problem.linearize()
         chosen = [o for o in outputs if o.name in cotangents and o.differentiable]
         gradients = problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
     except OpRaised as raised:
-        return Outcome("skipped", note=f"on the CPU {raised.phase} raises: {raised.error}")
+        return skipped(f"on the CPU {raised.phase} raises: {raised.error}")
     finally:
         subject.problem.forward_calls += problem.forward_calls
         subject.problem.backward_calls += problem.backward_calls
     what = "differs between cpu and cuda"
-    findings = told(subject, RULE, outputs, gradients, what, _HELP)
+    findings = findings_of_differences(subject, RULE, outputs, gradients, what, _HELP)
     return Outcome("fail" if findings else "pass", findings)

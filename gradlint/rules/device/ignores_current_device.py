@@ -2,14 +2,14 @@
 
 What it finds
 -------------
-The op runs on tensors of one GPU while another is the current one, and raises, or returns other
+The op runs on tensors of one GPU while another GPU is current, and raises, or returns different
 outputs or gradients than usual. Needs two GPUs. Cost: 1 forward and 1 backward call.
 
 Why it matters
 --------------
-Kernels are launched on the current device, whatever the device of their arguments. With a model on
-``cuda:1`` they read and write memory of another GPU: zeros, garbage, or a crash, and only for
-people with several GPUs.
+Kernels are launched on the current device, whatever device their arguments are on. With a model on
+``cuda:1`` they read and write memory of another GPU: zeros, garbage or a crash, and only for people
+with several GPUs.
 
 Bad
 ---
@@ -71,7 +71,9 @@ from __future__ import annotations
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
-from gradlint.experiments.device.cuda_runs import told, unfit
+from gradlint.experiments.device.cuda_runs import findings_of_differences
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -86,12 +88,12 @@ _HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Run the op while another GPU than that of its tensors is current."""
-    reason = unfit(subject)
+    """Run the op while the current GPU is not that of its tensors."""
+    reason = why_not_on_cuda(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     if torch.cuda.device_count() < 2:
-        return Outcome("skipped", note="needs two GPUs: one is here")
+        return skipped("needs two GPUs: only one is available")
     own = next(v.device for v in subject.problem.values() if v.device.type == "cuda")
     other = next(k for k in range(torch.cuda.device_count()) if k != own.index)
     words = f"with cuda:{other} current and all tensors on {own}"
@@ -117,5 +119,7 @@ def probe(subject: Subject) -> Outcome:
         message = f"{words}, `{astray.name}` is on {astray.value.device}"
         finding = subject.finding(RULE, message, output=astray.name, help=_HELP)
         return Outcome("fail", [finding])
-    findings = told(subject, RULE, outputs, gradients, f"is wrong {words}", _HELP)
+    findings = findings_of_differences(
+        subject, RULE, outputs, gradients, f"is wrong {words}", _HELP
+    )
     return Outcome("fail" if findings else "pass", findings)

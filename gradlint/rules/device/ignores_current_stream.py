@@ -2,16 +2,16 @@
 
 What it finds
 -------------
-The op runs on a side stream whose inputs are not there yet: they are NaN until a copy that waits
-behind a sleeping kernel on that stream. Outputs or gradients other than usual show that a kernel
-was launched on another stream, and did not wait. An op that waits for the whole device hides this,
-and is reported as inconclusive. Needs a GPU. Cost: 2 forward and 2 backward calls, and the sleep
-(at least 0.05 s).
+The op runs on a side stream whose inputs arrive late: they hold NaN until a copy, queued behind a
+sleeping kernel on that stream, fills them. Outputs or gradients that differ from the usual ones
+show that a kernel was launched on another stream and did not wait. An op that waits for the whole
+device hides this, and is reported as inconclusive. Needs a GPU. Cost: 2 forward and 2 backward
+calls, and the sleep (at least 0.05 s).
 
 Why it matters
 --------------
-Data loaders, pipelines and CUDA graphs run on streams of their own. A kernel on the default stream
-races with them: results are right on an idle GPU, and wrong, rarely, under load.
+Data loaders, pipelines and CUDA graphs use streams of their own. A kernel on the default stream
+races with them: results are right on an idle GPU, and occasionally wrong under load.
 
 Bad
 ---
@@ -80,7 +80,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gradlint.experiments.device.cuda_runs import told, unfit
+from gradlint.experiments.device.cuda_runs import findings_of_differences
+from gradlint.experiments.outcomes import inconclusive, skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -88,21 +90,44 @@ from gradlint.trace.op_io import OpRaised, Output
 
 RULE = rule_of(__name__)
 
-# -- The op on a side stream, behind a kernel that sleeps -----------------------------------------
-#
-# Inputs and cotangents hold NaN until, on the side stream and behind the sleep, their values are
-# copied into them. Kernels that are launched on the current stream wait in line; those launched on
-# another one run at once, and read NaN.
 #: The sleep in seconds, at least and at most, and in units of what launching a call takes.
 SHORTEST_S, LONGEST_S, TIMES = 0.05, 2.0, 5.0
 
 #: Cycles a second that ``torch.cuda._sleep`` counts: the clocks of GPUs lie between 1 and 2 GHz.
 CYCLES = 2.0e9
 
+_HELP = (
+    "launch every kernel on the current stream of the tensors' device "
+    "(at::cuda::getCurrentCUDAStream(); kernel<<<grid, block>>> alone takes stream 0), and let "
+    "libraries know it (cublasSetStream)"
+)
+
+
+def probe(subject: Subject) -> Outcome:
+    """Run the op on a side stream on which its inputs come late."""
+    reason = why_not_on_cuda(subject, may_draw=True)
+    if reason:
+        return skipped(reason)
+    found = on_side_stream(subject)
+    if found.raised is not None:
+        note = f"on a side stream {found.raised.phase} raises: {found.raised.error}"
+        return inconclusive(note)
+    what = "is wrong on a side stream"
+    findings = findings_of_differences(subject, RULE, found.outputs, found.gradients, what, _HELP)
+    # Where forward read NaN, its gradients hold that too.
+    findings = [finding for finding in findings if finding.output] or findings
+    if findings:
+        return Outcome("fail", findings)
+    if not found.forward_queued:
+        return inconclusive("forward waits for the device, which hides a wrong stream")
+    if not found.backward_queued:
+        return Outcome("pass", note="backward waits for the device: only forward was judged")
+    return Outcome("pass")
+
 
 @dataclass
 class SideRun:
-    """What came of it.
+    """One run on a side stream.
 
     Args:
         outputs, gradients: what the op returned.
@@ -119,7 +144,12 @@ class SideRun:
 
 
 def on_side_stream(subject: Subject) -> SideRun:
-    """Run the op of ``subject``, whose inputs are on a GPU, on a side stream of that GPU."""
+    """Run the op of ``subject``, whose inputs are on a GPU, on a side stream of that GPU.
+
+    Inputs and cotangents hold NaN until their values are copied into them, on the side stream and
+    behind a kernel that sleeps. Kernels that are launched on the current stream wait in line; those
+    launched on another stream run at once, and read NaN.
+    """
     problem, run = subject.problem, subject.run
     values = problem.values()
     device = next(value.device for value in values if value.device.type == "cuda")
@@ -159,34 +189,3 @@ def on_side_stream(subject: Subject) -> SideRun:
 def _empty(value: torch.Tensor) -> torch.Tensor:
     """Memory like that of ``value`` that holds NaN."""
     return torch.full_like(value, float("nan")).detach()
-
-
-# -------------------------------------------------------------------------------------------------
-
-_HELP = (
-    "launch every kernel on the current stream of the tensors' device "
-    "(at::cuda::getCurrentCUDAStream(); kernel<<<grid, block>>> alone takes stream 0), and let "
-    "libraries know it (cublasSetStream)"
-)
-
-
-def probe(subject: Subject) -> Outcome:
-    """Run the op on a side stream on which its inputs come late."""
-    reason = unfit(subject, drawing=True)
-    if reason:
-        return Outcome("skipped", note=reason)
-    found = on_side_stream(subject)
-    if found.raised is not None:
-        note = f"on a side stream {found.raised.phase} raises: {found.raised.error}"
-        return Outcome("inconclusive", note=note)
-    what = "is wrong on a side stream"
-    findings = told(subject, RULE, found.outputs, found.gradients, what, _HELP)
-    # Where forward read NaN, its gradients hold that too.
-    findings = [finding for finding in findings if finding.output] or findings
-    if findings:
-        return Outcome("fail", findings)
-    if not found.forward_queued:
-        return Outcome("inconclusive", note="forward waits for the device: no stream can be wrong")
-    if not found.backward_queued:
-        return Outcome("pass", note="backward waits for the device: only forward was looked at")
-    return Outcome("pass")

@@ -2,12 +2,12 @@
 
 What it finds
 -------------
-The sample is repeated along its first axis until a tensor has more than 2³¹ elements, where every
-slice along that axis is computed by itself (three repetitions show that). Then every block of the
-outputs and gradients must be the sample's own; blocks behind the 2³¹st element that are not, and
-crashes there, show an index in 32 bits. Needs a GPU with enough free memory (about three times all
-huge tensors); left out where it would take longer than 20 s. Cost: 2 small and 1 huge forward and
-backward call.
+The sample is repeated along its first axis until a tensor has more than 2³¹ elements, provided that
+each slice along that axis is computed independently (three repetitions show that). Every block of
+the outputs and gradients must then equal the sample's own. Blocks behind the 2³¹st element that do
+not, and crashes there, reveal a 32-bit index. Needs a GPU with enough free memory (about three
+times all huge tensors); left out where it would take longer than 20 s. Cost: 2 small and 1 huge
+forward and backward call.
 
 Why it matters
 --------------
@@ -76,8 +76,9 @@ from __future__ import annotations
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
-from gradlint.experiments.device.cuda_runs import unfit
-from gradlint.experiments.device.tiled_sample import Block, Tiled, overflowed
+from gradlint.experiments.device.tiled_sample import TiledRun, WrongBlock, run_beyond_limit
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -93,30 +94,30 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run the op on more than 2³¹ elements."""
-    reason = unfit(subject)
+    reason = why_not_on_cuda(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
 
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
-    found = overflowed(subject, free_bytes=free)
+    found = run_beyond_limit(subject, free_bytes=free)
     torch.cuda.empty_cache()
     return judged(subject, found)
 
 
-def judged(subject: Subject, found: Tiled) -> Outcome:
+def judged(subject: Subject, found: TiledRun) -> Outcome:
     """The outcome of a huge call."""
     if found.reason:
-        return Outcome("skipped", note=found.reason)
+        return skipped(found.reason)
     if found.raised is not None:
         line = error_line(found.raised.error)
         if isinstance(found.raised.error, torch.OutOfMemoryError):
-            return Outcome("skipped", note=f"out of memory: {line}")
+            return skipped(f"out of memory: {line}")
         crashed = "CUDA error" in line
         finding = subject.finding(
             RULE,
             f"{found.raised.phase} raises on {found.elements} elements: {line}",
-            severity=None if crashed else "info",  # an honest refusal
+            severity=None if crashed else "info",  # a refusal, not a fault
             evidence={"error": line, "elements": found.elements},
             help=_HELP,
         )
@@ -126,7 +127,7 @@ def judged(subject: Subject, found: Tiled) -> Outcome:
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
-def _finding(subject: Subject, found: Tiled, block: Block) -> Finding:
+def _finding(subject: Subject, found: TiledRun, block: WrongBlock) -> Finding:
     output = block.what == "output"
     what = f"`{block.name}`" if output else f"gradient for `{block.name}`"
     return subject.finding(

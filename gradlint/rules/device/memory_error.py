@@ -4,17 +4,17 @@ What it finds
 -------------
 `--sanitizer memcheck`, `racecheck`, `initcheck` or `synccheck` runs the check under NVIDIA's
 compute-sanitizer, with PyTorch's caching allocator off, so that every tensor is an allocation of
-its own. Whatever the tool reports of a kernel is a finding: reads and writes out of bounds or
-misaligned (memcheck), threads of a block that race for shared memory (racecheck), reads of memory
-that nobody wrote (initcheck), barriers that not all threads reach (synccheck). The tool watches
-all calls that the selected rules make, in all their layouts and sizes. Needs a GPU and the CUDA
-toolkit. Cost: the check, several times slower.
+its own. Everything the tool reports about a kernel is a finding: reads and writes that are out of
+bounds or misaligned (memcheck), threads of a block that race for shared memory (racecheck), reads
+of memory that was never written (initcheck), barriers that not all threads reach (synccheck). The
+tool watches all calls that the selected rules make, in all their layouts and sizes. Needs a GPU and
+the CUDA toolkit. Cost: the check, several times slower.
 
 Why it matters
 --------------
-The caching allocator hands out memory with room around it, in which a read out of bounds finds
-something. Results are right for months, until a neighbour's NaN is read. Races show on one GPU
-in a thousand runs.
+The caching allocator hands out memory with room around it, where a read out of bounds still finds
+something. Results are right for months, until a neighbour's NaN is read. A race may show on one
+GPU, once in a thousand runs.
 
 Bad
 ---
@@ -94,7 +94,7 @@ mylib/double.cu:12:1  GL805  memcheck: Invalid __global__ write of size 4 bytes 
   thread     (15,0,0)
   block      (0,0,0)
   address    0x7f2a1e00003c is out of bounds and is 1 bytes after the nearest allocation at …
-  help       mask or bound the index: blocks are whole, the last one reaches beyond the tensor
+  help       mask or bound the index: the last block reaches beyond the end of the tensor
 ```
 
 References
@@ -107,7 +107,7 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.device.sanitizer_report import DeviceError
-from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -116,18 +116,18 @@ RULE = rule_of(__name__)
 
 #: The next step, by how the tool's words begin.
 _HELP = {
-    "Invalid": "mask or bound the index: blocks are whole, the last one reaches beyond the tensor; "
+    "Invalid": "mask or bound the index: the last block reaches beyond the end of the tensor; "
     "an address that is misaligned comes from a view at an odd offset, read as a vector",
-    "Uninitialized": "write every element before it is read: torch.empty holds what was there "
+    "Uninitialized": "write every element before it is read: torch.empty holds whatever was there "
     "before",
-    "Race": "put __syncthreads() between the accesses, and make it one that all threads reach",
+    "Race": "put __syncthreads() between the accesses, in a place that all threads reach",
     "Barrier": "every thread of the block must reach the barrier: no return or branch before it",
 }
 
 _LINE_HELP = "; compile with nvcc -lineinfo to see the line"
 
 
-def found(
+def make_finding(
     target: str,
     tool: str,
     error: DeviceError,
@@ -146,7 +146,7 @@ def found(
     times = f" ({error.count} times)" if error.count > 1 else ""
     advice = next((text for word, text in _HELP.items() if error.kind.startswith(word)), "")
     launched = error.launched if error.launched != error.kernel else ""
-    finding = running_finding(
+    finding = process_finding(
         RULE,
         target,
         f"{tool}: {error.kind}{where}{times}",

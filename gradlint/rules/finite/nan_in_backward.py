@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A gradient holds NaN or Inf where forward is finite and has a finite derivative, two-sided or
-one-sided, which finite differences show. Where the derivative itself is infinite (a root at zero)
-there is nothing to find.
+A gradient holds NaN or Inf where forward is finite and, as finite differences show, has a finite
+derivative, two-sided or one-sided. Where the derivative itself is infinite (a root at zero),
+nothing is reported.
 
-Looked at are the sample itself and extreme values made from it, inside its domain where that is
-known: all zeros, all elements equal, single elements that are zero, equal to another or to a number
-of the op's arguments and source, magnitudes up to 10000, the smallest normal numbers, and rows of
-boolean arguments that are all False or all True. Extremes at which forward is not finite are left
-out. Cost: up to 7 forward and 7 backward calls.
+The rule looks at the sample and at extreme values made from it, inside its domain where that is
+known: all zeros; all elements equal; single elements that are zero, equal to each other, or equal
+to a number in the op's arguments or source; magnitudes up to 10000; the smallest normal numbers;
+and rows of boolean arguments that are all False or all True. Extremes at which forward is not
+finite are left out. Cost: up to 7 forward and 7 backward calls.
 
 Why it matters
 --------------
-Forward looks well, and the loss turns NaN one step later. It happens at single points that random
+Forward looks fine, and the loss turns NaN one step later. It happens at single points that random
 inputs miss: exact zeros, ties, saturated or fully masked rows.
 
 Bad
@@ -81,8 +81,10 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
 from gradlint.experiments.finite.nonfinite_gradients import at_extremes, at_the_sample
+from gradlint.experiments.finiteness import constant_infinities, inputs_finite, values_of
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -94,16 +96,15 @@ def probe(subject: Subject) -> Outcome:
     """Measure the function wherever a gradient is not finite, at the sample and at extremes."""
     run = subject.run
     if run.gradients is None:
-        return Outcome("skipped", note=f"{run.error.phase} raised" if run.error else "nothing ran")
+        return skipped(why_not_run(subject) or "nothing ran")
     if not inputs_finite(subject):
-        return Outcome("skipped", note="an input is not finite")
+        return skipped("an input is not finite")
     if _not_finite(run.gradients) and not _forward_finite(subject):
-        return Outcome("skipped", note="forward is not finite: see GL301")
+        return skipped("forward is not finite: see GL301")
     findings, notes = at_the_sample(subject, RULE)
     more, said = at_extremes(subject, RULE, {finding.input or "" for finding in findings})
     findings += more
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings, note="; ".join(notes + said))
+    return judged_by(findings, "; ".join(notes + said))
 
 
 def _not_finite(gradients: list[torch.Tensor | None]) -> bool:

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-Forward returned NaN or Inf although all inputs are finite. Infinities that stay where they are
-whatever the inputs are taken as deliberate, such as the -inf of an attention mask.
+Forward returned NaN or Inf although all inputs are finite. Infinities that stay in place whatever
+the inputs are considered deliberate, such as the -inf of an attention mask.
 
-Beside the sample, inputs with single special elements are tried (zero, equal to another element or
-to a number of the op's arguments and source): NaN is a finding there where the function tends to a
-finite value, which its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1 backward
-call, and 6 forward calls for each special element (7 in all at most).
+Besides the sample, inputs with single special elements are tried (zero, equal to another element,
+or equal to a number in the op's arguments or source). NaN is reported there where the function
+tends to a finite value that its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1
+backward call, and 6 forward calls for each special element (at most 7 elements).
 
 Why it matters
 --------------
-One NaN in a batch spoils every parameter in the next step. Gradients are not judged where the
-function itself is not finite.
+One NaN in a batch spoils every parameter in the next step. Where the function itself is not finite,
+its gradient can't be judged.
 
 Bad
 ---
@@ -77,8 +77,10 @@ from typing import Any
 import torch
 
 from gradlint.experiments.finite.extremes import make_extremes
-from gradlint.experiments.finite.finiteness import constant_infinities, inputs_finite, values_of
-from gradlint.experiments.finite.removable_singularities import removable
+from gradlint.experiments.finite.removable_singularities import removable_nans
+from gradlint.experiments.finiteness import constant_infinities, inputs_finite, values_of
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -92,9 +94,9 @@ def probe(subject: Subject) -> Outcome:
     """Look for NaN and Inf in the outputs at finite inputs."""
     run = subject.run
     if not run.outputs:
-        return Outcome("skipped", note="forward raised" if run.error else "no output is a tensor")
+        return skipped(why_not_run(subject) or "no output is a tensor")
     if not inputs_finite(subject):
-        return Outcome("skipped", note="an input is not finite")
+        return skipped("an input is not finite")
     findings = []
     notes = []
     for output in run.outputs:
@@ -108,7 +110,7 @@ def probe(subject: Subject) -> Outcome:
                 count = int((infinite if constant is None else constant).sum())
                 notes.append(
                     f"{count} elements of `{output.name}` are infinite whatever the inputs: "
-                    "taken as deliberate"
+                    "considered deliberate"
                 )
                 infinite &= False if constant is None else ~constant
         bad = nan | infinite
@@ -122,7 +124,7 @@ def probe(subject: Subject) -> Outcome:
 def _holes(subject: Subject) -> list[Finding]:
     """NaN at a single special element where the function has a limit: the first."""
     extreme = subject.once(make_extremes).named("single")
-    hole = next(removable(subject, extreme), None) if extreme is not None else None
+    hole = next(removable_nans(subject, extreme), None) if extreme is not None else None
     if extreme is None or hole is None:
         return []
     item = subject.problem.inputs[hole.place.position]
@@ -161,5 +163,5 @@ def _finding(
         index=first,
         evidence=evidence,
         help="guard the division, logarithm, root or exponential at this value; if the inputs lie "
-        "outside of the op's domain, give others (--inputs)",
+        "outside the op's domain, give others (--inputs)",
     )

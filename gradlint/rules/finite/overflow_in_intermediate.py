@@ -2,16 +2,16 @@
 
 What it finds
 -------------
-At magnitudes up to 150 forward returns NaN or infinities in float32 (or in the sample's own lower
-dtype) although the value is well inside the range of that dtype: in float64, at exactly the same
-inputs, the same op returns it. Something on the way overflowed, or vanished before a logarithm or
-a division. Where the op refuses float64, NaN counts that is not there at smaller inputs. Cost: 3
+At magnitudes up to 150, forward returns NaN or infinities in float32 (or in the sample's own lower
+dtype), although the value is well inside the range of that dtype: the same op returns it in float64
+at exactly the same inputs. An intermediate result overflowed, or vanished before a logarithm or a
+division. Where the op refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3
 forward calls for the first input, 2 for each further one.
 
 Why it matters
 --------------
-Logits of 90 occur, and exp(90) is not a float32. The loss is NaN then, long after the tests, whose
-inputs were standard normal.
+Logits of 90 do occur, and exp(90) does not fit into a float32. The loss becomes NaN long after the
+tests, whose inputs were standard normal.
 
 Bad
 ---
@@ -77,7 +77,8 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.finite.overflow import Overflow, low_problem, overflows
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -88,12 +89,12 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Run forward at large inputs in a low dtype and in float64."""
-    reason = blocked(subject)
+    reason = why_not_finite(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     low = low_problem(subject)
     if isinstance(low, str):
-        return Outcome("skipped", note=low)
+        return skipped(low)
     findings = [_finding(subject, found) for found in overflows(subject, low)]
     return Outcome("fail" if findings else "pass", findings)
 
@@ -126,6 +127,6 @@ def _finding(subject: Subject, found: Overflow) -> Finding:
         output=found.output,
         index=found.index,
         evidence=evidence,
-        help="something on the way overflows or vanishes: subtract the maximum before exp, divide "
-        "before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
+        help="an intermediate result overflows or vanishes: subtract the maximum before exp, "
+        "divide before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
     )

@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A backward that fails where a dimension has size 0 and forward takes that. It may not raise; where
-nothing depends on an input, its gradient must be zeros, neither NaN nor memory that was never
-written (it is filled with NaN here); where outputs still depend on it, its gradient is measured as
-ever. A forward that refuses empty tensors is left alone; a backward that raises where another axis
-than that of a batch is empty is noted only, and so is what PyTorch's own operators make of empty
-tensors where no backward written by anybody else takes part.
+A backward that fails where a dimension has size 0 and forward accepts that. It must not raise.
+Where nothing depends on an input, its gradient must be zero, neither NaN nor uninitialised memory
+(which is filled with NaN here). Where outputs still depend on it, its gradient is measured as
+usual. A forward that refuses empty tensors is left alone. Only a note is given for a backward that
+raises where an axis other than the batch axis is empty, and for what PyTorch's own operators make
+of empty tensors where none of your backward code is involved.
 
 Cost: 1 forward call and 1 backward call for each of up to 3 dimensions; 2 further forward calls
 where outputs have elements.
 
 Why it matters
 --------------
-A mask that selects nothing, an expert that no token goes to, an image without boxes: empty tensors
+A mask that selects nothing, an expert that receives no token, an image without boxes: empty tensors
 come with the data, hours into training. A mean over nothing makes all weights NaN, and a kernel
 that is not launched leaves its gradient uninitialised.
 
@@ -84,15 +84,17 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.baseline_comparison import compared
-from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.baseline_comparison import compare
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.judge_at_other_inputs import RAISED, judged_inputs
 from gradlint.experiments.layout.independent_axes import is_batch
-from gradlint.experiments.layout.other_sizes import Sizes, Tried, no_sizes
+from gradlint.experiments.layout.other_sizes import SizeTrial, SizeTrials
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.state.poisoned_memory import deterministic
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.torch_owned_backward import IN_TORCH, is_torchs_backward
+from gradlint.experiments.torch_owned_backward import TORCH_OWNED_NOTE, is_torch_owned_backward
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -107,23 +109,23 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Run backward with each dimension at size 0 that forward accepts."""
-    reason = no_sizes(subject)
+    reason = why_not_resizable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    sizes = Sizes(subject)
+        return skipped(reason)
+    sizes = SizeTrials(subject)
     with deterministic(fill=True):
         tried = sizes.alone(0)
     findings: list[Finding] = []
     for item in tried:
-        if any(finding.severity != "info" for finding in findings):
+        if any_defect(findings):
             break
         if item.faulty:
-            # Empty batches come with the data; where other axes are empty, raising is no news.
-            mild = item.look.verdict == RAISED and not (item.batch and is_batch(subject))
-            findings += told(
+            # Empty batches come with the data; other axes may well be refused by raising.
+            mild = item.judgement.verdict == RAISED and not (item.batch and is_batch(subject))
+            findings += findings_elsewhere(
                 subject,
                 RULE,
-                item.look,
+                item.judgement,
                 item.words,
                 cause="empty",
                 help=HELP,
@@ -131,7 +133,7 @@ def probe(subject: Subject) -> Outcome:
             )
         else:
             findings += _not_zero(subject, item)
-    if any(finding.severity != "info" for finding in findings):
+    if any_defect(findings):
         return Outcome("fail", findings)
     if not tried:
         less = sizes.left_out or "nothing to resize"
@@ -140,31 +142,31 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("pass", findings, note=sizes.left_out)
 
 
-def _not_zero(subject: Subject, item: Tried) -> list[Finding]:
+def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
     """Findings where all outputs are empty, so that nothing depends on anything."""
-    if any(output.value.numel() for output in item.look.outputs):
+    if any(output.value.numel() for output in item.judgement.outputs):
         return []
     findings = []
     # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
-    torchs = is_torchs_backward(subject)
+    torch_owned = is_torch_owned_backward(subject)
     # A gradient that does not depend on the outputs at all (an auxiliary loss that is passed
-    # through) has been told of at the sample.
+    # through) was reported at the sample.
     judged = judged_inputs(subject)
-    for position, gradient in enumerate(item.look.gradients):
+    for position, gradient in enumerate(item.judgement.gradients):
         given = subject.problem.inputs[position]
         if gradient is None or position not in judged:
             continue
         zero = torch.zeros_like(gradient)
-        found = compared(position, given.name, gradient.detach(), zero, None)
+        found = compare(position, given.name, gradient.detach(), zero, None)
         if found is not None:
             findings.append(
                 subject.finding(
                     RULE,
                     f"gradient for `{given.name}` is not zero where {item.words}",
-                    severity="info" if torchs else None,
+                    severity="info" if torch_owned else None,
                     cause="empty",
-                    cause_text="all outputs are empty: nothing depends on it"
-                    + (f"; {IN_TORCH}" if torchs else ""),
+                    cause_text="all outputs are empty, so nothing depends on it"
+                    + (f"; {TORCH_OWNED_NOTE}" if torch_owned else ""),
                     input=given.name,
                     index=found.index,
                     place=gradient_place(subject, given),

@@ -1,17 +1,18 @@
-"""Gradient depends on grad_output being written out.
+"""Gradient depends on grad_output being stored in full.
 
 What it finds
 -------------
-A backward that fails where its incoming gradient is expanded: one element in memory, stride 0 along
-every axis. That is what `out.sum().backward()` hands over. The gradient for expanded ones must be
-that for ones in a contiguous tensor, and nothing may raise.
+A backward that fails where its incoming gradient is expanded: one element in memory, with stride 0
+along every axis. This is what `out.sum().backward()` passes in. The gradient must be the same as
+for a contiguous tensor of ones, and nothing may raise.
 
 Cost: 1 forward (that of GL701) and 2 backward calls.
 
 Why it matters
 --------------
-A loss that ends in a sum or a mean is the most common of all. What reads the one element's memory
-on finds garbage; what writes to grad_output in place raises, or writes to all elements at once.
+A loss that ends in a sum or a mean is the most common one. Code that reads on past the single
+element finds garbage; code that writes to grad_output in place raises, or writes to all elements at
+once.
 
 Bad
 ---
@@ -75,9 +76,10 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.layout.altered_calls import unable
-from gradlint.experiments.layout.cotangent_layouts import with_ones
-from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.layout.cotangent_layouts import call_with_ones
+from gradlint.experiments.layout.layout_findings import cotangent_findings
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_layouts_not_comparable
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -91,13 +93,13 @@ HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand over ones, contiguous and expanded."""
-    reason = unable(subject)
+    """Pass ones, contiguous and expanded."""
+    reason = why_layouts_not_comparable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    seen = with_ones(subject, "expanded")
+        return skipped(reason)
+    seen = call_with_ones(subject, "expanded")
     if seen is None:
-        return Outcome("skipped", note="grad_output has one element: it can't be expanded")
+        return skipped("grad_output has one element: it can't be expanded")
     if not seen.same:
-        return Outcome("fail", of_cotangents(subject, RULE, [seen], HELP))
+        return Outcome("fail", cotangent_findings(subject, RULE, [seen], HELP))
     return Outcome("pass")

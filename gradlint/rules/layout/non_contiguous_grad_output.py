@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A backward that takes the memory of its incoming gradient for contiguous. The same cotangents are
-handed over transposed in memory, as a slice of a wider buffer, as every second element of one, and
-in channels_last form where they have four or five dimensions; the gaps hold NaN. The gradients must
-be the same, and nothing may raise. A fault of PyTorch's own kernels, where no backward written by
-anybody else takes part, is noted only.
+A backward that assumes its incoming gradient to be contiguous. The same cotangents are passed
+transposed in memory, as a slice of a wider buffer, as every second element of one, and in
+channels_last format where they have four or five dimensions; the gaps hold NaN. The gradients must
+be the same, and nothing may raise. A fault of PyTorch's own kernels, where none of your backward
+code is involved, is only a note.
 
 Cost: 1 forward and up to 4 backward calls.
 
 Why it matters
 --------------
-Autograd hands over gradients as the next operator left them. A transposition, a slice or a
-convolution behind the operator is enough, and the gradient is silently another one, or training
-stops with an error in backward. Tests that draw their gradients at random never see it.
+Autograd passes gradients on as the next operator left them. A transposition, a slice or a
+convolution after the operator is enough to make the gradient silently wrong, or to stop training
+with an error in backward. Tests that draw their gradients at random never see it.
 
 Bad
 ---
@@ -73,7 +73,7 @@ mylib/ops.py:11:16  GL701  backward raises RuntimeError where grad_output is tra
 References
 ----------
 - Gradients arrive in any layout: Dao-AILab/flash-attention#355, pytorch/vision#920
-- gradcheck hands over contiguous ones only: pytorch/pytorch#194719
+- gradcheck passes contiguous ones only: pytorch/pytorch#194719
 """
 
 from __future__ import annotations
@@ -81,10 +81,11 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.judge_at_other_inputs import RIGHT
-from gradlint.experiments.layout.altered_calls import unable
-from gradlint.experiments.layout.cotangent_layouts import laid_out, with_cotangents
-from gradlint.experiments.layout.layout_findings import of_cotangents
-from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
+from gradlint.experiments.layout.cotangent_layouts import call_with_cotangents, in_layout
+from gradlint.experiments.layout.layout_findings import cotangent_findings
+from gradlint.experiments.layout.other_sizes import SizeTrials
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_layouts_not_comparable, why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -95,7 +96,7 @@ from gradlint.trace.op_io import OpRaised
 
 RULE = rule_of(__name__)
 
-#: Calls, at most, of the look at an axis more.
+#: Calls, at most, with one more axis.
 CALLS_MORE = 24
 
 #: Axes of an output up to which most views of a transposed grad_output are possible.
@@ -104,46 +105,50 @@ FEW_AXES = 2
 LAYOUTS = ("transposed", "padded", "strided", "channels_last")
 
 HELP = (
-    "begin backward with grad_output = grad_output.contiguous(), or hand its strides on to whatever"
-    " reads its memory"
+    "begin backward with grad_output = grad_output.contiguous(), or pass its strides to the code"
+    " that reads its memory"
 )
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand over the same cotangents in other layouts."""
-    reason = unable(subject)
+    """Pass the same cotangents in other layouts."""
+    reason = why_layouts_not_comparable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    looks = [with_cotangents(subject, layout) for layout in LAYOUTS]
+        return skipped(reason)
+    looks = [call_with_cotangents(subject, layout) for layout in LAYOUTS]
     seen = [item for item in looks if item is not None]
     if not seen:
-        return Outcome("skipped", note="grad_output has one element: it has no other layout")
+        return skipped("grad_output has one element: it has no other layout")
     changed = [item for item in seen if not item.same]
     findings = (
-        of_cotangents(subject, RULE, changed, HELP) if changed else _with_an_axis_more(subject)
+        cotangent_findings(subject, RULE, changed, HELP) if changed else _with_another_axis(subject)
     )
     return Outcome("fail" if findings else "pass", findings)
 
 
-def _with_an_axis_more(subject: Subject) -> list[Finding]:
-    """What a transposed grad_output shows where tensors have an axis more in front: of few axes,
+def _with_another_axis(subject: Subject) -> list[Finding]:
+    """What a transposed grad_output shows where tensors have one more leading axis: with few axes,
     every view that backward takes of it may be possible."""
     if all(output.value.dim() > FEW_AXES for output in subject.run.outputs):
         return []
-    if no_sizes(subject) or not subject.affords(CALLS_MORE):
+    if why_not_resizable(subject) or not subject.affords(CALLS_MORE):
         return []
-    sizes = Sizes(subject)
-    led = sizes.led() if _raises(subject, sizes.with_led(subject.sample)) else None
-    if led is None or led.look.verdict != RIGHT:
+    sizes = SizeTrials(subject)
+    enlarged = (
+        sizes.with_leading_axis_added()
+        if _raises(subject, sizes.sample_with_leading_axis(subject.sample))
+        else None
+    )
+    if enlarged is None or enlarged.judgement.verdict != RIGHT:
         return []
-    there, here = led.look.subject, subject.problem
+    there, here = enlarged.judgement.subject, subject.problem
     forward, backward = there.problem.forward_calls, there.problem.backward_calls
-    seen = None if unable(there) else with_cotangents(there, "transposed")
+    seen = None if why_layouts_not_comparable(there) else call_with_cotangents(there, "transposed")
     here.forward_calls += there.problem.forward_calls - forward
     here.backward_calls += there.problem.backward_calls - backward
     if seen is None or seen.same:
         return []
-    return of_cotangents(there, RULE, [seen], HELP, f" and {led.words}")
+    return cotangent_findings(there, RULE, [seen], HELP, f" and {enlarged.words}")
 
 
 def _raises(subject: Subject, sample: Sample | None) -> bool:
@@ -156,7 +161,7 @@ def _raises(subject: Subject, sample: Sample | None) -> bool:
         leaves, outputs = there.linearize()
         chosen = [output for output in outputs if output.differentiable]
         vs = {output.name: cotangent(output.value.detach(), generator) for output in chosen}
-        altered = laid_out(vs, "transposed")
+        altered = in_layout(vs, "transposed")
         if altered is not None:
             there.backward(chosen, leaves, [altered[output.name] for output in chosen])
     except OpRaised as raised:

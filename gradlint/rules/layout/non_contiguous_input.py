@@ -2,21 +2,21 @@
 
 What it finds
 -------------
-An operator that takes the memory of its inputs for contiguous. Inputs, parameters, masks and
-indices are built with the same values transposed in memory (all of them, the first alone, and the
-others), as slices of wider buffers, as every second element of one (not the parameters of a module,
-which no caller hands over), and in channels_last form where they have four or five dimensions; the
-gaps hold NaN. Outputs and gradients must be the same, and
-backward may not raise. A forward that refuses openly is noted only, and so is a fault of PyTorch's
-own kernels, where no backward written by anybody else takes part.
+An operator that assumes its inputs to be contiguous. Inputs, parameters, masks and indices are
+built with the same values transposed in memory (all of them, the first alone, and the others), as
+slices of wider buffers, as every second element of one (except the parameters of a module, which no
+caller passes in), and in channels_last format where they have four or five dimensions; the gaps
+hold NaN. Outputs and gradients must be the same, and backward must not raise. Only a note is given
+for a forward that refuses explicitly, and for a fault of PyTorch's own kernels, where none of your
+backward code is involved.
 
 Cost: 3 to 6 forward and as many backward calls.
 
 Why it matters
 --------------
-`x.t()`, `x[:, ::2]` and `x.chunk(2, dim=-1)` are views: they arrive as they lie in memory. An
-operator that reads across the gaps returns something else for the same values, and a forward that
-copes with a view may have a backward that does not.
+`x.t()`, `x[:, ::2]` and `x.chunk(2, dim=-1)` are views: they keep their memory layout. An operator
+that reads across the gaps returns something else for the same values, and a forward that copes with
+a view may have a backward that does not.
 
 Bad
 ---

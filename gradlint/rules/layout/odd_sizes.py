@@ -2,19 +2,20 @@
 
 What it finds
 -------------
-A gradient that is right at the sample and wrong, not finite, or refused by an exception in backward
-at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two and one
-more along the last axis, primes elsewhere), each dimension alone to 1, and one axis in front more
-and less. Axes of equal size change together. What forward refuses is left out, and so is another
-number of axes at which backward raises: forward took it by accident.
+A gradient that is right at the sample, but wrong, not finite or refused by an exception in backward
+at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two plus one
+along the last axis, primes elsewhere), each dimension alone to 1, and with one leading axis added
+or removed. Axes of equal size change together. Sizes that forward refuses are left out, and so are
+other numbers of axes at which backward raises, because forward accepted them by accident.
 
 Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
-and the axis in front are one where all is well), 1 forward call for others.
+and the leading axis are tried together where all is well), 1 forward call for others.
 
 Why it matters
 --------------
-Kernels work in blocks, and the tail of a block needs a mask; a bare `squeeze()` drops the axis of a
-batch of one. Tests use round sizes, and the last batch of an epoch is the first to differ.
+Kernels work in blocks, and the last, incomplete block needs a mask; a bare `squeeze()` drops the
+axis of a batch of one. Tests use round sizes, and the last batch of an epoch is the first to
+differ.
 
 Bad
 ---
@@ -76,20 +77,22 @@ mylib/ops.py:16:49  GL706  wrong gradient for `weight` where `x` has shape [31, 
      |                                               ^^^^^^^^^^^ returned for `weight`
              index      returned     measured       error
              [2]       -3.210442    -2.871003     3.4e-01
-  help       look for blocks without a mask for their tail, sizes rounded down, and bare squeeze()
+  help       look in backward for incomplete blocks without a mask, sizes rounded down, …
 ```
 
 References
 ----------
-- Tails of blocks: state-spaces/mamba#368, open-mmlab/mmcv#1212
+- Incomplete blocks: state-spaces/mamba#368, open-mmlab/mmcv#1212
 - Axes of size one: deep-spin/entmax#18, nerfstudio-project/gsplat#136
 """
 
 from __future__ import annotations
 
-from gradlint.experiments.findings_elsewhere import told
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
-from gradlint.experiments.layout.other_sizes import Sizes, no_sizes
+from gradlint.experiments.layout.other_sizes import SizeTrials
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
@@ -98,11 +101,11 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 HELP = (
-    "look in backward for blocks without a mask for their tail, sizes that are rounded down or"
-    " fixed, and squeeze() without an axis"
+    "look in backward for incomplete blocks without a mask, sizes that are rounded down or"
+    " hard-coded, and squeeze() without an axis"
 )
 
-HELP_EVEN = "refuse odd sizes in forward, or treat the element in the middle in backward as there"
+HELP_EVEN = "refuse odd sizes in forward, or treat the middle element in backward as forward does"
 
 HELP_RANK = (
     "look in backward for axes counted from the front where forward counts from the back; or refuse"
@@ -111,13 +114,13 @@ HELP_RANK = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Judge the op at odd sizes, at size 1, and with an axis more and less."""
-    reason = no_sizes(subject)
+    """Judge the op at odd sizes, at size 1, and with one axis added or removed."""
+    reason = why_not_resizable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    sizes = Sizes(subject)
+        return skipped(reason)
+    sizes = SizeTrials(subject)
     odd = sizes.odd()
-    halved = odd.sizes if odd is not None and odd.hint else {}  # one is odd too
+    halved = odd.sizes if odd is not None and odd.hint else {}  # size 1 is odd too
     ones = [
         item for item in sizes.alone(1) if item.faulty and not item.sizes.keys() & halved.keys()
     ]
@@ -125,39 +128,37 @@ def probe(subject: Subject) -> Outcome:
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
         mild: Severity | None = "info" if odd.hint else None
-        findings += told(
-            subject, RULE, odd.look, odd.words, cause="odd-size", help=help, severity=mild
+        findings += findings_elsewhere(
+            subject, RULE, odd.judgement, odd.words, cause="odd-size", help=help, severity=mild
         )
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
-    for item in [] if _severe(findings) else ones:
-        if item.look.verdict == RAISED and sizes.broadcast(item):
+    for item in [] if any_defect(findings) else ones:
+        if item.judgement.verdict == RAISED and sizes.broadcast(item):
             continue
-        # A backward that raises, where outputs don't even show the axis, may be a demand unsaid.
-        loud = item.look.verdict == RAISED and not (item.batch or item.carried)
-        findings += told(
+        # Where outputs do not have the axis, forward may rely on the sample's size without a check.
+        unstated_demand = item.judgement.verdict == RAISED and not (item.batch or item.carried)
+        findings += findings_elsewhere(
             subject,
             RULE,
-            item.look,
+            item.judgement,
             item.words,
             cause="size-one",
             help=HELP,
-            severity="info" if loud else None,
+            severity="info" if unstated_demand else None,
         )
-    for item in [] if _severe(findings) else sizes.ranks():
-        if item.faulty and item.look.verdict != RAISED:
-            findings += told(subject, RULE, item.look, item.words, cause="rank", help=HELP_RANK)
-    if _severe(findings):
+    for item in [] if any_defect(findings) else sizes.ranks():
+        if item.faulty and item.judgement.verdict != RAISED:
+            findings += findings_elsewhere(
+                subject, RULE, item.judgement, item.words, cause="rank", help=HELP_RANK
+            )
+    if any_defect(findings):
         return Outcome("fail", findings)
     less = "; ".join(filter(None, (sizes.small, sizes.left_out)))
-    if any(item.look.verdict == RIGHT for item in sizes.tried):
+    if any(item.judgement.verdict == RIGHT for item in sizes.tried):
         return Outcome("pass", findings, note=less)
     if not sizes.tried:
-        note = "forward takes no other sizes" if sizes.refused else less or "nothing to resize"
+        note = "forward accepts no other sizes" if sizes.refused else less or "nothing to resize"
         return Outcome("skipped", findings, note=note)
-    note = "; ".join(filter(None, ("could not tell at any other size", less)))
+    note = "; ".join(filter(None, ("inconclusive at every other size", less)))
     return Outcome("inconclusive", findings, note=note)
-
-
-def _severe(findings: list[Finding]) -> bool:
-    return any(finding.severity != "info" for finding in findings)

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-An operator that reads a tensor from the start of its storage, or that counts on its address being
-aligned. Inputs and incoming gradients are handed over contiguous, but at storage offset 1, behind
-an element of NaN. Outputs and gradients must be the same, and backward may not raise. Addresses
-that are not aligned matter on CUDA devices above all. A fault of PyTorch's own kernels, where no
-backward written by anybody else takes part, is noted only.
+An operator that reads a tensor from the start of its storage, or that relies on its address being
+aligned. Inputs and incoming gradients are passed contiguous, but at storage offset 1, behind an
+element of NaN. Outputs and gradients must be the same, and backward must not raise. Unaligned
+addresses matter on CUDA devices above all. A fault of PyTorch's own kernels, where none of your
+backward code is involved, is only a note.
 
-Cost: 1 forward and 2 backward calls, beside the forward of GL701.
+Cost: 1 forward and 2 backward calls, in addition to the forward of GL701.
 
 Why it matters
 --------------
-`flat[1:]`, `qkv[1]` and parameters packed into one buffer are contiguous and start anywhere. Code
-that passes every test of contiguity still reads the wrong elements, or a vectorised load crashes.
+`flat[1:]`, `qkv[1]` and parameters packed into one buffer are contiguous and may start anywhere.
+Code that checks for contiguity still reads the wrong elements, or a vectorised load crashes.
 
 Bad
 ---
@@ -81,9 +81,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.layout.cotangent_layouts import with_cotangents
+from gradlint.experiments.layout.cotangent_layouts import call_with_cotangents
 from gradlint.experiments.layout.input_layouts import compare_layouts
-from gradlint.experiments.layout.layout_findings import of_cotangents
+from gradlint.experiments.layout.layout_findings import cotangent_findings
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -91,17 +91,17 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 HELP = (
-    "start at the tensor's data_ptr() or storage_offset(), not at that of its storage; load by"
-    " vectors only where the address is a multiple of their size"
+    "start at the tensor's data_ptr() or storage_offset(), not at the start of its storage; use"
+    " vectorised loads only where the address is a multiple of their size"
 )
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand over inputs and cotangents at storage offset 1."""
+    """Pass inputs and cotangents at storage offset 1."""
     outcome = compare_layouts(subject, RULE, ("offset",), HELP)
     if outcome.verdict == "skipped":
         return outcome
-    seen = with_cotangents(subject, "offset")
+    seen = call_with_cotangents(subject, "offset")
     if seen is not None and not seen.same:
-        return Outcome("fail", outcome.findings + of_cotangents(subject, RULE, [seen], HELP))
+        return Outcome("fail", outcome.findings + cotangent_findings(subject, RULE, [seen], HELP))
     return outcome

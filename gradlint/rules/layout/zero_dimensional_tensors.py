@@ -2,16 +2,16 @@
 
 What it finds
 -------------
-An elementwise operator whose forward takes tensors without dimensions (scalars in tensors) and
-whose backward raises for them, or returns a wrong gradient. Where backward raises at any number of
-axes but the sample's, nothing is said.
+An elementwise operator whose forward accepts tensors without dimensions (scalar tensors) and whose
+backward raises for them, or returns a wrong gradient. Where backward raises at any number of axes
+other than the sample's, nothing is reported.
 
 Cost: 3 forward calls and 1 backward call; 1 forward call where forward refuses.
 
 Why it matters
 --------------
-Losses, temperatures and learned scales are tensors of no dimensions, and the same elementwise
-operator is applied to them. `len(x)`, `x.shape[0]` and `x[0]` raise for them in backward only.
+Losses, temperatures and learned scales are tensors without dimensions, and the same elementwise
+operators are applied to them. `len(x)`, `x.shape[0]` and `x[0]` raise for them, in backward only.
 
 Bad
 ---
@@ -72,10 +72,18 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.findings_elsewhere import told
-from gradlint.experiments.judge_at_other_inputs import RAISED, REFUSED, RIGHT, affordable, look
-from gradlint.experiments.layout.independent_axes import another_rank, elementwise
-from gradlint.experiments.layout.other_sizes import FAULTS, no_sizes
+from gradlint.experiments.findings_elsewhere import findings_elsewhere
+from gradlint.experiments.judge_at_other_inputs import (
+    RAISED,
+    REFUSED,
+    RIGHT,
+    affords_another,
+    judge_at_other_inputs,
+)
+from gradlint.experiments.layout.independent_axes import is_elementwise, with_other_rank
+from gradlint.experiments.layout.other_sizes import FAULTS
+from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
+from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.resized import tensors_of, without_dimensions
 from gradlint.model.rule import Outcome
@@ -93,26 +101,29 @@ HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Judge the op with every tensor reduced to one without dimensions."""
-    reason = no_sizes(subject)
+    reason = why_not_resizable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     if all(tensor.dim() == 0 for tensor in tensors_of(subject.sample)):
-        return Outcome("skipped", note="every tensor of the sample has no dimensions")
-    if not affordable(subject):
-        return Outcome("skipped", note=f"left out: beyond --max-calls {subject.plan.budget}")
-    seen = look(subject, without_dimensions(subject.sample))
+        return skipped("every tensor of the sample has no dimensions")
+    if not affords_another(subject):
+        return skipped(f"left out: beyond --max-calls {subject.plan.budget}")
+    seen = judge_at_other_inputs(subject, without_dimensions(subject.sample))
     if seen.verdict == REFUSED:
-        return Outcome("skipped", note="forward refuses tensors without dimensions")
+        return skipped("forward refuses tensors without dimensions")
     if seen.verdict in FAULTS:
-        if not elementwise(subject):
-            return Outcome("skipped", note="not elementwise: nothing is promised without axes")
-        if seen.verdict == RAISED and look(subject, another_rank(subject)).verdict == RAISED:
-            note = "backward takes no other number of axes than the sample's"
-            return Outcome("skipped", note=note)
-        findings = told(subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP)
-        if any(finding.severity != "info" for finding in findings):
+        if not is_elementwise(subject):
+            return skipped("not elementwise: it need not work without axes")
+        if (
+            seen.verdict == RAISED
+            and judge_at_other_inputs(subject, with_other_rank(subject)).verdict == RAISED
+        ):
+            note = "backward accepts no other number of axes than the sample's"
+            return skipped(note)
+        findings = findings_elsewhere(subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP)
+        if any_defect(findings):
             return Outcome("fail", findings)
         return Outcome("pass" if findings else "inconclusive", findings)
     if seen.verdict != RIGHT:
-        return Outcome("inconclusive", note="could not tell without dimensions")
+        return inconclusive("inconclusive without dimensions")
     return Outcome("pass")

@@ -2,14 +2,14 @@
 
 What it finds
 -------------
-Backward raised an exception, or the engine did on its way: a second pass through a freed graph, a
-saved tensor that was modified in place, a missing backward. Errors by which the engine rejects
-what backward returned (count, shape, `None`) have rules of their own.
+Backward raised an exception, or the engine did while running it: a second pass through a freed
+graph, a saved tensor that was modified in place, a missing backward. Other rules report the errors
+by which the engine rejects what backward returned (count, shape, `None`).
 
 Why it matters
 --------------
-Backward often runs for the first time in training: a misspelt name or a wrong number of unpacked
-tensors stays unseen until then.
+Backward often runs for the first time in training: until then, a misspelt name or a wrong number of
+unpacked tensors goes unnoticed.
 
 Bad
 ---
@@ -75,6 +75,8 @@ References
 from __future__ import annotations
 
 from gradlint.diagnosis.engine_errors import REJECTIONS
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_no_forward
 from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
 from gradlint.experiments.returned_gradients import rejection
 from gradlint.experiments.subject import Subject
@@ -90,13 +92,13 @@ def probe(subject: Subject) -> Outcome:
     if error is None:
         return Outcome("pass")
     if error.phase != "backward":
-        return Outcome("skipped", note="forward raised")
+        return skipped(why_no_forward(subject))
     if is_out_of_memory(error.error):
-        return Outcome("skipped", note="memory ran out: see GL007")
+        return skipped("memory ran out: see GL007")
     rejected = rejection(subject, *REJECTIONS)
     if rejected is not None:
         code = REJECTIONS[rejected.slug]
-        return Outcome("skipped", note=f"the engine rejected what backward returned: see {code}")
+        return skipped(f"the engine rejected what backward returned: see {code}")
     inside = any(node.raised is not None for node in subject.run.nodes)
     message = "backward raised" if inside else "the backward pass raised"
     return Outcome("fail", [raised_finding(subject, RULE, error.error, message)])

@@ -69,6 +69,7 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
@@ -83,5 +84,5 @@ def probe(subject: Subject) -> Outcome:
     if error is None or error.phase != "forward":
         return Outcome("pass")
     if is_out_of_memory(error.error):
-        return Outcome("skipped", note="memory ran out: see GL007")
+        return skipped("memory ran out: see GL007")
     return Outcome("fail", [raised_finding(subject, RULE, error.error, "forward raised")])

@@ -3,13 +3,13 @@
 What it finds
 -------------
 No inputs were given, and none could be inferred on which forward and backward run. Names,
-annotations, defaults and the shapes of tensors are tried; an operator that takes an opaque object,
-or tensors whose sizes depend on each other in unusual ways, needs a hand.
+annotations, defaults and tensor shapes are tried; an operator that takes an opaque object, or
+tensors whose sizes depend on each other in unusual ways, needs help.
 
 Why it matters
 --------------
 Nothing was checked. The finding shows what was tried and what each attempt raised, so that the
-line to add is quickly written.
+missing line is quickly written.
 
 Bad
 ---
@@ -68,7 +68,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradlint.diagnosis.engine_errors import explain_text
-from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -79,7 +79,7 @@ RULE = rule_of(__name__)
 SHOWN = 8
 
 
-def found(
+def make_finding(
     target: str,
     attempts: Sequence[tuple[str, str]],
     line_to_add: str,
@@ -93,8 +93,8 @@ def found(
 
     Args:
         target: as typed.
-        attempts: pairs of the arguments tried and the error they raised, most telling first; of
-            those that raised the same, one.
+        attempts: pairs of the arguments tried and the error they raised, most informative first;
+            one for each error.
         line_to_add: what the user can write to give inputs.
         count: how often the op was called, where that is more.
     """
@@ -106,9 +106,9 @@ def found(
     help = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
     explanations = [explain_text(error) for _, error in attempts]
     first = explanations[0] if explanations else None
-    # What every attempt ran into is no matter of inputs.
+    # An error that every attempt raised is not about the inputs.
     common = first if first and all(e and e.slug == first.slug for e in explanations) else None
-    return running_finding(
+    return process_finding(
         RULE,
         target,
         f"no usable inputs found: {tried}",

@@ -2,8 +2,8 @@
 
 What it finds
 -------------
-The operator ran out of memory on a small sample: an allocation was refused, by Python, the host or
-the device, or the worker grew beyond its share and was ended.
+The operator ran out of memory on a small sample: Python, the host or the device refused an
+allocation, or the worker grew beyond its share and was ended.
 
 Why it matters
 --------------
@@ -64,79 +64,22 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from gradlint.experiments.loading.running_findings import running_finding, where
-from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.experiments.loading.process_findings import OUT_OF_MEMORY_HELP
+from gradlint.experiments.raised_errors import (
+    defining_file,
+    is_out_of_memory,
+    raised_evidence,
+    raised_place,
+)
+from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
-from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 
-if TYPE_CHECKING:
-    from gradlint.experiments.subject import Subject
-
 RULE = rule_of(__name__)
-
-_HELP = (
-    "look for an allocation that grows with the product of the sizes or with values instead of "
-    "shapes; if the op is honest, give it smaller inputs (--inputs)"
-)
-
-
-def found(
-    target: str,
-    phase: str,
-    settings: Settings,
-    *,
-    rule: str | None = None,
-    limit_mb: float | None = None,
-    message: str = "",
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    sample: str | None = None,
-    output_tail: Sequence[str] = (),
-    stack: Sequence[str] = (),
-) -> Finding:
-    """The finding that the worker of ``target`` ran out of memory.
-
-    Args:
-        phase: one of ``gradlint.ops.phase.PHASES``.
-        rule: code of the check that was running, if any.
-        limit_mb: the share of memory that was allowed, in MiB.
-        message: the exception's text, where there was one.
-    """
-    limit = f": more than {limit_mb:,.0f} MiB" if limit_mb is not None else ""
-    return running_finding(
-        RULE,
-        target,
-        f"out of memory {where(phase, rule)}{limit}",
-        settings,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            "phase": phase,
-            "rule": rule,
-            "limit_mb": limit_mb,
-            "original": message,
-            "traceback": list(stack),
-            "output_tail": list(output_tail),
-        },
-        help=_HELP,
-        sample=sample,
-        select=rule or "",
-    )
 
 
 def probe(subject: Subject) -> Outcome:
     """Report an allocation that was refused while the worker lived on."""
-    from gradlint.experiments.raised_errors import (
-        defining_file,
-        is_out_of_memory,
-        raised_evidence,
-        raised_place,
-    )
-
     error = subject.run.error
     if error is None or not is_out_of_memory(error.error):
         return Outcome("pass")
@@ -146,6 +89,6 @@ def probe(subject: Subject) -> Outcome:
         f"out of memory in {error.phase}",
         place=raised_place(error.error, prefer),
         evidence={"phase": error.phase, **raised_evidence(error.error, prefer)},
-        help=_HELP,
+        help=OUT_OF_MEMORY_HELP,
     )
     return Outcome("fail", [finding])

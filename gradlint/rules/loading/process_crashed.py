@@ -2,15 +2,15 @@
 
 What it finds
 -------------
-The worker process that ran the operator ended: a segmentation fault, an abort, an illegal
-instruction, `os._exit`. The finding says in which phase and during which check, and shows what the
-operator printed last. The remaining checks go on in a fresh worker.
+The worker process that ran the operator ended unexpectedly: a segmentation fault, an abort, an
+illegal instruction, `os._exit`. The finding says in which phase and during which check, and shows
+what the operator printed last. The remaining checks continue in a fresh worker.
 
 Why it matters
 --------------
-A crash takes the whole training process with it and leaves no traceback. Its usual origins are
-native code that reads past a buffer, and kernels that trust shapes, strides or dtypes they were
-not given.
+A crash takes the whole training process with it and leaves no traceback. The usual origins are
+native code that reads past a buffer, and kernels that rely on shapes, strides or dtypes without
+checking them.
 
 Bad
 ---
@@ -73,7 +73,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradlint.experiments.loading.running_findings import running_finding, where
+from gradlint.experiments.loading.process_findings import phase_words, process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -91,7 +91,7 @@ _ORIGINS = {
 }
 
 
-def found(
+def make_finding(
     target: str,
     phase: str,
     settings: Settings,
@@ -119,10 +119,10 @@ def found(
     cause = _ORIGINS.get(signal or "", "")
     if signal is None and exit_code is not None:
         cause = "the op ended the process itself: `os._exit`, or `exit` in native code"
-    finding = running_finding(
+    finding = process_finding(
         RULE,
         target,
-        f"process crashed {where(phase, rule)}: {ending}",
+        f"process crashed {phase_words(phase, rule)}: {ending}",
         settings,
         location=location,
         excerpt=excerpt,

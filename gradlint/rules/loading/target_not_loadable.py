@@ -7,8 +7,8 @@ Importing the module of the operator, or building the operator, failed: the modu
 
 Why it matters
 --------------
-An operator that can't be loaded is not checked. In a gate that must not look like success, so it
-is an error, while all other targets are still checked.
+An operator that can't be loaded is not checked. In CI this must not look like success, so it is an
+error; all other targets are still checked.
 
 Bad
 ---
@@ -63,7 +63,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradlint.experiments.loading.running_findings import running_finding
+from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -71,7 +71,7 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 
-def found(
+def make_finding(
     target: str,
     message: str,
     settings: Settings,
@@ -94,7 +94,7 @@ def found(
         output_tail: the last lines that were printed.
         help: the next step, where the loader knows one.
     """
-    return running_finding(
+    return process_finding(
         RULE,
         target,
         f"target cannot be loaded: {message}",
@@ -114,7 +114,7 @@ def _advice(error: str, message: str) -> str:
     if "No module named" in error or "ModuleNotFoundError" in error:
         return "install the missing package, or run from the folder from which it can be imported"
     if "SyntaxError" in error:
-        return "mend the syntax; `python -m py_compile FILE` shows the same error"
+        return "fix the syntax; `python -m py_compile FILE` shows the same error"
     if "SystemExit" in error:
         return 'guard the call with `if __name__ == "__main__":` so that importing does not exit'
     module = re.search(r"importing `([\w.]+)`", message)

@@ -3,12 +3,12 @@
 What it finds
 -------------
 One phase (importing, finding inputs, one check) ran longer than `--timeout` seconds and was ended.
-The finding says which, and shows the Python stack at that moment where it is to be had.
+The finding says which, and shows the Python stack at that moment where it is available.
 
 Why it matters
 --------------
-An endless loop or a deadlock in one operator must not hang a gate. An operator that is merely slow
-needs smaller inputs for its check.
+An endless loop or a deadlock in one operator must not hang a CI run. An operator that is merely
+slow needs smaller inputs for its check.
 
 Bad
 ---
@@ -70,7 +70,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradlint.experiments.loading.running_findings import running_finding, where
+from gradlint.experiments.loading.process_findings import phase_words, process_finding
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -78,7 +78,7 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 
-def found(
+def make_finding(
     target: str,
     phase: str,
     settings: Settings,
@@ -98,10 +98,10 @@ def found(
         output_tail: last lines that were printed.
         stack: lines of the Python stack when it was ended, where known.
     """
-    return running_finding(
+    return process_finding(
         RULE,
         target,
-        f"timed out {where(phase, rule)}: more than {settings.timeout:g} s",
+        f"timed out {phase_words(phase, rule)}: more than {settings.timeout:g} s",
         settings,
         location=location,
         excerpt=excerpt,
@@ -113,7 +113,7 @@ def found(
             "output_tail": list(output_tail),
         },
         help="if the op is merely slow, give it smaller inputs (--inputs) or more time "
-        "(--timeout); else look for a loop that never ends, or a lock that is held",
+        "(--timeout); otherwise look for a loop that never ends, or a lock that is held",
         sample=sample,
         select=rule or "",
     )

@@ -2,13 +2,13 @@
 
 What it finds
 -------------
-The operator refuses openly to be differentiated twice: its backward is marked with
-`@once_differentiable`, or asking for a second derivative raises and says so.
+The operator explicitly refuses to be differentiated twice: its backward is marked with
+`@once_differentiable`, or asking for a second derivative raises an error that says so.
 
 Why it matters
 --------------
-A note, not a fault: refusing is the honest way to promise first order only. It tells users of
-gradient penalties and Hessians that this operator is not for them.
+This is a note, not a fault: refusing is the right way to promise first order only. It tells users
+of gradient penalties and Hessians that they can't use this operator.
 
 Bad
 ---
@@ -58,7 +58,7 @@ How it looks
 ------------
 ```text
 mylib/ops.py:11:5  GL503  second derivatives are refused
-  help       nothing to do if first-order gradients are all that is promised
+  help       nothing to do if only first-order gradients are promised
 ```
 
 References
@@ -79,17 +79,17 @@ RULE = rule_of(__name__)
 
 
 def probe(subject: Subject) -> Outcome:
-    """See whether the op refuses openly to be differentiated twice."""
-    twice = subject.once(differentiate_twice)
-    if twice.error is None or not twice.refused:
-        return Outcome("skipped" if twice.map is None else "pass", note=twice.reason)
+    """See whether the op refuses explicitly to be differentiated twice."""
+    attempt = subject.once(differentiate_twice)
+    if attempt.error is None or not attempt.refused:
+        return Outcome("skipped" if attempt.map is None else "pass", note=attempt.reason)
     function = subject.op.function
     finding = subject.finding(
         RULE,
         "second derivatives are refused",
         place=source.method(function, "backward") if function else None,
-        evidence={"original": error_text(twice.error.error)},
-        help="nothing to do if first-order gradients are all that is promised; say so in the "
+        evidence={"original": error_text(attempt.error.error)},
+        help="nothing to do if only first-order gradients are promised; say so in the "
         "documentation",
     )
     return Outcome("pass", [finding])

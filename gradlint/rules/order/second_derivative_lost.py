@@ -2,13 +2,13 @@
 
 What it finds
 -------------
-The gradient depends on an input, or on the incoming gradient, but carries no graph to it: second
-derivatives come out as zero or not at all, and nothing raises.
+The gradient depends on an input, or on the incoming gradient, but is not connected to it in the
+graph: second derivatives are zero or missing, and nothing raises.
 
 Why it matters
 --------------
-A gradient penalty through such an operator has no effect on the parameters, silently. `no_grad`,
-`.detach()`, `.data` or NumPy in backward are the usual ways to get there.
+A gradient penalty through such an operator silently has no effect on the parameters. The usual
+causes are `no_grad`, `.detach()`, `.data` or NumPy in backward.
 
 Bad
 ---
@@ -69,6 +69,7 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.order.second_order import differentiate_twice, is_lost, second_order_place
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import DIFFERS
@@ -79,27 +80,27 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """See whether a gradient that depends on something carries a graph to it."""
-    twice = subject.once(differentiate_twice)
-    if twice.map is None or twice.decision is None:
-        return Outcome("skipped", note=twice.reason)
-    judgement = twice.decision.judgement
+    attempt = subject.once(differentiate_twice)
+    if attempt.map is None or attempt.decision is None:
+        return skipped(attempt.reason)
+    judgement = attempt.decision.judgement
     lost = [
         item
         for place, item in enumerate(judgement.inputs)
-        if twice.decision.verdicts[place] == DIFFERS and is_lost(twice, item.index)
+        if attempt.decision.verdicts[place] == DIFFERS and is_lost(attempt, item.index)
     ]
     if not lost:
         return Outcome("pass")
-    names = ", ".join(f"`{twice.map.names[item.index]}`" for item in lost)
+    names = ", ".join(f"`{attempt.map.names[item.index]}`" for item in lost)
     worst = max(lost, key=lambda item: item.worst.error).worst
     finding = subject.finding(
         RULE,
         f"second derivative with respect to {names} is silently zero",
-        input=twice.map.names[lost[0].index],
-        place=second_order_place(subject, twice.map.targets[0]),
+        input=attempt.map.names[lost[0].index],
+        place=second_order_place(subject, attempt.map.targets[0]),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
-        help="the gradient depends on it but carries no graph to it: compute in backward from "
-        "ctx.saved_tensors without no_grad, .detach() or .data; or mark backward with "
-        "@once_differentiable, which raises instead of returning zeros",
+        help="the gradient depends on it but is not connected to it in the graph: compute in "
+        "backward from ctx.saved_tensors without no_grad, .detach() or .data; or mark backward "
+        "with @once_differentiable, which raises instead of returning zeros",
     )
     return Outcome("fail", [finding])

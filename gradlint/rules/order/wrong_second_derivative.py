@@ -2,14 +2,14 @@
 
 What it finds
 -------------
-Differentiating backward itself (`create_graph=True`) gives something else than the derivative of
+Differentiating backward itself (`create_graph=True`) gives something other than the derivative of
 what backward computes; or second derivatives are not symmetric; or it raises without saying that
-second derivatives are not supported. Where the first-order gradient is wrong, nothing is claimed.
+second derivatives are not supported. Where the first-order gradient is wrong, nothing is reported.
 
 Why it matters
 --------------
 Gradient penalties, physics-informed networks, meta-learning and Hessian-vector products
-differentiate twice. First-order checks can't see it: the gradient itself is right.
+differentiate twice. First-order checks can't see this fault: the gradient itself is right.
 
 Bad
 ---
@@ -74,21 +74,25 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import torch
 
 from gradlint.diagnosis.engine_errors import error_text, explain
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.order.second_order import (
-    Twice,
+    SecondOrderAttempt,
     asymmetry,
     differentiate_twice,
     is_lost,
     second_order_place,
 )
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
+from gradlint.model.report import CheckVerdict, Finding
 from gradlint.model.rule import Outcome
+from gradlint.numerics.decide import Decision
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
@@ -96,67 +100,86 @@ from gradlint.targets import source
 RULE = rule_of(__name__)
 
 
+@dataclass
+class _Judged:
+    """What the verdicts on a second-order map come to, before first order is asked."""
+
+    findings: list[Finding] = field(default_factory=list)
+    resolutions: list[float] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def outcome(self, verdict: CheckVerdict) -> Outcome:
+        resolution = max(self.resolutions, default=None)
+        return Outcome(verdict, self.findings, resolution, "; ".join(self.notes))
+
+
 def probe(subject: Subject) -> Outcome:
     """Compare double backward with finite differences of backward."""
-    twice = subject.once(differentiate_twice)
-    if twice.error is not None and not twice.refused:
+    attempt = subject.once(differentiate_twice)
+    if attempt.error is not None and not attempt.refused:
         return Outcome("fail", [_raised(subject)])
-    if twice.map is None or twice.decision is None:
-        return Outcome("skipped", note=twice.reason)
-    findings: list[Finding] = []
-    resolutions = []
-    unsure = []
-    notes = []
-    for place, item in enumerate(twice.decision.judgement.inputs):
-        verdict = twice.decision.verdicts[place]
-        name = twice.map.names[item.index]
-        if item.index in twice.decision.notes:
-            notes.append(f"{name}: {twice.decision.notes[item.index]}")
-        if verdict == DIFFERS:
-            if not is_lost(twice, item.index):
-                findings.append(_wrong(subject, place))
-        elif not item.pairs and item.resolution == float("inf") and _broken(twice, item.index):
-            findings.append(_not_finite(subject, item.index))
-        elif verdict == UNSURE:
-            unsure.append(name)
-        else:
-            resolutions.append(twice.decision.resolution_of(item.index))
+    if attempt.map is None or attempt.decision is None:
+        return skipped(attempt.reason)
+    judged = _judge(subject, attempt, attempt.decision, attempt.map.names)
     if DIFFERS in subject.first_order.verdicts:
-        # Backward that runs through the op itself inherits the fault of the first order; and what
-        # differentiates a wrong gradient rightly is no second derivative of forward.
-        also = "" if findings else "double backward is the derivative of backward, but "
-        return Outcome("skipped", note=f"{also}the first-order gradient is wrong: see GL401")
-    if not findings and DIFFERS not in twice.decision.verdicts and not subject.op.intent.surrogate:
-        findings += _asymmetric(subject)
-    if findings and only_rounding(subject).issuperset(twice.map.targets):
-        return Outcome("skipped", note="nothing but rounding is left of the gradient")
-    if findings:
-        return Outcome("fail", findings, max(resolutions, default=None), "; ".join(notes))
-    if unsure:
-        notes.append(f"could not tell for {', '.join(unsure)}: too noisy or not smooth there")
-        return Outcome("inconclusive", [], max(resolutions, default=None), "; ".join(notes))
-    return Outcome("pass", [], max(resolutions, default=None), "; ".join(notes))
+        # A backward that runs through the op itself inherits the fault of the first order; and the
+        # derivative of a wrong gradient is not a second derivative of forward.
+        also = "" if judged.findings else "double backward is the derivative of backward, but "
+        return skipped(f"{also}the first-order gradient is wrong: see GL401")
+    agrees = not judged.findings and DIFFERS not in attempt.decision.verdicts
+    if agrees and not subject.op.intent.surrogate:
+        judged.findings += _asymmetric(subject)
+    if judged.findings and only_rounding(subject).issuperset(attempt.map.targets):
+        return skipped("the gradient is nothing but rounding error")
+    if not judged.findings and judged.unsure:
+        names = ", ".join(judged.unsure)
+        judged.notes.append(f"could not tell for {names}: too noisy or not smooth there")
+        return judged.outcome("inconclusive")
+    return judged.outcome("fail" if judged.findings else "pass")
 
 
-def _broken(twice: Twice, position: int) -> int:
+def _judge(
+    subject: Subject, attempt: SecondOrderAttempt, decision: Decision, names: list[str]
+) -> _Judged:
+    """Findings, resolutions and notes, value by value of the second-order map."""
+    judged = _Judged()
+    for place, item in enumerate(decision.judgement.inputs):
+        verdict, name = decision.verdicts[place], names[item.index]
+        if item.index in decision.notes:
+            judged.notes.append(f"{name}: {decision.notes[item.index]}")
+        unmeasured = not item.pairs and item.resolution == float("inf")
+        if verdict == DIFFERS:
+            if not is_lost(attempt, item.index):  # else GL502 reports it
+                judged.findings.append(_wrong(subject, place))
+        elif unmeasured and _broken(attempt, item.index):
+            judged.findings.append(_not_finite(subject, item.index))
+        elif verdict == UNSURE:
+            judged.unsure.append(name)
+        else:
+            judged.resolutions.append(decision.resolution_of(item.index))
+    return judged
+
+
+def _broken(attempt: SecondOrderAttempt, position: int) -> int:
     """How many elements of the claimed second derivative of a value are NaN or infinite."""
-    assert twice.decision is not None
-    gradients = twice.decision.judgement.gradients
+    assert attempt.decision is not None
+    gradients = attempt.decision.judgement.gradients
     return max(int((~torch.isfinite(found[position])).sum()) for found in gradients)
 
 
 def _not_finite(subject: Subject, position: int) -> Finding:
-    twice = subject.once(differentiate_twice)
-    assert twice.map is not None
-    name = twice.map.names[position]
-    value = twice.map.map.values[position]
+    attempt = subject.once(differentiate_twice)
+    assert attempt.map is not None
+    name = attempt.map.names[position]
+    value = attempt.map.map.values[position]
     return subject.finding(
         RULE,
         f"second derivative with respect to `{name}` is not finite",
         severity="warning",
         input=name,
-        place=second_order_place(subject, twice.map.targets[0]),
-        evidence={"not_finite": _broken(twice, position), "numel": value.numel()},
+        place=second_order_place(subject, attempt.map.targets[0]),
+        evidence={"not_finite": _broken(attempt, position), "numel": value.numel()},
         help="the operations of backward have no finite derivative here (√ or a power at 0, a "
         "division by 0, where() over both): guard them, or mark backward with "
         "@once_differentiable",
@@ -164,12 +187,12 @@ def _not_finite(subject: Subject, position: int) -> Finding:
 
 
 def _wrong(subject: Subject, place: int) -> Finding:
-    twice = subject.once(differentiate_twice)
-    assert twice.map is not None
-    assert twice.decision is not None
-    index = twice.decision.judgement.inputs[place].index
-    name = twice.map.names[index]
-    found = mismatch(twice.map.map, twice.decision, place, twice.map.names, seed=subject.seed)
+    attempt = subject.once(differentiate_twice)
+    assert attempt.map is not None
+    assert attempt.decision is not None
+    index = attempt.decision.judgement.inputs[place].index
+    name = attempt.map.names[index]
+    found = mismatch(attempt.map.map, attempt.decision, place, attempt.map.names, seed=subject.seed)
     return subject.finding(
         RULE,
         f"wrong second derivative with respect to `{name}`",
@@ -177,11 +200,11 @@ def _wrong(subject: Subject, place: int) -> Finding:
         cause_text=found.cause.text if found.cause else "",
         input=name,
         index=found.worst,
-        place=second_order_place(subject, twice.map.targets[0]),
+        place=second_order_place(subject, attempt.map.targets[0]),
         evidence=found.numbers,
         help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
-        "operations; a saved intermediate, .detach(), .data or a value kept on ctx cuts the graph. "
-        "If second derivatives are not meant to work, mark backward with @once_differentiable",
+        "operations; a saved intermediate, .detach(), .data or a value kept on ctx breaks the "
+        "graph. If second derivatives are not intended, mark backward with @once_differentiable",
     )
 
 
@@ -199,8 +222,8 @@ def _asymmetric(subject: Subject) -> list[Finding]:
         input=names[0],
         place=second_order_place(subject, found.first),
         evidence={"relative_error": found.relative, "slopes": [found.one, found.other]},
-        help="what backward returns is the gradient of no function here, or its own derivative "
-        "is wrong: look at the terms that mix the two inputs",
+        help="what backward returns is not the gradient of any function here, or its own "
+        "derivative is wrong: look at the terms that mix the two inputs",
     )
     return [finding]
 
@@ -220,5 +243,5 @@ def _raised(subject: Subject) -> Finding:
         help=explanation.fix
         if explanation
         else "make backward differentiable, or mark it with @once_differentiable so that it "
-        "refuses openly",
+        "refuses explicitly",
     )

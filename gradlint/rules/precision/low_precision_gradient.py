@@ -3,19 +3,19 @@
 What it finds
 -------------
 In float32, bfloat16 or float16 the gradient that backward returns is farther from the one in
-float64 than rounding explains. The same op runs in float64 at the same values, and its gradient
-there is right; both are compared element by element. What rounding explains is found by running
-the float64 computation again with the rounding of the low dtype emulated: ill-conditioned,
-saturating and kinked functions are allowed what they need. Run with ``--dtype float32,bfloat16``.
-In float64 it is told, as information, where outputs or gradients are numbers of float32.
+float64 than rounding explains. The same op runs in float64 at the same values, where its gradient
+is right, and the two are compared element by element. What rounding explains is found by repeating
+the float64 computation with the rounding of the low dtype emulated: ill-conditioned, saturating and
+kinked functions get the tolerance they need. Run with ``--dtype float32,bfloat16``. In float64 a
+note says where outputs or gradients have only float32 precision.
 
-Two sizes of the sample are made 64 times as long, 1024 at least, in turn: the relative error must
-not grow with them, as it does where a sum is kept in a low dtype. Cost beyond the comparison: up to
-12 forward and 9 backward calls below float64.
+Two sizes of the sample are made 64 times as long (at least 1024) in turn: the relative error must
+not grow with them, as it does where a sum is kept in a low dtype. Cost in addition to the
+comparison: up to 12 forward and 9 backward calls below float64.
 
 Why it matters
 --------------
-Tests in float64 pass, and training runs in another dtype. A cast to float16 for speed or a sum that
+Tests in float64 pass, but training runs in another dtype. A cast to float16 for speed or a sum that
 accumulates in bfloat16 costs digits that the optimizer needs, and small gradients vanish.
 
 Bad
@@ -68,7 +68,7 @@ How it looks
 mylib/ops.py:13:16  GL801  gradient for `x` is worse than float32 allows
   13 |         return grad_output * y.to(grad_output.dtype)
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-  cause      low-precision: right to the 5e-04 of float16 only
+  cause      low-precision: right to 5e-04 only, the precision of float16
              index      returned      float64       error  ulps
              [1, 3]    +0.812041    +0.812304     2.6e-04  4413
   help       keep what is saved and computed in float32: no .half() or autocast on the way
@@ -85,15 +85,16 @@ from __future__ import annotations
 
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.judged_dtype import outputs_in_float32
+from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.precision.against_float64 import (
-    against_float64,
-    cause_of,
+    cause_of_difference,
+    compare_with_float64,
+    evidence_of_difference,
     gradients_in_float32,
-    in_low_precision,
-    numbers_of,
+    low_precision_inputs,
 )
-from gradlint.experiments.precision.error_growth import growing
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.precision.error_growth import growing_errors
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import CheckVerdict, Finding
 from gradlint.model.rule import Outcome
@@ -105,17 +106,17 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients in low precision with those in float64."""
-    reason = blocked(subject)
+    reason = why_not_finite(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    low = in_low_precision(subject)
+        return skipped(reason)
+    low = low_precision_inputs(subject)
     if not low:
         findings = _float32_inside(subject)
         note = "in float64; lower precision needs --dtype float32,bfloat16"
-        return Outcome("pass", findings) if findings else Outcome("skipped", note=note)
-    compared, reason = against_float64(subject, low)
+        return Outcome("pass", findings) if findings else skipped(note)
+    compared, reason = compare_with_float64(subject, low)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     names = [item.name for item in subject.problem.inputs]
     findings, notes, resolutions = [], [], []
     unsure = False
@@ -136,7 +137,7 @@ def probe(subject: Subject) -> Outcome:
 def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[Finding]:
     """Gradients whose error grows with the length of a sum; ``notes`` gets what is left out."""
     findings = []
-    for found in growing(subject, positions, notes):
+    for found in growing_errors(subject, positions, notes):
         item = subject.problem.inputs[found.position]
         dtype = str(item.value.dtype).removeprefix("torch.")
         findings.append(
@@ -164,7 +165,7 @@ def _growing(subject: Subject, positions: list[int], notes: list[str]) -> list[F
 
 def _float32_inside(subject: Subject) -> list[Finding]:
     """What an op that takes float64 rounds to float32: outputs, or gradients alone."""
-    told = "low-precision: every value of {} is a number of float32"
+    reason = "low-precision: every value of {} has only float32 precision"
     help_text = (
         "keep everything in the dtype of the inputs: no .float() or float32 buffer on the way"
     )
@@ -173,10 +174,10 @@ def _float32_inside(subject: Subject) -> list[Finding]:
         return [
             subject.finding(
                 RULE,
-                "float64 is taken, but float32 is computed: judged at the resolution of float32",
+                "float64 is accepted, but float32 is computed: judged with float32 precision",
                 severity="info",
                 cause="low-precision",
-                cause_text=told.format(", ".join(f"`{name}`" for name in outputs)),
+                cause_text=reason.format(", ".join(f"`{name}`" for name in outputs)),
                 output=outputs[0],
                 help=help_text + "; or refuse float64",
             )
@@ -184,10 +185,10 @@ def _float32_inside(subject: Subject) -> list[Finding]:
     return [
         subject.finding(
             RULE,
-            f"gradient for `{item.name}` is right to the 6e-08 of float32 only",
+            f"gradient for `{item.name}` has only the precision of float32 (6e-08)",
             severity="info",
             cause="low-precision",
-            cause_text=told.format(f"the gradient of `{item.name}`"),
+            cause_text=reason.format(f"the gradient of `{item.name}`"),
             input=item.name,
             place=gradient_place(subject, item),
             help=help_text + " through backward",
@@ -199,8 +200,8 @@ def _float32_inside(subject: Subject) -> list[Finding]:
 def _finding(subject: Subject, found: TwinJudgement) -> Finding:
     item = subject.problem.inputs[found.index]
     dtype = str(item.value.dtype).removeprefix("torch.")
-    cause = cause_of(found, [i.name for i in subject.problem.inputs])
-    numbers, worst = numbers_of(found)
+    cause = cause_of_difference(found, [i.name for i in subject.problem.inputs])
+    numbers, worst = evidence_of_difference(found)
     span = gradient_place(subject, item)
     help_text = (
         cause.help

@@ -2,13 +2,13 @@
 
 What it finds
 -------------
-Backward returned a gradient in the broadcast shape, larger than its input, and the engine summed it
-silently. For an input that forward broadcast, such as a bias, the sum is the right gradient.
+Backward returned a gradient in the broadcast shape, larger than its input, and the engine silently
+summed it. For an input that forward broadcast, such as a bias, the sum is the right gradient.
 
 Why it matters
 --------------
-A note, not a fault: values are right as long as the extra axes are those that forward broadcast.
-Summing in backward states this, saves memory, and works where nobody sums: in
+This is a note, not a fault: the values are right as long as the extra axes are those that forward
+broadcast. Summing in backward states this, saves memory, and also works where nothing else sums: in
 `torch.library.register_autograd`, in compiled graphs, in direct calls of backward.
 
 Bad
@@ -55,7 +55,7 @@ How it looks
 mylib/ops.py:10:29  GL202  gradient for `bias` has shape [4, 3] and is summed to [3]
   10 |         return grad_output, grad_output
      |                             ^^^^^^^^^^^ returned for `bias`
-  help       return grad_output.sum_to_size([3]) to say so
+  help       to make that explicit, return grad_output.sum_to_size([3])
 ```
 
 References
@@ -66,8 +66,9 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.gradient_place import returned_expression
-from gradlint.experiments.returned_gradients import Returned, returned_place
-from gradlint.experiments.shape.compared_gradients import compared, reduces_to
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.returned_gradients import ReturnedGradient, returned_place
+from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -78,9 +79,9 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Look for gradients that the engine has to sum."""
-    items, note = compared(subject)
+    items, note = returned_shapes(subject)
     if note:
-        return Outcome("skipped", note=note)
+        return skipped(note)
     findings = [
         _finding(subject, item, shape, wanted)
         for item, shape, wanted in items
@@ -90,7 +91,7 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _finding(
-    subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
+    subject: Subject, item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]
 ) -> Finding:
     place = returned_place(item)
     text = returned_expression(place) if place else ""
@@ -101,7 +102,7 @@ def _finding(
         input=item.name,
         place=place,
         evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
-        help=f"to say so, return {summed}.sum_to_size({list(wanted)})"
+        help=f"to make that explicit, return {summed}.sum_to_size({list(wanted)})"
         if text
-        else f"to say so, sum it in backward: .sum_to_size({list(wanted)})",
+        else f"to make that explicit, sum it in backward: .sum_to_size({list(wanted)})",
     )

@@ -2,12 +2,12 @@
 
 What it finds
 -------------
-Backward returned a gradient on another device than its input. The engine moves zero-dimensional
-gradients (a note), and rejects all others.
+Backward returned a gradient on a different device than its input. The engine moves zero-dimensional
+gradients (a note) and rejects all others.
 
 Why it matters
 --------------
-The engine raises in the first backward pass on that device. The usual origin is a buffer created
+The engine raises in the first backward pass on that device. The usual cause is a buffer created
 without `device=`, which works until the operator leaves the CPU, or the first GPU.
 
 Bad
@@ -67,8 +67,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.returned_gradients import Returned, returned_place
-from gradlint.experiments.shape.compared_gradients import engine_finding, tensors
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.returned_gradients import ReturnedGradient, returned_place
+from gradlint.experiments.shape.compared_gradients import engine_finding, returned_tensors
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -79,21 +80,21 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare the device of every returned gradient with that of its input."""
-    items, note = tensors(subject)
+    items, note = returned_tensors(subject)
     findings = [
         _finding(subject, item)
         for item in items
         if item.meta is not None and item.value.device != item.meta.device
     ]
     if not findings:
-        text = "a gradient on another device than its input"
+        text = "a gradient on a different device than its input"
         findings = engine_finding(subject, RULE, "invalid-gradient-device", text)
-    if any(finding.severity != "info" for finding in findings):
+    if any_defect(findings):
         return Outcome("fail", findings)
-    return Outcome("skipped", note=note) if note else Outcome("pass", findings)
+    return skipped(note) if note else Outcome("pass", findings)
 
 
-def _finding(subject: Subject, item: Returned) -> Finding:
+def _finding(subject: Subject, item: ReturnedGradient) -> Finding:
     assert item.meta is not None
     have, want = str(item.value.device), str(item.meta.device)
     # The engine copies a zero-dimensional gradient over, which it can't from the meta device.
@@ -105,9 +106,9 @@ def _finding(subject: Subject, item: Returned) -> Finding:
         input=item.name,
         place=returned_place(item),
         evidence={"returned_device": have, "input_device": want},
-        help="the engine copies it, and waits for the device; create it with "
+        help="the engine copies it, which waits for the device; create it with "
         "device=grad_output.device"
         if moved
-        else "create it with device=grad_output.device, or from a tensor that lies there "
+        else "create it with device=grad_output.device, or from a tensor on that device "
         "(torch.zeros_like, x.new_zeros)",
     )

@@ -7,8 +7,8 @@ shapes that broadcasting the input would give, and sums them (GL202); it rejects
 
 Why it matters
 --------------
-The engine raises in the first backward pass. A scalar handed on without expanding, a forgotten
-transposition, a gradient in the place of another input's: each shows as a shape first.
+The engine raises in the first backward pass. A scalar passed on without expanding, a forgotten
+transposition, a gradient in the place of another input's: all of them first show as a wrong shape.
 
 Bad
 ---
@@ -67,8 +67,13 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.returned_gradients import Returned, returned_place
-from gradlint.experiments.shape.compared_gradients import compared, engine_finding, reduces_to
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.returned_gradients import ReturnedGradient, returned_place
+from gradlint.experiments.shape.compared_gradients import (
+    engine_finding,
+    reduces_to,
+    returned_shapes,
+)
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -79,7 +84,7 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare the shape of every returned gradient with that of its input."""
-    items, note = compared(subject)
+    items, note = returned_shapes(subject)
     findings = [
         _finding(subject, item, shape, wanted)
         for item, shape, wanted in items
@@ -90,11 +95,11 @@ def probe(subject: Subject) -> Outcome:
         findings = engine_finding(subject, RULE, "invalid-gradient-shape", text)
     if findings:
         return Outcome("fail", findings)
-    return Outcome("skipped", note=note) if note else Outcome("pass")
+    return skipped(note) if note else Outcome("pass")
 
 
 def _finding(
-    subject: Subject, item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]
+    subject: Subject, item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]
 ) -> Finding:
     return subject.finding(
         RULE,
@@ -106,7 +111,7 @@ def _finding(
     )
 
 
-def _advice(item: Returned, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+def _advice(item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     others = [
         name
         for index, (name, meta) in enumerate(zip(item.node.arguments, item.node.metas, strict=True))

@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-Gradients that change, or a backward that raises, where what backward needs is saved in another way:
-under `torch.utils.checkpoint` (non-reentrant), which runs forward again in backward, and under
-saved-tensor hooks, which pack saved tensors away and unpack copies, as offloading does. Random
-numbers come from the same seed; those of generators that checkpointing does not bring back (NumPy,
-`random`, a generator of the op's own) make the finding a warning. A stand-in for checkpointing
-looks first; what it sees is confirmed with PyTorch's own.
+Gradients that change, or a backward that raises, where the tensors that backward needs are kept in
+another way: under `torch.utils.checkpoint` (non-reentrant), which runs forward again in backward,
+and under saved-tensor hooks, which pack saved tensors and unpack copies of them, as offloading
+does. Random numbers come from the same seed; numbers from generators that checkpointing does not
+restore (NumPy, `random`, a generator of the op's own) make the finding a warning. A fast stand-in
+for checkpointing runs first; what it finds is confirmed with PyTorch's own.
 
 Cost: 3 forward and 2 backward calls.
 
 Why it matters
 --------------
-Checkpointing and offloading are switched on around whole models. An operator that counts its calls,
+Checkpointing and offloading are switched on for whole models. An operator that counts its calls,
 caches its first one or reads `saved_tensors` twice fails in somebody else's training run.
 
 Bad
@@ -80,13 +80,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlint.experiments.baseline_comparison import make_baseline
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
 from gradlint.experiments.state.saved_otherwise import (
     pull_checkpointed,
     pull_packed,
     pull_recomputed,
 )
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
@@ -100,22 +102,22 @@ if TYPE_CHECKING:
 RULE = rule_of(__name__)
 
 _HELP = (
-    "read ctx.saved_tensors once, save by ctx.save_for_backward, and let forward do and save the "
+    "read ctx.saved_tensors once, save with ctx.save_for_backward, and let forward do and save the "
     "same in every call with the same inputs"
 )
 
-_SEED_HELP = "draw from torch's own generators: checkpointing brings back no others"
+_SEED_HELP = "draw from torch's own generators: checkpointing restores no others"
 
 
-#: In PyTorch's refusal of saved-tensor hooks inside of ``torch.func`` transforms.
+#: In PyTorch's refusal of saved-tensor hooks inside ``torch.func`` transforms.
 _UNHOOKED = "saved tensor hooks"
 
 
 def probe(subject: Subject) -> Outcome:
     """Pull under checkpointing, and under hooks that keep copies."""
-    reason = unfit(subject)
+    reason = why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     problem, baseline = subject.problem, subject.once(make_baseline)
     assert baseline is not None
     cotangents = baseline.cotangents
@@ -129,9 +131,9 @@ def probe(subject: Subject) -> Outcome:
             when = "under saved-tensor hooks"
             findings = _look(subject, lambda: pull_packed(problem, cotangents), when, False)
     except OpRaised:
-        return Outcome("skipped", note="PyTorch refuses saved-tensor hooks in what the op calls")
-    if findings and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
+        return skipped("PyTorch refuses saved-tensor hooks inside something that the op calls")
+    if findings and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
     return Outcome("fail" if findings else "pass", findings)
 
 
@@ -145,9 +147,9 @@ def _look(subject: Subject, pull: Pull, when: str, foreign: bool) -> list[Findin
     except OpRaised as raised:
         if _UNHOOKED in str(raised.error):
             raise
-        return [raised_there(subject, RULE, raised, when, help=help, severity=severity)]
+        return [raised_there_finding(subject, RULE, raised, when, help=help, severity=severity)]
     return [
-        changed_gradient(subject, RULE, item, when, help=help, severity=severity)
+        changed_gradient_finding(subject, RULE, item, when, help=help, severity=severity)
         for item in baseline.differences(gradients)
     ]
 

@@ -2,20 +2,20 @@
 
 What it finds
 -------------
-A backward that writes to the gradient it receives: after it, the tensor that was handed over does
-not hold what it held before. Values are compared, so that kernels which bypass PyTorch's version
-counters are seen too. The gradients that Functions inside of the op receive are watched as well.
-Where an output `f(h)` has the shape and dtype of an input `h`, the op is used as in a residual
-connection too: under the gradient v of `h + f(h)`, `h` must get v and what backward returns for it,
-to rounding.
+A backward that writes to the gradient it receives: afterwards, the tensor that was passed in no
+longer holds what it held before. Values are compared, so that kernels which bypass PyTorch's
+version counters are caught too. The gradients that Functions inside the op receive are watched as
+well. Where an output `f(h)` has the shape and dtype of an input `h`, the op is also used in a
+residual connection: under the gradient v of `h + f(h)`, `h` must get v plus what backward returns
+for it, up to rounding.
 
-Cost: 1 forward and 3 backward calls, 2 without the residual use, shared with GL601, GL603, GL605
-and GL610.
+Cost: 1 forward and 3 backward calls (2 without the residual connection), shared with GL601, GL603,
+GL605 and GL610.
 
 Why it matters
 --------------
-The tensor is not the Function's own. In `h + f(h)` the same one goes to both branches, and the
-branch that runs later gets what the first one made of it: a wrong gradient, and only there.
+The tensor does not belong to the Function. In `h + f(h)` both branches receive the same one, and
+the branch that runs later gets what the first one made of it: a wrong gradient, and only there.
 
 Bad
 ---
@@ -79,11 +79,13 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.baseline_comparison import FEW, Difference, compared
-from gradlint.experiments.state.guarded_run import Written, make_guarded
-from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
+from gradlint.experiments.baseline_comparison import FEW, Difference, compare
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
+from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
+from gradlint.experiments.state.repeated_calls import baseline_with
 from gradlint.experiments.state.residual_use import sum_of, terms_of
-from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.state.state_findings import raised_there_finding
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -100,26 +102,26 @@ _HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Compare every gradient that backward received with what it was, also beside a branch."""
-    reason = unrun(subject)
+    """Compare every gradient that backward received with its value before, also with a branch."""
+    reason = why_not_guarded(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     findings = [_finding(subject, item) for item in subject.once(make_guarded).cotangents]
-    findings = findings or _beside_a_branch(subject)
+    findings = findings or _in_residual_connection(subject)
     return Outcome("fail" if findings else "pass", findings)
 
 
-def _beside_a_branch(subject: Subject) -> list[Finding]:
-    """What the residual use shows: a write that only happens where nobody else seems to look."""
+def _in_residual_connection(subject: Subject) -> list[Finding]:
+    """What the residual connection shows: a write that only happens where the tensor is shared."""
     raised, names = subject.once(make_guarded).residual_error, subject.once(make_guarded).added
     first = subject.problem.inputs[next(iter(names.values()))].name if names else ""
     where = f"in a residual connection, `{first} + op({first})`"
     if raised is not None:
-        return [raised_there(subject, RULE, raised, where, help=_HELP)]
+        return [raised_there_finding(subject, RULE, raised, where, help=_HELP)]
     return [
         subject.finding(
             RULE,
-            f"the gradient for `{found.name}` is another {where}",
+            f"the gradient for `{found.name}` changes {where}",
             input=found.name,
             index=found.index,
             place=write_place(subject.op.function, "backward", None, "written to here"),
@@ -130,7 +132,7 @@ def _beside_a_branch(subject: Subject) -> list[Finding]:
     ]
 
 
-def _finding(subject: Subject, item: Written) -> Finding:
+def _finding(subject: Subject, item: WrittenTensor) -> Finding:
     names = item.function.__name__ if isinstance(item.function, type) else ""
     outer = any(item.name == output.name for output in subject.run.outputs)
     what = f"grad_output of `{item.name}`" if outer else f"{item.name} of {names}"
@@ -149,13 +151,13 @@ def _finding(subject: Subject, item: Written) -> Finding:
 def _spoiled(subject: Subject) -> list[Difference]:
     """Inputs whose gradient in the residual use is not the op's own with the cotangents added.
 
-    Nothing is compared where identical calls differ, or a second backward of the graph does: that
-    is what other rules tell.
+    Nothing is compared where identical calls, or a second backward of the graph, differ: other
+    rules report that.
     """
     guarded, cotangents = subject.once(make_guarded), subject.run.cotangents
-    if guarded.residual is None or guarded.second is None or unfit(subject):
+    if guarded.residual is None or guarded.second is None or why_not_repeatable(subject):
         return []
-    base = relative_to(subject, guarded.first)
+    base = baseline_with(subject, guarded.first)
     if base.differences(guarded.second):
         return []
     found = []
@@ -167,7 +169,7 @@ def _spoiled(subject: Subject) -> list[Difference]:
             sizes = torch.stack([widened(part).abs() for part in terms]).sum(0)
             rounding = FEW * unit_roundoff(expected.dtype) * sizes
             allowed = rounding if allowed is None else allowed + rounding
-        difference = compared(position, base.names[position], got, expected, allowed)
+        difference = compare(position, base.names[position], got, expected, allowed)
         if difference is not None:
             found.append(difference)
     return found

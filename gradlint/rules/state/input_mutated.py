@@ -1,24 +1,24 @@
-"""Input mutated undeclared.
+"""Input mutated without declaration.
 
 What it finds
 -------------
-An argument that forward or backward writes to without saying so: no `ctx.mark_dirty`, no `mutates`
-in a schema, no in-place operation that autograd records. Values are compared, so that writes of
-kernels and through `.data` are seen too; integer and boolean arguments are compared as well. Nor
-may an output be the memory of an input in disguise (`x.detach()`): an in-place operation on the
-output then changes the input, and autograd does not know.
+An argument that forward or backward writes to without declaring it: no `ctx.mark_dirty`, no
+`mutates_args` in a schema, no in-place operation that autograd records. Values are compared, so
+that writes by kernels and through `.data` are caught too; integer and boolean arguments are
+compared as well. Nor may an output share the memory of an input unnoticed (`x.detach()`): an
+in-place operation on the output then changes the input, and autograd does not know.
 
-What Functions inside of the op write to, of what the op itself computed, is a warning.
-Running statistics, which operators update by convention, are a note at most. So is a view that
-PyTorch itself refuses to change in place.
+A Function inside the op that writes to an intermediate result is a warning. Running statistics,
+which operators update by convention, are at most a note. So is a view that PyTorch itself refuses
+to change in place.
 
 Cost: 1 forward and up to 3 backward calls, shared with GL602, GL603, GL605 and GL610; 1 forward and
 1 backward for the in-place operation, shared with GL603.
 
 Why it matters
 --------------
-Whoever else uses that tensor, a residual branch, the layer before, the next step, computes with
-something else, without an error.
+Everything else that uses that tensor (a residual branch, the layer before, the next step) computes
+with changed values, without an error.
 
 Bad
 ---
@@ -65,7 +65,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:7:16  GL601  forward writes to `x` undeclared: 1 of 3 elements changed
+mylib/ops.py:7:16  GL601  forward writes to `x` without declaring it: 1 of 3 elements changed
   7 |         return x.clamp_(min=0).clone()
     |                ^^^^^^^^^^^^^^^ written to here
   help       work on a copy (x.clone()), or declare it: ctx.mark_dirty(x), and return x itself
@@ -81,9 +81,10 @@ from __future__ import annotations
 
 import re
 
-from gradlint.experiments.state.guarded_run import Written, make_guarded
-from gradlint.experiments.state.inplace_after_forward import make_tail
-from gradlint.experiments.state.repeated_calls import unfit
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_no_forward, why_not_repeatable
+from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
+from gradlint.experiments.state.inplace_after_forward import make_inplace_change
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
@@ -92,62 +93,6 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-
-# -- Findings of GL601 about what is no argument of the op itself: intermediates, and outputs -----
-def inside(subject: Subject, rule: Rule, item: Written) -> Finding:
-    """A finding that a Function inside of the op writes to what the op itself computed."""
-    found, name = item.difference, item.name
-    return subject.finding(
-        rule,
-        f"forward of {item.function.__name__} writes to `{name}` undeclared: {found.count} of "
-        f"{found.total} elements changed",
-        severity="warning",
-        cause_text="an intermediate tensor of the op: what else uses it computes with another",
-        index=found.index,
-        place=write_place(item.function, "forward", name, "written to here"),
-        evidence=found.evidence(),
-        help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
-        f"{name} itself",
-    )
-
-
-def aliases(subject: Subject, rule: Rule) -> list[Finding]:
-    """Outputs that are an argument's memory, where changing them does harm."""
-    aliases = subject.once(make_guarded).aliases
-    if not aliases:
-        return []
-    output, name = aliases[0]
-    tail = subject.once(make_tail)
-    share = f"`{output}` shares memory with `{name}`, undeclared"
-    if tail.changed:
-        wrong = f", and the gradient for `{tail.wrong[0].name}` is wrong" if tail.wrong else ""
-        return [
-            subject.finding(
-                rule,
-                f"{share}: an in-place operation on it changes `{tail.changed[0]}`{wrong}",
-                input=name,
-                output=output,
-                evidence=tail.wrong[0].evidence() if tail.wrong else None,
-                help=f"return a copy (.clone()), or `{name}` itself, which PyTorch makes a view of",
-            )
-        ]
-    if tail.refused:
-        return [
-            subject.finding(
-                rule,
-                f"`{output}` is a view of `{name}`: an in-place operation on it is refused",
-                severity="info",
-                input=name,
-                output=output,
-                evidence={"original": tail.refused},
-                help="return a copy (.clone()) if users may change the output in place",
-            )
-        ]
-    return []
-
-
-# -------------------------------------------------------------------------------------------------
-
 #: Words in names of arguments that are there to be written to (a convention of PyTorch's own
 #: functions: ``running_mean``, ``out``).
 WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scratch", "out"})
@@ -155,11 +100,12 @@ WRITTEN_TO = frozenset({"running", "moving", "ema", "buffer", "workspace", "scra
 
 def probe(subject: Subject) -> Outcome:
     """Compare every argument with what it was, and change the outputs in place."""
-    if subject.run.error is not None and subject.run.error.phase == "forward":
-        return Outcome("skipped", note="forward raised: see GL003")
+    reason = why_no_forward(subject)
+    if reason:
+        return skipped(reason)
     guarded = subject.once(make_guarded)
     if guarded.error is not None and guarded.error.phase == "forward":
-        return Outcome("skipped", note="forward raised when called again")
+        return skipped("forward raised when called again")
     saved = {item.name for item in guarded.saved}
     findings = [
         _finding(subject, item, severity)
@@ -167,18 +113,17 @@ def probe(subject: Subject) -> Outcome:
         if (severity := _severity(subject, item))
         and not (item.phase == "backward" and item.name in saved)
     ]
-    findings += [inside(subject, RULE, item) for item in guarded.inner]
-    note = unfit(subject)
+    findings += [_inner_finding(subject, RULE, item) for item in guarded.inner]
+    note = why_not_repeatable(subject)
     if not note and not findings:
-        findings = aliases(subject, RULE)
+        findings = _alias_findings(subject, RULE)
     if guarded.error is not None:
-        note = "backward raised: only what forward writes to was seen"
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings, note=note)
+        note = "backward raised: only the writes of forward were seen"
+    return judged_by(findings, note)
 
 
-def _severity(subject: Subject, item: Written) -> Severity | None:
-    """None for a write that is no fault."""
+def _severity(subject: Subject, item: WrittenTensor) -> Severity | None:
+    """Of a finding; None for a write that is allowed."""
     handed = item.handed
     assert handed is not None
     if item.declared or (handed.buffer and item.phase == "forward"):
@@ -189,21 +134,21 @@ def _severity(subject: Subject, item: Written) -> Severity | None:
     if subject.op.kind not in ("callable", "module") or item.phase == "backward":
         return "error"
     # A plain callable may write to what carries no gradient, by contract, and renormalise its
-    # weights where autograd can see it; inside of a Function nobody expects either.
+    # weights where autograd can see it; inside a Function neither is expected.
     if handed.position is None:
         return "info" if item.bumped or not subject.once(make_guarded).python else "error"
     return "warning" if item.bumped and not subject.once(make_guarded).python else "error"
 
 
-def _finding(subject: Subject, item: Written, severity: Severity) -> Finding:
+def _finding(subject: Subject, item: WrittenTensor, severity: Severity) -> Finding:
     found, name = item.difference, item.name
-    undeclared = " undeclared" if item.phase == "forward" else ""
+    undeclared = " without declaring it" if item.phase == "forward" else ""
     return subject.finding(
         RULE,
         f"{item.phase} writes to `{name}`{undeclared}: {found.count} of {found.total} elements "
         "changed",
         severity=severity,
-        cause_text="" if item.bumped else "past its version counter: PyTorch can't notice",
+        cause_text="" if item.bumped else "its version counter is bypassed: PyTorch can't notice",
         input=name,
         index=found.index,
         place=write_place(subject.op.function, item.phase, name, "written to here"),
@@ -213,3 +158,55 @@ def _finding(subject: Subject, item: Written, severity: Severity) -> Finding:
         if item.phase == "forward"
         else f"work on a copy ({name}.clone()): the caller still uses `{name}`",
     )
+
+
+def _inner_finding(subject: Subject, rule: Rule, item: WrittenTensor) -> Finding:
+    """A finding that a Function inside the op writes to an intermediate result."""
+    found, name = item.difference, item.name
+    return subject.finding(
+        rule,
+        f"forward of {item.function.__name__} writes to `{name}` without declaring it: "
+        f"{found.count} of {found.total} elements changed",
+        severity="warning",
+        cause_text="an intermediate tensor of the op: everything else that uses it sees the change",
+        index=found.index,
+        place=write_place(item.function, "forward", name, "written to here"),
+        evidence=found.evidence(),
+        help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
+        f"{name} itself",
+    )
+
+
+def _alias_findings(subject: Subject, rule: Rule) -> list[Finding]:
+    """Outputs that are an argument's memory, where changing them does harm."""
+    aliases = subject.once(make_guarded).aliases
+    if not aliases:
+        return []
+    output, name = aliases[0]
+    change = subject.once(make_inplace_change)
+    share = f"`{output}` shares memory with `{name}` without declaring it"
+    if change.changed:
+        wrong = f", and the gradient for `{change.wrong[0].name}` is wrong" if change.wrong else ""
+        return [
+            subject.finding(
+                rule,
+                f"{share}: an in-place operation on it changes `{change.changed[0]}`{wrong}",
+                input=name,
+                output=output,
+                evidence=change.wrong[0].evidence() if change.wrong else None,
+                help=f"return a copy (.clone()), or `{name}` itself, of which PyTorch makes a view",
+            )
+        ]
+    if change.refused:
+        return [
+            subject.finding(
+                rule,
+                f"`{output}` is a view of `{name}`: an in-place operation on it is refused",
+                severity="info",
+                input=name,
+                output=output,
+                evidence={"original": change.refused},
+                help="return a copy (.clone()) if users may change the output in place",
+            )
+        ]
+    return []

@@ -3,17 +3,17 @@
 What it finds
 -------------
 Identical calls (same values, same seeds) that give different outputs or gradients, beyond rounding.
-The first call is compared with later ones too: an autotuner that runs a kernel which adds to its
-result, or state that is set up lazily, shows only there. Differences in the last bits, from sums
-in changing order, are a note. Where all later calls agree and only the first is another, or where a
-second identical call raises, it is an error.
+The first call is compared with several later ones: an autotuner that runs a kernel which adds to
+its result, or state that is set up lazily, shows only there. Differences in the last bits, caused
+by sums in varying order, are a note. Where all later calls agree and only the first differs, or
+where a second identical call raises, it is an error.
 
-Cost: 2 forward and 2 backward calls beside those that other rules have made anyway.
+Cost: 2 forward and 2 backward calls in addition to those that other rules have made anyway.
 
 Why it matters
 --------------
-A result that changes by itself is wrong at least once: a race, memory that nobody wrote, numbers
-drawn from a source that no seed controls.
+If identical calls disagree, at least one result is wrong: a race, memory that was never written,
+numbers drawn from a source that no seed controls.
 
 Bad
 ---
@@ -78,8 +78,14 @@ from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.state.repeated_calls import CHANCE, Repeats, repeat, unfit
-from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.repeated_calls import (
+    NONDETERMINISTIC_NOTE,
+    Repeats,
+    compare_repeats,
+)
+from gradlint.experiments.state.state_findings import raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -89,8 +95,8 @@ from gradlint.trace.op_io import OpRaised
 RULE = rule_of(__name__)
 
 _HELP = (
-    "look for state kept between calls, races (atomics, missing synchronisation), memory that is "
-    "not written, and random numbers that no seed controls"
+    "look for state kept between calls, races (atomics, missing synchronisation), uninitialised "
+    "memory, and random numbers that no seed controls"
 )
 
 
@@ -99,10 +105,10 @@ def probe(subject: Subject) -> Outcome:
     again = _raised_again(subject)
     if again is not None:
         return Outcome("fail", [again])
-    reason = unfit(subject)
-    if reason and reason != CHANCE:
-        return Outcome("skipped", note=reason)
-    repeats = repeat(subject)
+    reason = why_not_repeatable(subject)
+    if reason and reason != NONDETERMINISTIC_NOTE:
+        return skipped(reason)
+    repeats = compare_repeats(subject)
     findings = [_finding(subject, repeats, item, True) for item in repeats.outputs]
     findings += [_finding(subject, repeats, item, False) for item in repeats.gradients]
     if not findings and repeats.bits:
@@ -111,7 +117,7 @@ def probe(subject: Subject) -> Outcome:
                 RULE,
                 f"{repeats.bits} of {repeats.calls} identical calls differ in the last bits",
                 severity="info",
-                help="sums in changing order do that; torch.use_deterministic_algorithms(True) "
+                help="sums in varying order cause this; torch.use_deterministic_algorithms(True) "
                 "avoids PyTorch's own",
             )
         ]
@@ -128,7 +134,7 @@ def _raised_again(subject: Subject) -> Finding | None:
     try:
         subject.problem.pull(run.cotangents)
     except OpRaised as raised:
-        return raised_there(subject, RULE, raised, "in an identical later call", help=_HELP)
+        return raised_there_finding(subject, RULE, raised, "in an identical later call", help=_HELP)
     return None
 
 

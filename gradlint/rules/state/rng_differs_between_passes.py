@@ -2,17 +2,17 @@
 
 What it finds
 -------------
-A gradient that depends on random numbers drawn in backward: of one forward, two backward passes
+A gradient that depends on random numbers drawn in backward: two backward passes of the same forward
 that start from different random states give different gradients. The mask that backward draws is
 not the one that forward used. Where forward draws nothing, so that backward is a random estimate by
 design, the finding is a warning.
 
-Cost: 1 backward call beside the run shared with GL602, and only where backward draws.
+Cost: 1 backward call in addition to the run shared with GL602, and only where backward draws.
 
 Why it matters
 --------------
-Under a fixed seed everything repeats, and the loss still falls: the gradient is that of another
-dropout mask.
+Under a fixed seed everything is reproducible, and the loss still falls, but the gradient belongs to
+a different dropout mask.
 
 Bad
 ---
@@ -58,7 +58,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:10:16  GL610  the gradient for `x` is another where backward draws other random numbers
+mylib/ops.py:10:16  GL610  the gradient for `x` changes where backward draws other random numbers
   help       save the mask, or the seed and the offset, in forward
 ```
 
@@ -69,9 +69,11 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
 from gradlint.experiments.state.guarded_run import make_guarded
-from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.repeated_calls import baseline_with
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -83,30 +85,34 @@ _HELP = "save the mask, or the seed (and offset) it was drawn from, in forward, 
 
 def probe(subject: Subject) -> Outcome:
     """Compare backward passes of one graph that start from different random states."""
-    reason = unrun(subject) or unfit(subject)
+    reason = why_not_guarded(subject) or why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     guarded = subject.once(make_guarded)
     forward, backward = guarded.draws
     if not backward:
         return Outcome("pass", note="backward draws no random numbers")
     when = "where backward draws other random numbers"
     if guarded.second_error is not None:
-        return Outcome("skipped", note="a second backward of the same graph raises: see GL605")
+        return skipped("a second backward of the same graph raises: see GL605")
     if guarded.other_error is not None:
-        return Outcome("fail", [raised_there(subject, RULE, guarded.other_error, when, help=_HELP)])
-    if relative_to(subject, guarded.first).differences(guarded.second or []):
-        return Outcome("skipped", note="a second backward of the same graph differs: see GL605")
+        return Outcome(
+            "fail", [raised_there_finding(subject, RULE, guarded.other_error, when, help=_HELP)]
+        )
+    if baseline_with(subject, guarded.first).differences(guarded.second or []):
+        return skipped("a second backward of the same graph differs: see GL605")
     findings = [
-        changed_gradient(
+        changed_gradient_finding(
             subject,
             RULE,
             difference,
             when,
             severity=None if forward else "warning",
-            cause_text="" if forward else "forward draws none: backward is a random estimate",
-            help=_HELP if forward else "say so, and let the caller pass a generator",
+            cause_text=""
+            if forward
+            else "forward draws no random numbers: backward is a random estimate",
+            help=_HELP if forward else "document it, and let the caller pass a generator",
         )
-        for difference in relative_to(subject, guarded.first).differences(guarded.other or [])
+        for difference in baseline_with(subject, guarded.first).differences(guarded.other or [])
     ]
     return Outcome("fail" if findings else "pass", findings)

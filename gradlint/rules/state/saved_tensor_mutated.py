@@ -2,18 +2,18 @@
 
 What it finds
 -------------
-What forward kept for backward does not stay what it was. Either backward itself writes to a saved
+What forward kept for backward does not stay as it was. Either backward itself writes to a saved
 tensor (or to one that `ctx` holds), or an in-place operation on the output, `out.mul_(2)`, changes
-what backward will read, and PyTorch's version check does not notice, because the tensor was kept
-past `save_for_backward`. Values are compared, so that writes of kernels are seen too.
+what backward will read, and PyTorch's version check does not notice, because the tensor was not
+kept with `save_for_backward`. Values are compared, so that writes by kernels are caught too.
 
-Cost: 1 forward and 1 backward call beside the run shared with GL602.
+Cost: 1 forward and 1 backward call in addition to the run shared with GL602.
 
 Why it matters
 --------------
-A second backward through the graph gets another gradient, and where the saved tensor is an input,
-so does everybody else who uses it. After an in-place operation on the output the first gradient is
-wrong already. Nothing is printed.
+A second backward through the graph gets a different gradient, and where the saved tensor is an
+input, everything else that uses it sees the change. After an in-place operation on the output even
+the first gradient is wrong. Nothing is printed.
 
 Bad
 ---
@@ -78,10 +78,11 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference
-from gradlint.experiments.state.guarded_run import Written, make_guarded
-from gradlint.experiments.state.inplace_after_forward import make_tail
-from gradlint.experiments.state.repeated_calls import unfit, unrun
-from gradlint.experiments.state.state_findings import changed_gradient
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
+from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
+from gradlint.experiments.state.inplace_after_forward import make_inplace_change
+from gradlint.experiments.state.state_findings import changed_gradient_finding
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
@@ -93,19 +94,19 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare what was saved with what it was, and change the output in place before backward."""
-    reason = unrun(subject)
+    reason = why_not_guarded(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     findings = [_finding(subject, item) for item in subject.once(make_guarded).saved]
-    note = unfit(subject)
+    note = why_not_repeatable(subject)
     if not note and not subject.once(make_guarded).saved:
-        tail = subject.once(make_tail)
-        if tail.wrong and not tail.changed:
-            findings.append(_unnoticed(subject, tail.wrong[0]))
+        change = subject.once(make_inplace_change)
+        if change.wrong and not change.changed:
+            findings.append(_unnoticed(subject, change.wrong[0]))
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
-def _finding(subject: Subject, item: Written) -> Finding:
+def _finding(subject: Subject, item: WrittenTensor) -> Finding:
     found = item.difference
     what = f"the saved {item.kin} `{item.name}`" if item.kin != "intermediate" else item.name
     return subject.finding(
@@ -121,12 +122,12 @@ def _finding(subject: Subject, item: Written) -> Finding:
 
 
 def _unnoticed(subject: Subject, difference: Difference) -> Finding:
-    return changed_gradient(
+    return changed_gradient_finding(
         subject,
         RULE,
         difference,
-        "after an in-place operation on the output, and nothing is raised",
-        cause_text="backward reads the output's memory, past the version check",
-        help="keep the output by ctx.save_for_backward(output), whose version check then raises, "
+        "after an in-place operation on the output, and nothing raises",
+        cause_text="backward reads the output's memory, bypassing the version check",
+        help="keep the output with ctx.save_for_backward(output), whose version check then raises, "
         "or return a copy of what backward needs",
     )

@@ -11,7 +11,7 @@ Cost: 1 forward and 2 backward calls, in the run shared with GL601, GL602, GL603
 Why it matters
 --------------
 Graphs are kept for several losses, for Jacobians row by row, for gradient penalties and for
-`torch.autograd.functional`. A backward that changes its own state is right once.
+`torch.autograd.functional`. A backward that changes its own state is right only once.
 
 Bad
 ---
@@ -61,8 +61,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:14:16  GL605  the gradient for `x` is another in a second backward of the same graph
-  help       leave ctx and what it saved as they are: backward may run again
+mylib/ops.py:14:16  GL605  the gradient for `x` changes in a second backward of the same graph
+  help       do not change `ctx` or what it saved: backward may run again
 ```
 
 References
@@ -73,27 +73,29 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
 from gradlint.experiments.state.guarded_run import make_guarded
-from gradlint.experiments.state.repeated_calls import relative_to, unfit, unrun
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.repeated_calls import baseline_with
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-_HELP = "leave `ctx` and what it saved as they are: backward may run again"
+_HELP = "do not change `ctx` or what it saved: backward may run again"
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare the gradients of two backward passes through one graph."""
-    reason = unrun(subject) or unfit(subject)
+    reason = why_not_guarded(subject) or why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     guarded = subject.once(make_guarded)
     when = "in a second backward of the same graph"
     if guarded.second_error is not None:
-        finding = raised_there(
+        finding = raised_there_finding(
             subject,
             RULE,
             guarded.second_error,
@@ -104,16 +106,16 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("fail", [finding])
     second = guarded.second
     assert second is not None
-    wrong = relative_to(subject, guarded.first).differences(second)
+    wrong = baseline_with(subject, guarded.first).differences(second)
     written = bool(guarded.saved)
     findings = [
-        changed_gradient(
+        changed_gradient_finding(
             subject,
             RULE,
             difference,
             when,
             cause="saved-tensor-mutated" if written else None,
-            cause_text="backward has written to what was saved (GL603)" if written else "",
+            cause_text="backward writes to what was saved (GL603)" if written else "",
             help=_HELP,
         )
         for difference in wrong

@@ -2,17 +2,17 @@
 
 What it finds
 -------------
-Calls that disturb each other. Forward is called at the sample and then with other values, before
-the first call's backward: the first call's output must stay what it was, and its gradient must be
-its own. Then the second call's backward runs, and the first gradient must stay. State on a class,
-a module or in a global instead of `ctx`, and buffers that are handed out twice, fail here.
+Calls that disturb each other. Forward is called at the sample and then, before the first call's
+backward, with other values: the first call's output and gradient must not change. Then the second
+call's backward runs, and the first gradient must still not change. State on a class, a module or in
+a global instead of `ctx`, and buffers that are handed out twice, fail here.
 
 Cost: 2 forward and 2 backward calls.
 
 Why it matters
 --------------
-An operator used twice in a network is called in just that order. Each alone is right, so that no
-gradient check sees it.
+An operator that is used twice in a network is called in exactly this order. Each call alone is
+right, so that no gradient check sees the fault.
 
 Bad
 ---
@@ -58,8 +58,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:11:16  GL608  the gradient for `x` is another after a later call of the op
-  help       keep what backward needs on ctx, or by ctx.save_for_backward
+mylib/ops.py:11:16  GL608  the gradient for `x` changes after a later call of the op
+  help       keep what backward needs with ctx.save_for_backward (plain values on `ctx`) …
 ```
 
 References
@@ -70,9 +70,11 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
 from gradlint.experiments.state.interleaved_calls import interleave
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
-from gradlint.experiments.state.state_findings import changed_gradient, raised_there
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
+from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -80,22 +82,22 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 _HELP = (
-    "keep what backward needs by ctx.save_for_backward (plain values on `ctx`), not on a class, a "
-    "module or in a global, and return memory of each call's own"
+    "keep what backward needs with ctx.save_for_backward (plain values on `ctx`), not on a class, "
+    "a module or in a global, and return new memory from each call"
 )
 
 
 def probe(subject: Subject) -> Outcome:
     """Call the op with other values between a forward and its backward."""
-    reason = unfit(subject)
+    reason = why_not_repeatable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     seen = interleave(subject)
     when = "after a later call of the op"
     if seen is None:
-        return Outcome("skipped", note="the op takes no other values than the sample's")
+        return skipped("the op accepts no other values than the sample's")
     if seen.raised is not None:
-        return Outcome("fail", [raised_there(subject, RULE, seen.raised, when, help=_HELP)])
+        return Outcome("fail", [raised_there_finding(subject, RULE, seen.raised, when, help=_HELP)])
     findings = [
         subject.finding(
             RULE,
@@ -110,13 +112,16 @@ def probe(subject: Subject) -> Outcome:
     ]
     if not findings:
         findings = [
-            changed_gradient(subject, RULE, item, when, help=_HELP) for item in seen.gradients
+            changed_gradient_finding(subject, RULE, item, when, help=_HELP)
+            for item in seen.gradients
         ]
     if not findings:
         findings = [
-            changed_gradient(subject, RULE, item, "after the backward of another call", help=_HELP)
+            changed_gradient_finding(
+                subject, RULE, item, "after the backward of another call", help=_HELP
+            )
             for item in seen.overwritten
         ]
-    if findings and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
+    if findings and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
     return Outcome("fail" if findings else "pass", findings)

@@ -2,12 +2,12 @@
 
 What it finds
 -------------
-Tensors in attributes of `ctx`. An output there closes a circle: the output holds its node, and the
-node holds the output, so that the graph outlives everything that the user deletes, until the
-garbage collector happens by, or for ever. This is measured, with the collector switched off. An
-input there is held after backward for as long as the output lives; changing it in place goes
-unnoticed; saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a
-mask is a note.
+Tensors in attributes of `ctx`. An output there closes a reference cycle: the output holds its node,
+and the node holds the output, so that the graph outlives everything that the user deletes until the
+garbage collector runs, if it ever does. This is measured with the collector switched off. An input
+there is kept after backward for as long as the output lives; changing it in place goes unnoticed;
+saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a mask is a
+note.
 
 Cost: 1 forward and 1 backward call, shared with GL606.
 
@@ -63,7 +63,7 @@ How it looks
 mylib/ops.py:6:9  GL604  `ctx.y` holds `output`: the graph outlives its last user
   6 |         ctx.y = x.exp()
     |         ^^^^^^^^^^^^^^^ kept here
-  help       ctx.save_for_backward(y), which frees it after backward and breaks the circle
+  help       ctx.save_for_backward(y), which frees it after backward and breaks the cycle
 ```
 
 References
@@ -75,8 +75,9 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.state.lifetimes import Held, make_lifetime
-from gradlint.experiments.state.repeated_calls import unrun
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import why_not_guarded
+from gradlint.experiments.state.lifetimes import HeldTensor, make_lifetime
 from gradlint.experiments.state.write_places import attribute_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
@@ -91,16 +92,16 @@ CONSTANT = 1
 
 def probe(subject: Subject) -> Outcome:
     """Look at what nodes hold after backward, and at which nodes outlive their outputs."""
-    reason = unrun(subject)
+    reason = why_not_guarded(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     lifetime = subject.once(make_lifetime)
     if lifetime is None:
-        return Outcome("skipped", note="an identical second call raised")
+        return skipped("an identical second call raised")
     findings = []
     held = [item for item in lifetime.held if item.kin == "output"]
     if lifetime.survived and held:
-        findings.append(_circle(subject, held))
+        findings.append(_cycle(subject, held))
     elif lifetime.survived:
         findings.append(_survived(subject, lifetime.survived[0]))
     elif held:
@@ -118,12 +119,11 @@ def probe(subject: Subject) -> Outcome:
     if others:
         findings.append(_kept(subject, others, "info"))
     if not lifetime.seen and not findings:
-        return Outcome("skipped", note="no Python Function is involved: its `ctx` can't be seen")
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings)
+        return skipped("no Python Function with a `ctx` is involved")
+    return judged_by(findings)
 
 
-def _circle(subject: Subject, held: list[Held]) -> Finding:
+def _cycle(subject: Subject, held: list[HeldTensor]) -> Finding:
     item = held[0]
     return subject.finding(
         RULE,
@@ -133,21 +133,21 @@ def _circle(subject: Subject, held: list[Held]) -> Finding:
         cause_text="reference-cycle: the output holds its node, and the node holds the output",
         place=attribute_place(item.function, item.attribute, "kept here"),
         evidence={"bytes": sum(other.size for other in held)},
-        help="ctx.save_for_backward(…) for it: freed after backward, and no circle",
+        help="use ctx.save_for_backward(…) for it: freed after backward, and no reference cycle",
     )
 
 
 def _survived(subject: Subject, node: str) -> Finding:
     return subject.finding(
         RULE,
-        f"the graph ({node}) outlives its outputs: something of the op's still holds it",
+        f"the graph ({node}) outlives its outputs: something in the op still holds it",
         severity=None if subject.op.function is not None else "info",
         help="do not keep outputs, or what is connected to them, on classes, modules or in "
         "globals; detach what must be kept",
     )
 
 
-def _kept(subject: Subject, held: list[Held], severity: Severity) -> Finding:
+def _kept(subject: Subject, held: list[HeldTensor], severity: Severity) -> Finding:
     item = held[0]
     names = ", ".join(f"`{other.attribute}`" for other in held)
     what = f"{item.kin} `{item.name}`" if item.name else f"tensor of {item.shape}"
@@ -161,5 +161,5 @@ def _kept(subject: Subject, held: list[Held], severity: Severity) -> Finding:
         "saved-tensor hooks",
         place=attribute_place(item.function, item.attribute, "kept here"),
         evidence={"bytes": sum(other.size for other in held)},
-        help="ctx.save_for_backward(…) takes any tensor; keep only plain values on `ctx`",
+        help="ctx.save_for_backward(…) accepts any tensor; keep only plain values on `ctx`",
     )

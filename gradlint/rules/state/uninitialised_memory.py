@@ -2,16 +2,16 @@
 
 What it finds
 -------------
-Results that hold memory which was allocated and never written. With
+Results that contain memory which was allocated and never written. With
 `torch.use_deterministic_algorithms(True)` PyTorch fills what `torch.empty`, `empty_like` and
-`new_empty` return with NaN (integers with their maximum); forward and gradients must be what they
-are without. Memory that an extension allocates by itself (malloc, cudaMalloc) is not filled.
+`new_empty` return with NaN (integers with their maximum); outputs and gradients must be the same as
+without. Memory that an extension allocates itself (malloc, cudaMalloc) is not filled.
 
 Cost: 1 forward and 1 backward call.
 
 Why it matters
 --------------
-Fresh memory is often zero, so that tests pass; NaN come after hours, when it is used again.
+Fresh memory is often zero, so that tests pass; NaN appears hours later, when the memory is reused.
 
 Bad
 ---
@@ -62,7 +62,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:14:16  GL607  the gradient for `x` holds memory that nobody wrote: 1 of 4 elements
+mylib/ops.py:14:16  GL607  the gradient for `x` contains uninitialised memory: 1 of 4 elements
   help       allocate with torch.zeros_like, or write every element
 ```
 
@@ -76,9 +76,11 @@ from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.state.poisoned_memory import poisoned
-from gradlint.experiments.state.repeated_calls import CHANCE, unfit, wavers
-from gradlint.experiments.state.state_findings import raised_there
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_repeatable
+from gradlint.experiments.state.poisoned_memory import compare_with_filled_memory
+from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
+from gradlint.experiments.state.state_findings import raised_there_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -94,23 +96,23 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare forward and gradients with those that poisoned memory gives."""
-    reason = unfit(subject)
-    chance = reason == CHANCE  # what nobody wrote changes from call to call
-    if reason and not chance:
-        return Outcome("skipped", note=reason)
-    raised, outputs, gradients = poisoned(subject)
-    if chance:
+    reason = why_not_repeatable(subject)
+    random = reason == NONDETERMINISTIC_NOTE  # uninitialised memory changes from call to call
+    if reason and not random:
+        return skipped(reason)
+    raised, outputs, gradients = compare_with_filled_memory(subject)
+    if random:
         outputs, gradients = ([d for d in part if d.kind == "NaN"] for part in (outputs, gradients))
     blurred = any(item.kind != "NaN" for item in (*outputs, *gradients))
-    if blurred and wavers(subject):
-        return Outcome("skipped", note=CHANCE)
+    if blurred and differs_on_repeat(subject):
+        return skipped(NONDETERMINISTIC_NOTE)
     if raised is not None:
         when = "where uninitialised memory holds NaN"
-        return Outcome("fail", [raised_there(subject, RULE, raised, when, help=_HELP)])
+        return Outcome("fail", [raised_there_finding(subject, RULE, raised, when, help=_HELP)])
     findings = [_finding(subject, item, True) for item in outputs]
     findings += [_finding(subject, item, False) for item in gradients]
-    if not findings and chance:
-        return Outcome("skipped", note=reason)
+    if not findings and random:
+        return skipped(reason)
     return Outcome("fail" if findings else "pass", findings)
 
 
@@ -119,7 +121,7 @@ def _finding(subject: Subject, found: Difference, output: bool) -> Finding:
     what = f"`{found.name}`" if item is None else f"the gradient for `{item.name}`"
     return subject.finding(
         RULE,
-        f"{what} holds memory that nobody wrote: {found.count} of {found.total} elements",
+        f"{what} contains uninitialised memory: {found.count} of {found.total} elements",
         input=None if item is None else item.name,
         output=found.name if output else None,
         index=found.index,

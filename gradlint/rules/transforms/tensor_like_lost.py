@@ -1,20 +1,21 @@
-"""Tensor-like taken amiss.
+"""Tensor-like mishandled.
 
 What it finds
 -------------
-An op that, handed tensor-likes in place of tensors, returns other values or loses the gradient
-without a word. Tried are a subclass of Tensor and, on callables and modules, a wrapper that is no
-Tensor and defines `__torch_function__`. An op that raises refuses clearly, which is no fault.
-Where only the type is lost, so that plain tensors come back, an info finding says so. PyTorch hands
-a wrapper to `Function.apply` like any object: what that loses is not held against an op.
+An op that returns different values, or silently loses the gradient, when it receives tensor-likes
+in place of tensors. Two kinds are tried: a subclass of Tensor and, for callables and modules, a
+wrapper that is not a Tensor and defines `__torch_function__`. An op that raises refuses clearly,
+which is not reported. Where only the type is lost, so that plain tensors come back, a note says so.
+PyTorch passes a wrapper to `Function.apply` like any other object; the op is not blamed for what
+that loses.
 
 Cost: 1 forward and 1 backward call for each of the two.
 
 Why it matters
 --------------
 Tensors with units, names or a structure (diagonal, low rank, nested) are subclasses or wrappers. An
-op that converts what it does not know trains on: with zero gradients, or as if the structure were
-not there.
+op that converts what it does not know keeps training, but with zero gradients, or as if the
+structure did not exist.
 
 Bad
 ---
@@ -53,7 +54,7 @@ How it looks
 ```text
 mylib/ops.py:3:1  GL906  a subclass of Tensor loses its gradient for `x`
    3 | class Op(torch.nn.Module):
-  cause      tensor-like: with a plain tensor there is one
+  cause      tensor-like: a plain tensor gives a different result
   help       test with isinstance, not by type, and convert nothing that carries a gradient
 ```
 
@@ -64,17 +65,18 @@ References
 
 from __future__ import annotations
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import any_defect, skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.pure_calls import unfit
 from gradlint.experiments.transforms.reference_points import (
     gradient_difference,
-    here,
     output_difference,
-    quiet,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line
-from gradlint.experiments.transforms.tensor_likes import Fed, Subclass, Wrapper
+from gradlint.experiments.transforms.tensor_likes import Subclass, TensorLikeCalls, Wrapper
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -84,47 +86,47 @@ RULE = rule_of(__name__)
 
 _HELP = (
     "test with isinstance(x, torch.Tensor) or torch.overrides.is_tensor_like, not by type, and "
-    "convert nothing that may carry a gradient; hand over with handle_torch_function, or raise "
+    "convert nothing that may carry a gradient; delegate with handle_torch_function, or raise "
     "TypeError"
 )
 
 
 def probe(subject: Subject) -> Outcome:
-    """Hand the differentiable inputs over as tensor-likes, and compare."""
-    reason = unfit(subject)
+    """Pass the differentiable inputs as tensor-likes, and compare."""
+    reason = why_not_transformable(subject)
     if not reason and len(subject.problem.parameters) == len(subject.problem.inputs):
         reason = "no argument requires grad"
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     kinds: dict[str, type] = {"a subclass of Tensor": Subclass}
     if subject.op.function is None:
         kinds["a wrapper with __torch_function__"] = Wrapper
     findings: list[Finding] = []
     notes = []
-    with quiet():
+    with quiet_compilers():
         for words, like in kinds.items():
             found, note = _fed(subject, like, words)
             findings += found
             notes += [f"{words}: {note}"] if note else []
-            if any(finding.severity != "info" for finding in findings):
+            if any_defect(findings):
                 return Outcome("fail", findings, note="; ".join(notes))
     return Outcome("pass", findings[:1], note="; ".join(notes))
 
 
 def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
     """Findings for one kind of tensor-like, or why there is nothing to say."""
-    fed = Fed(subject.problem, like)
+    fed = TensorLikeCalls(subject.problem, like)
     try:
         return _judged(subject, fed, words)
     except OpRaised as raised:
-        return [], f"refused: {first_line(raised.error)}"
+        return [], f"refused: {error_line(raised.error)}"
     finally:
         subject.problem.forward_calls += fed.problem.forward_calls
         subject.problem.backward_calls += fed.problem.backward_calls
 
 
-def _judged(subject: Subject, fed: Fed, words: str) -> tuple[list[Finding], str]:
-    point, vs = here(subject), subject.run.cotangents
+def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Finding], str]:
+    point, vs = sample_point(subject), subject.run.cotangents
     leaves = fed.problem.leaves()
     outputs = fed.problem.connect(leaves)
     for item in outputs:
@@ -133,9 +135,11 @@ def _judged(subject: Subject, fed: Fed, words: str) -> tuple[list[Finding], str]
                 subject, item.name, item.value.detach(), point.outputs[item.name]
             )
             if found is not None:
-                return [_finding(subject, f"{words} gives another `{item.name}`", found, "")], ""
+                return [
+                    _finding(subject, f"{words} gives a different `{item.name}`", found, "")
+                ], ""
     if len(outputs) != len(point.outputs):
-        return [], "other outputs"
+        return [], "different outputs"
     chosen = [item for item in outputs if item.name in vs and item.differentiable]
     gradients = fed.problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
     count = len(leaves) - len(subject.problem.parameters)
@@ -143,13 +147,13 @@ def _judged(subject: Subject, fed: Fed, words: str) -> tuple[list[Finding], str]
     wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
     lost = [d for d in wrong if d is not None]
     if lost and subject.run.nodes and fed.is_wrapper and not fed.dispatched:
-        return [], "PyTorch hands it to Function.apply like any object: no gradient"
+        return [], "PyTorch passes it to Function.apply like any object: no gradient"
     findings = [
         _finding(
             subject,
             f"{words} loses its gradient for `{d.name}`"
             if d.kind == "missing"
-            else f"{words} gets another gradient for `{d.name}`",
+            else f"{words} gets a different gradient for `{d.name}`",
             d,
             d.name,
         )
@@ -165,7 +169,7 @@ def _finding(subject: Subject, message: str, found: Difference, input: str) -> F
         RULE,
         message,
         cause="tensor-like",
-        cause_text="tensor-like: with a plain tensor it is another",
+        cause_text="tensor-like: a plain tensor gives a different result",
         input=input or None,
         output=None if input else found.name,
         index=found.index,

@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-Forward runs under ``torch.autocast`` in bfloat16 and backward outside of it, as in a training loop,
+Forward runs under ``torch.autocast`` in bfloat16 and backward outside it, as in a training loop,
 and backward raises, or returns gradients that differ from those without autocast by more than
 bfloat16 explains. What bfloat16 explains is measured: the gradient in float32 at inputs rounded to
-it. Looked at in float32, which autocast casts from. A forward that refuses autocast is information,
-and so is a backward that raises where neither decorator of ``torch.amp`` is there: the op was not
-written for autocast. Cost: 3 forward and 3 backward calls, in float32; one of each less
-where autocast changes no gradient.
+bfloat16. The rule runs in float32, which autocast casts from. A forward that refuses autocast is a
+note, and so is a backward that raises where the op uses neither decorator of ``torch.amp``: it was
+not written for autocast. Cost: 3 forward and 3 backward calls in float32; one of each less where
+autocast changes no gradient.
 
 Why it matters
 --------------
-Inside forward, matrix products return bfloat16 while what ctx saved is float32. In backward, where
-autocast is off, the two meet: an exception in the first training step, or a cast that loses what
-was kept. ``custom_fwd`` and ``custom_bwd`` belong together: one alone does half.
+Inside forward, matrix products return bfloat16 while ctx saves float32. In backward, where autocast
+is off, the two meet: an exception in the first training step, or a cast that loses precision.
+``custom_fwd`` and ``custom_bwd`` belong together: one alone does half the job.
 
 Bad
 ---
@@ -85,11 +85,12 @@ import math
 
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.autocast import (
-    Cast,
+    AutocastRun,
     in_float32,
     under_autocast,
     written_for_autocast,
@@ -102,25 +103,25 @@ RULE = rule_of(__name__)
 
 _HELP = (
     "decorate forward with custom_fwd and backward with custom_bwd (torch.amp), both with the "
-    "device_type; or cast in backward to the dtype of what was saved, and return each gradient in "
-    "the dtype of its input"
+    "device_type; or cast in backward to the dtype of the saved tensors, and return each gradient "
+    "in the dtype of its input"
 )
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients after a forward under autocast with those without."""
-    reason = blocked(subject)
+    reason = why_not_finite(subject)
     if reason or not subject.run.cotangents:
-        return Outcome("skipped", note=reason or "no output is differentiable")
+        return skipped(reason or "no output is differentiable")
     problem = in_float32(subject)
     if isinstance(problem, str):
-        return Outcome("skipped", note=problem)
+        return skipped(problem)
     found = under_autocast(subject, problem)
     if problem is not subject.problem:
         subject.problem.forward_calls += problem.forward_calls
         subject.problem.backward_calls += problem.backward_calls
     if found.reason:
-        return Outcome("skipped", note=found.reason)
+        return skipped(found.reason)
     if found.refused is not None:
         return Outcome("pass", [_refused(subject, found)])
     if found.raised is not None:
@@ -131,7 +132,7 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
-def _refused(subject: Subject, found: Cast) -> Finding:
+def _refused(subject: Subject, found: AutocastRun) -> Finding:
     assert found.refused is not None
     line = error_line(found.refused.error)
     return subject.finding(
@@ -143,7 +144,7 @@ def _refused(subject: Subject, found: Cast) -> Finding:
     )
 
 
-def _raised(subject: Subject, found: Cast) -> Finding:
+def _raised(subject: Subject, found: AutocastRun) -> Finding:
     assert found.raised is not None
     line = error_line(found.raised.error)
     own = subject.run.own
@@ -157,7 +158,7 @@ def _raised(subject: Subject, found: Cast) -> Finding:
     )
 
 
-def _wrong(subject: Subject, found: Cast, position: int) -> Finding:
+def _wrong(subject: Subject, found: AutocastRun, position: int) -> Finding:
     item = subject.problem.inputs[position]
     error, allowed, index, returned, expected = found.wrong[position]
     gap = abs(returned - expected)

@@ -2,17 +2,17 @@
 
 What it finds
 -------------
-An op whose outputs, gradients or second derivatives are others under `torch.func.vjp` than in plain
-autograd, or whose tangents are others under `torch.func.jvp` than in plain forward mode.
-Looked at is what supports it: callables, modules, registered ops, and Functions with a separate
-`setup_context`. A clear refusal is no fault.
+An op whose outputs, gradients or second derivatives under `torch.func.vjp` differ from plain
+autograd, or whose tangents under `torch.func.jvp` differ from plain forward mode. The rule runs on
+ops that support it: callables, modules, registered ops, and Functions with a separate
+`setup_context`. A clear refusal is not reported as a fault.
 
 Cost: 2 forward and 4 backward calls; 2 more forwards where a Function defines jvp.
 
 Why it matters
 --------------
-`torch.func` hands wrapped tensors to the op, in which `requires_grad`, `is_leaf` and what an
-earlier call has put aside mean something else. Hessians and meta-learning then use numbers that no
+`torch.func` passes wrapped tensors to the op, for which `requires_grad`, `is_leaf` and whatever an
+earlier call has stored mean something else. Hessians and meta-learning then use numbers that no
 test of the plain op sees.
 
 Bad
@@ -68,9 +68,9 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:3:1  GL902  second derivative for `x` is another under torch.func
+mylib/ops.py:3:1  GL902  second derivative for `x` differs under torch.func
    3 | class Op(torch.autograd.Function):
-  cause      torch-func: plain autograd gives other values
+  cause      torch-func: plain autograd gives different values
              index      returned     expected       error
              [1]       +0.000000    +0.412118     4.1e-01
   help       let all that backward needs come from ctx.saved_tensors
@@ -87,25 +87,27 @@ from typing import Any
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.forward_operators import is_random
 from gradlint.experiments.transforms.pure_calls import (
     differentiable_names,
     directions,
-    plain_second,
-    pure,
-    unfit,
+    plain_second_derivatives,
+    pure_function,
 )
 from gradlint.experiments.transforms.reference_points import (
     gradient_difference,
-    here,
     output_difference,
-    quiet,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
-from gradlint.experiments.value.forward_mode import push
+from gradlint.experiments.transforms.refusals import functions_without, is_refusal, python_functions
+from gradlint.experiments.value.forward_mode import push_forward
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -114,9 +116,9 @@ from gradlint.trace.op_io import OpRaised
 RULE = rule_of(__name__)
 
 _HELP = (
-    "let backward and jvp take all they need from tensors saved in setup_context, and forward "
-    "look at nothing but the values of its inputs: not at requires_grad, is_leaf, data_ptr or "
-    "what another call put aside"
+    "let backward and jvp take all they need from tensors saved in setup_context, and let forward "
+    "depend on the values of its inputs only: not on requires_grad, is_leaf, data_ptr or what "
+    "another call has stored"
 )
 
 _JVP = "jvp"
@@ -124,33 +126,33 @@ _JVP = "jvp"
 
 def probe(subject: Subject) -> Outcome:
     """Differentiate through torch.func, once and twice, and compare with plain autograd."""
-    reason = unfit(subject)
-    if not reason and (old := without(subject, "setup_context")):
+    reason = why_not_transformable(subject)
+    if not reason and (old := functions_without(subject, "setup_context")):
         names = ", ".join(f"`{name}`" for name in old)
         reason = f"{names}: torch.func needs a separate setup_context"
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     try:
-        with quiet():
+        with quiet_compilers():
             findings, note = _backward(subject)
             findings = findings or _forward(subject)
     except OpRaised as raised:
         return _raised(subject, raised.error)
     except Exception as error:
         return _raised(subject, error)
-    # Draws may come in another order or layout there; where outputs are the same, so are they.
+    # Random numbers may be drawn in another order or layout, unless the outputs are the same.
     if any(finding.output is not None for finding in findings) and is_random(subject.problem):
-        return Outcome("skipped", note="forward draws random numbers: torch.func draws others")
+        return skipped("forward draws random numbers: torch.func draws different ones")
     return Outcome("fail" if findings else "pass", findings, note=note)
 
 
 def _backward(subject: Subject) -> tuple[list[Finding], str]:
-    """Differences of outputs, gradients and second derivatives, the first kind that is there."""
-    call, problem = pure(subject), subject.problem
-    vjp: Any = torch.func.vjp  # its type knows no aux
+    """Differences of outputs, gradients or second derivatives: the first kind that occurs."""
+    call, problem = pure_function(subject), subject.problem
+    vjp: Any = torch.func.vjp  # its type does not know aux
     names = differentiable_names(subject)
     vs = tuple(subject.run.cotangents[name] for name in names)
-    point = here(subject)
+    point = sample_point(subject)
 
     def gradients(*passed: torch.Tensor) -> Any:
         outputs, pull = vjp(call, *passed)
@@ -158,7 +160,7 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
         return pull(vs), outputs
 
     ws = directions(subject)
-    plain, note = plain_second(subject, ws)
+    plain, note = plain_second_derivatives(subject, ws)
     if plain is None:
         first, outputs = gradients(*point.values)
     else:
@@ -166,12 +168,12 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
     for name, output in zip(names, outputs, strict=True):
         found = output_difference(subject, name, output, point.outputs[name])
         if found is not None:
-            text = f"`{name}` is another under torch.func"
+            text = f"`{name}` differs under torch.func"
             return [_finding(subject, text, found, output=name)], ""
     pairs = zip(first, point.gradients, strict=True)
     wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
     findings = [
-        _finding(subject, f"gradient for `{d.name}` is another under torch.func", d, input=d.name)
+        _finding(subject, f"gradient for `{d.name}` differs under torch.func", d, input=d.name)
         for d in wrong
         if d is not None
     ]
@@ -189,7 +191,7 @@ def _second(
     return [
         _finding(
             subject,
-            f"second derivative for `{d.name}` is another under torch.func",
+            f"second derivative for `{d.name}` differs under torch.func",
             d,
             input=d.name,
         )
@@ -199,22 +201,22 @@ def _second(
 
 
 def _forward(subject: Subject) -> list[Finding]:
-    """Differences of tangents, where a Function of the op's defines jvp."""
-    if not functions(subject) or without(subject, _JVP):
+    """Differences of tangents, where a Function of the op defines jvp."""
+    if not python_functions(subject) or functions_without(subject, _JVP):
         return []
     ws, names = directions(subject), differentiable_names(subject)
     values = tuple(subject.problem.values())
     try:
-        expected = push(subject.problem, values, ws, names)
+        expected = push_forward(subject.problem, values, ws, names)
     except OpRaised:
-        return []  # GL403 tells
-    tangents = torch.func.jvp(pure(subject), values, ws)[1]
+        return []  # GL403 reports it
+    tangents = torch.func.jvp(pure_function(subject), values, ws)[1]
     for name, got, plain in zip(names, tangents, expected, strict=True):
         if plain is None:
             continue
         found = output_difference(subject, name, got, plain)
         if found is not None:
-            text = f"tangent of `{name}` is another under torch.func.jvp"
+            text = f"tangent of `{name}` differs under torch.func.jvp"
             return [_finding(subject, text, found, output=name)]
     return []
 
@@ -231,7 +233,7 @@ def _finding(
         RULE,
         message,
         cause="torch-func",
-        cause_text="torch-func: plain autograd gives other values",
+        cause_text="torch-func: plain autograd gives different values",
         input=input,
         output=output,
         index=found.index,
@@ -241,18 +243,18 @@ def _finding(
 
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
-    """Announced by a separate setup_context, and refused (info) or failing (error)."""
-    line = first_line(error)
-    if not functions(subject):
-        return Outcome("skipped", note=f"torch.func is refused: {line}")
-    honest = refuses(error)
+    """A separate setup_context declares support, which is refused (info) or fails (error)."""
+    line = error_line(error)
+    if not python_functions(subject):
+        return skipped(f"torch.func is refused: {line}")
+    refused = is_refusal(error)
     finding = subject.finding(
         RULE,
-        f"torch.func is {'refused' if honest else 'not survived'}: {line}",
-        severity="info" if honest else None,
-        cause="refused" if honest else "raises",
+        f"torch.func is refused: {line}" if refused else f"raises under torch.func: {line}",
+        severity="info" if refused else None,
+        cause="refused" if refused else "raises",
         place=raised_place(error),
         evidence=raised_evidence(error),
         help=_HELP,
     )
-    return Outcome("pass" if honest else "fail", [finding])
+    return Outcome("pass" if refused else "fail", [finding])

@@ -2,18 +2,19 @@
 
 What it finds
 -------------
-An op that gives other values under `torch.func.vmap` than in a loop over the batch. Two samples are
-batched: first all inputs, the batch axis of the first one last, with the gradients of the batched
-call; then per-sample gradients (`vmap` of `vjp`), the first of several inputs shared
-(`in_dims=None`). Looked at is what supports vmap: callables, modules, registered ops, and Functions
-with `generate_vmap_rule = True` or a `vmap` static method. A clear refusal is no fault.
+An op that gives different values under `torch.func.vmap` than in a loop over the batch. Two samples
+are batched: first with all inputs batched (the batch axis of the first one last) and the gradients
+of the batched call; then with per-sample gradients (`vmap` of `vjp`), where the first of several
+inputs is shared (`in_dims=None`). The rule runs on ops that support vmap: callables, modules,
+registered ops, and Functions with `generate_vmap_rule = True` or a `vmap` static method. A clear
+refusal is not reported as a fault.
 
 Cost: 4 forward and 4 backward calls; 3 and 3 where there is one input.
 
 Why it matters
 --------------
-Per-sample gradients, ensembles, Jacobians and Hessians are made with vmap. A rule that loses the
-batch axis returns numbers of the right shape.
+Per-sample gradients, ensembles, Jacobians and Hessians are computed with vmap. A rule that loses
+track of the batch axis returns wrong numbers of the right shape.
 
 Bad
 ---
@@ -76,10 +77,10 @@ How it looks
 ```text
 mylib/ops.py:18:5  GL901  `output` is wrong under vmap (in_dims=(2,))
   18 |     def vmap(info, in_dims, x):
-  cause      vmap: a loop over the batch gives other values
+  cause      vmap: a loop over the batch gives different values
              index      returned     expected       error
              [0, 0, 2] +0.612340    +0.866036     2.5e-01
-  help       move the batch axis of every input to a place that forward leaves alone
+  help       move the batch axis of every input to the front …
 ```
 
 References
@@ -94,21 +95,24 @@ from typing import Any
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.pure_calls import differentiable_names, pure, unfit
+from gradlint.experiments.transforms.pure_calls import differentiable_names, pure_function
 from gradlint.experiments.transforms.reference_points import (
     Point,
     batched_difference,
-    evaluated,
     gradient_difference,
-    here,
-    inside,
-    nearby,
-    quiet,
+    in_slice,
+    nearby_point,
+    point_at,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line, functions, refuses, without
+from gradlint.experiments.transforms.refusals import functions_without, is_refusal, python_functions
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -118,25 +122,25 @@ from gradlint.trace.op_io import OpRaised
 RULE = rule_of(__name__)
 
 _HELP = (
-    "move the batch axis of every input to the front (in_dims says where it is; None: that input "
-    "has none), and return out_dims that say where it is in the outputs; or replace the vmap "
-    "method by generate_vmap_rule = True"
+    "move the batch axis of every input to the front (in_dims says where it is; None means that "
+    "the input has no such axis), and return out_dims that say where it is in the outputs; or "
+    "replace the vmap method with generate_vmap_rule = True"
 )
 
 
 def probe(subject: Subject) -> Outcome:
     """Compare vmap over two samples with a loop over them."""
-    reason = unfit(subject) or _unsupported(subject)
+    reason = why_not_transformable(subject) or _unsupported(subject)
     if reason:
-        return Outcome("skipped", note=reason)
-    start, other = here(subject), nearby(subject)
+        return skipped(reason)
+    start, other = sample_point(subject), nearby_point(subject)
     if other is None:
-        return Outcome("skipped", note="no second sample to batch: forward raises beside this one")
+        return skipped("no second sample to batch: forward raises near this one")
     try:
-        with quiet():
+        with quiet_compilers():
             findings = _batched(subject, [start, other])
             several = len(start.values) > 1
-            shared = evaluated(subject, [start.values[0], *other.values[1:]]) if several else other
+            shared = point_at(subject, [start.values[0], *other.values[1:]]) if several else other
             if not findings and shared is not None:
                 findings = _per_sample(subject, [start, shared], shares_first=several)
     except OpRaised as raised:
@@ -147,7 +151,7 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _unsupported(subject: Subject) -> str:
-    lacking = without(subject, "generate_vmap_rule", "vmap")
+    lacking = functions_without(subject, "generate_vmap_rule", "vmap")
     names = ", ".join(f"`{name}`" for name in lacking)
     return f"{names}: neither generate_vmap_rule nor a vmap method" if names else ""
 
@@ -161,7 +165,7 @@ def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
         torch.stack([point.values[k] for point in points], dim).requires_grad_()
         for k, dim in enumerate(dims)
     ]
-    call = torch.func.vmap(pure(subject), in_dims=tuple(dims))
+    call = torch.func.vmap(pure_function(subject), in_dims=tuple(dims))
     outputs = call(*leaves)
     names = differentiable_names(subject)
     where = f"under vmap (in_dims={tuple(dims)})"
@@ -178,8 +182,8 @@ def _batched(subject: Subject, points: list[Point]) -> list[Finding]:
 
 
 def _per_sample(subject: Subject, points: list[Point], *, shares_first: bool) -> list[Finding]:
-    """Gradients of every sample by itself; the first input is the same one in all of them."""
-    call, names = pure(subject), differentiable_names(subject)
+    """Gradients of every sample by itself; the first input is shared by all of them."""
+    call, names = pure_function(subject), differentiable_names(subject)
     vs = tuple(subject.run.cotangents[name] for name in names)
 
     def differentiated(*passed: torch.Tensor) -> Any:
@@ -223,7 +227,9 @@ def _wrong_gradients(
             found = gradient_difference(subject, position, got, point.gradients[position])
             if found is not None:
                 text = f"gradient for `{found.name}` is wrong {where}"
-                findings.append(_finding(subject, text, inside(found, [number]), input=found.name))
+                findings.append(
+                    _finding(subject, text, in_slice(found, [number]), input=found.name)
+                )
                 break
     return findings
 
@@ -242,7 +248,7 @@ def _finding(
         RULE,
         message,
         cause="vmap",
-        cause_text="vmap: a loop over the batch gives other values",
+        cause_text="vmap: a loop over the batch gives different values",
         input=input,
         output=output,
         index=found.index,
@@ -253,23 +259,22 @@ def _finding(
 
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
-    """What was announced is refused (info), or fails in the op's own vmap method (error)."""
-    line = first_line(error)
-    known = functions(subject)
+    """Declared support is refused (info), or fails in the op's own vmap method (error)."""
+    line = error_line(error)
+    known = python_functions(subject)
     if not known or "randomness" in line:
-        return Outcome("skipped", note=f"vmap is refused: {line}")
-    written = len(without(subject, "vmap")) < len(known)
-    honest = isinstance(error, NotImplementedError) if written else refuses(error)
+        return skipped(f"vmap is refused: {line}")
+    written = len(functions_without(subject, "vmap")) < len(known)
+    refused = isinstance(error, NotImplementedError) if written else is_refusal(error)
     finding = subject.finding(
         RULE,
-        f"vmap is announced and refused: {line}" if honest else f"raises under vmap: {line}",
-        severity="info" if honest else None,
-        cause="refused" if honest else "raises",
+        f"vmap is declared but refused: {line}" if refused else f"raises under vmap: {line}",
+        severity="info" if refused else None,
+        cause="refused" if refused else "raises",
         place=raised_place(error),
         evidence=raised_evidence(error),
-        help="leave generate_vmap_rule out, or use operators of PyTorch alone in forward and "
-        "backward"
-        if honest
+        help="leave generate_vmap_rule out, or use PyTorch operators only in forward and backward"
+        if refused
         else _HELP,
     )
-    return Outcome("pass" if honest else "fail", [finding])
+    return Outcome("pass" if refused else "fail", [finding])

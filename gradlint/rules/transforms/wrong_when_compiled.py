@@ -2,19 +2,20 @@
 
 What it finds
 -------------
-An op that gives other values once it is compiled: outputs and gradients through `torch.compile`
-(Dynamo and AOTAutograd, run operator by operator, graph breaks allowed), on inputs that are not
-contiguous, at the sample and, with what was compiled there, at values nearby; and gradients through
-compiled autograd. A registered operator also goes through `torch.library.opcheck`: schema, autograd
-registration, fake kernel. A clear refusal is no fault. Ops that call more than a hundred
-operators take long to trace: they are looked at where this rule is selected by its code.
+An op that gives different values once it is compiled: outputs and gradients through `torch.compile`
+(Dynamo and AOTAutograd, run operator by operator, graph breaks allowed), on non-contiguous inputs,
+at the sample and, with the same compiled code, at values nearby; and gradients through compiled
+autograd. A registered operator also goes through `torch.library.opcheck`: schema, autograd
+registration, fake kernel. A clear refusal is not reported as a fault. Ops that call more than a
+hundred operators take long to trace: they are compiled only where this rule is selected by its
+code.
 
-Cost: 6 forward and 5 backward calls; opcheck beside them calls a registered operator 8 times.
+Cost: 6 forward and 5 backward calls; in addition, opcheck calls a registered operator 8 times.
 
 Why it matters
 --------------
-The compiler believes what an op declares: its schema, its fake kernel, that it is a function of its
-inputs. A mutation that nobody declared is dropped without a word.
+The compiler trusts what an op declares: its schema, its fake kernel, and that its results depend on
+its inputs only. A mutation that is not declared is silently dropped.
 
 Bad
 ---
@@ -77,9 +78,9 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:9:1  GL903  `output` is another under torch.compile
+mylib/ops.py:9:1  GL903  `output` differs under torch.compile
    9 | class Op(torch.autograd.Function):
-  cause      compiled: called without torch.compile it gives other values
+  cause      compiled: the same call without the compiler gives different values
              index      returned     expected       error
              [1]       -0.997495    -1.994990     1.0e+00
   help       declare in mutates_args what an operator writes to
@@ -95,22 +96,29 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.compiled import (
     Layout,
     compiled,
     compiled_backward,
+    differences_from,
     opcheck,
-    tried_layout,
-    unavailable,
-    unlike,
+    usable_layout,
+    why_not_compiled,
 )
-from gradlint.experiments.transforms.forward_operators import is_random, long_to_trace
-from gradlint.experiments.transforms.pure_calls import unfit
-from gradlint.experiments.transforms.reference_points import Point, here, nearby, quiet
-from gradlint.experiments.transforms.refusals import first_line, refuses
+from gradlint.experiments.transforms.forward_operators import is_random, why_not_traced
+from gradlint.experiments.transforms.reference_points import (
+    Point,
+    nearby_point,
+    quiet_compilers,
+    sample_point,
+)
+from gradlint.experiments.transforms.refusals import is_refusal
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -129,14 +137,14 @@ _HELP = (
 
 def probe(subject: Subject) -> Outcome:
     """Compare compiled calls with plain ones."""
-    with quiet():
-        reason = unfit(subject) or unavailable()
+    with quiet_compilers():
+        reason = why_not_transformable(subject) or why_not_compiled()
         baseline = subject.once(make_baseline)
         if not reason and baseline is not None and not baseline.repeatable:
-            reason = "identical calls differ already: see GL606"
-        reason = reason or long_to_trace(subject, RULE.code)
+            reason = "identical calls differ even without compiling: see GL606"
+        reason = reason or why_not_traced(subject, RULE.code)
         if reason:
-            return Outcome("skipped", note=reason)
+            return skipped(reason)
         findings = _checked(subject) if subject.op.kind == "library" else []
         if any(finding.severity == "error" for finding in findings):
             return Outcome("fail", findings)
@@ -146,12 +154,12 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _compared(subject: Subject) -> Outcome:
-    start, other, layout = here(subject), nearby(subject), tried_layout(subject)
+    start, other, layout = sample_point(subject), nearby_point(subject), usable_layout(subject)
     try:
         with compiled(subject.problem) as (problem, graphs):
             findings = _differences(subject, problem, start, layout, "torch.compile")
             if not findings and other is not None:
-                where = "torch.compile at values that it was not compiled with"
+                where = "torch.compile at values other than those it was compiled with"
                 findings = _differences(subject, problem, other, layout, where)
         if not findings and subject.run.nodes:
             findings = _through_compiled_autograd(subject)
@@ -160,21 +168,21 @@ def _compared(subject: Subject) -> Outcome:
     except Exception as error:
         return _raised(subject, error)
     if findings and is_random(subject.problem):
-        return Outcome("skipped", note="forward draws random numbers: compiled, it draws others")
+        return skipped("forward draws random numbers: compiled, it draws different ones")
     if findings:
         return Outcome("fail", findings)
     if not graphs.count:
-        return Outcome("skipped", note="torch.compile runs this op as it is: nothing is compiled")
+        return skipped("torch.compile runs this op unchanged: nothing is compiled")
     return Outcome("pass")
 
 
 def _differences(
     subject: Subject, problem: Problem, point: Point, layout: Layout | None, where: str
 ) -> list[Finding]:
-    """What is another through ``problem`` than at ``point``."""
+    """What differs between ``problem`` and ``point``."""
     vs = subject.run.cotangents
     got = pull_altered(problem, vs, values=point.values, inputs=layout)
-    return [_finding(subject, *item, where) for item in unlike(subject, got, point)]
+    return [_finding(subject, *item, where) for item in differences_from(subject, got, point)]
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
@@ -184,18 +192,18 @@ def _through_compiled_autograd(subject: Subject) -> list[Finding]:
     with compiled_backward():
         gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
     summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
-    found = unlike(subject, ([], summed), here(subject))
+    found = differences_from(subject, ([], summed), sample_point(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
 
 
 def _as_the_engine(gradient: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
     """Summed over the axes that ``x`` was broadcast along: compiled autograd of torch 2.6 leaves
-    out what the engine does there, by no fault of the op."""
+    out this step of the engine, which is not the op's fault."""
     if gradient is None or gradient.shape == x.shape:
         return gradient
     try:
         return gradient.sum_to_size(x.shape)
-    except RuntimeError:  # no broadcast of its shape
+    except RuntimeError:  # not a broadcast of its shape
         return gradient
 
 
@@ -203,9 +211,9 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
     what = f"`{found.name}`" if is_output else f"gradient for `{found.name}`"
     return subject.finding(
         RULE,
-        f"{what} is another under {where}",
+        f"{what} differs under {where}",
         cause="compiled",
-        cause_text="compiled: the same call without the compiler gives other values",
+        cause_text="compiled: the same call without the compiler gives different values",
         input=None if is_output else found.name,
         output=found.name if is_output else None,
         index=found.index,
@@ -227,7 +235,7 @@ def _checked(subject: Subject) -> list[Finding]:
             else f"opcheck: {failed.meaning}",
             severity="info" if failed.absent else None,
             cause=failed.test.removeprefix("test_"),
-            cause_text=first_line(failed.error),
+            cause_text=error_line(failed.error),
             evidence={"test": failed.test, "also_failing": failed.others},
             help=_HELP,
         )
@@ -235,19 +243,19 @@ def _checked(subject: Subject) -> list[Finding]:
 
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
-    """A compiler that gives up is no fault of the op's; compiled code that raises is."""
-    line = first_line(error)
-    honest = type(error).__module__.startswith("torch._dynamo") or refuses(error)
+    """It is not the op's fault where the compiler gives up; it is where compiled code raises."""
+    line = error_line(error)
+    refused = type(error).__module__.startswith("torch._dynamo") or is_refusal(error)
     finding = subject.finding(
         RULE,
-        f"torch.compile gives up: {line}" if honest else f"raises under torch.compile: {line}",
-        severity="info" if honest else None,
-        cause="refused" if honest else "raises",
-        place=None if honest else raised_place(error),
+        f"torch.compile gives up: {line}" if refused else f"raises under torch.compile: {line}",
+        severity="info" if refused else None,
+        cause="refused" if refused else "raises",
+        place=None if refused else raised_place(error),
         evidence=raised_evidence(error),
         help="keep it out of compiled regions with torch.compiler.disable, or make it a registered "
         "operator with a fake kernel (torch.library.custom_op)"
-        if honest
+        if refused
         else _HELP,
     )
-    return Outcome("pass" if honest else "fail", [finding])
+    return Outcome("pass" if refused else "fail", [finding])

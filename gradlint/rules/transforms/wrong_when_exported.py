@@ -2,19 +2,19 @@
 
 What it finds
 -------------
-A forward that returns other values once it is exported. Programs are made at the sample and run at
-values nearby: of `torch.export`; a TorchScript trace where no Python Function is involved, which it
-would call rather than trace; and an ONNX model where this rule is selected by its code and `onnx`
-and `onnxscript` are installed. An exporter that refuses, or warns that what it made may be
-incorrect, is no fault. Ops that call more than a hundred operators take long to trace: they are
-looked at where this rule is selected by its code.
+A forward that returns different values once it is exported. Programs are made at the sample and run
+at values nearby: with `torch.export`; as a TorchScript trace where no Python Function is involved
+(a trace would call it rather than record it); and as an ONNX model where this rule is selected by
+its code and `onnx` and `onnxscript` are installed. An exporter that refuses, or warns that its
+program may be incorrect, is not reported. Ops that call more than a hundred operators take long to
+trace: they are exported only where this rule is selected by its code.
 
 Cost: 3 forward calls; 1 forward and 1 backward at the values nearby, shared with other rules.
 
 Why it matters
 --------------
-The exported model is what runs in production, and nobody computes a gradient there that could show
-that it is another function.
+The exported model is what runs in production, where no gradient is computed that could reveal the
+difference.
 
 Bad
 ---
@@ -59,9 +59,9 @@ class Op(torch.nn.Module):
 How it looks
 ------------
 ```text
-mylib/ops.py:3:1  GL905  `output` is another in torch.export
+mylib/ops.py:3:1  GL905  `output` differs in torch.export
    3 | class Op(torch.nn.Module):
-  cause      exported: the op itself returns other values
+  cause      exported: the op itself returns different values
              index      returned     expected       error
              [1]       +0.188402    +0.172931     1.5e-02
   help       let forward compute the same thing while it is traced
@@ -80,43 +80,50 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.exported import Forward, Program, as_onnx, exported, traced
-from gradlint.experiments.transforms.forward_operators import is_random, long_to_trace
-from gradlint.experiments.transforms.pure_calls import unfit
+from gradlint.experiments.transforms.exported import (
+    ForwardModule,
+    Program,
+    as_onnx,
+    exported,
+    traced,
+)
+from gradlint.experiments.transforms.forward_operators import is_random, why_not_traced
 from gradlint.experiments.transforms.reference_points import (
     Point,
-    here,
-    nearby,
+    nearby_point,
     output_difference,
-    quiet,
+    quiet_compilers,
+    sample_point,
 )
-from gradlint.experiments.transforms.refusals import first_line
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.random import common_random_numbers
 
 if TYPE_CHECKING:
-    Exporter = Callable[[Forward, tuple[Any, ...]], Program]
+    Exporter = Callable[[ForwardModule, tuple[Any, ...]], Program]
 
 RULE = rule_of(__name__)
 
 _HELP = (
     "let forward compute the same thing while it is traced (torch.jit.is_tracing, "
-    "torch.compiler.is_exporting), with operators of PyTorch alone; what others write to memory "
-    "does not become part of the program"
+    "torch.compiler.is_exporting), using PyTorch operators only; what other code writes to "
+    "memory does not become part of the program"
 )
 
 
 def probe(subject: Subject) -> Outcome:
     """Export forward, run what comes out at other values, and compare."""
-    reason = unfit(subject) or long_to_trace(subject, RULE.code)
+    reason = why_not_transformable(subject) or why_not_traced(subject, RULE.code)
     if reason:
-        return Outcome("skipped", note=reason)
-    point = nearby(subject) or here(subject)
-    with quiet():
+        return skipped(reason)
+    point = nearby_point(subject) or sample_point(subject)
+    with quiet_compilers():
         findings, notes = _tried(subject, point)
     if findings:
         return Outcome("fail", findings[:1], note="; ".join(notes))
@@ -139,7 +146,7 @@ def _programs(subject: Subject) -> dict[str, Exporter]:
 def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
     """Findings, and what could not be compared."""
     problem = subject.problem
-    module = Forward(problem)
+    module = ForwardModule(problem)
     tensors = module.tensors(problem, problem.values())
     others = module.tensors(problem, point.values)
     findings, notes = [], []
@@ -151,11 +158,13 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
             with common_random_numbers(problem.seed), torch.no_grad():
                 got = program(*others)
         except Exception as error:
-            notes.append(f"{name}: {first_line(error)}")
+            notes.append(f"{name}: {error_line(error)}")
             continue
         found = _difference(subject, list(got), point)
         if found is not None and is_random(problem):
-            notes.append(f"{name}: forward draws random numbers, other ones in the program")
+            notes.append(
+                f"{name}: forward draws random numbers, and the program draws different ones"
+            )
         elif found is not None:
             findings.append(_finding(subject, found, name))
     return findings, notes
@@ -172,9 +181,9 @@ def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | 
 def _finding(subject: Subject, found: Difference, where: str) -> Finding:
     return subject.finding(
         RULE,
-        f"`{found.name}` is another in {where}",
+        f"`{found.name}` differs in {where}",
         cause="exported",
-        cause_text="exported: the op itself returns other values",
+        cause_text="exported: the op itself returns different values",
         output=found.name,
         index=found.index,
         evidence=found.evidence(),

@@ -7,11 +7,11 @@ An op whose outputs are not those of the reference declared for it (``reference:
 Why it matters
 --------------
 The gradient may be the right derivative of the wrong function. Finite differences can't see that,
-because they take forward at its word; the reference can.
+because they rely on forward; the reference can.
 
 Bad
 ---
-A mean that divides by the wrong axis, beside a reference that says what was meant:
+A mean that divides by the wrong axis, with a reference that states the intention:
 
 ```python
 import torch
@@ -78,6 +78,8 @@ import torch
 
 from gradlint.diagnosis.evidence import unravel
 from gradlint.experiments.mismatch import plain_number
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_no_forward
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.numerics.products import widened
@@ -90,8 +92,8 @@ RULE = rule_of(__name__)
 #: differently (heuristic, about √eps).
 ALLOWED = {"float64": 1e-8, "float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
 
-#: Errors that the reference makes in the dtype itself, of which an output may have this many beside
-#: the reference in float64: it may round in another order (heuristic).
+#: An output may differ from the reference in float64 by this many times the error of the reference
+#: in the dtype itself, since it may round in another order (heuristic).
 OWN_ERRORS = 2.0
 
 
@@ -99,9 +101,10 @@ def probe(subject: Subject) -> Outcome:
     """Call the reference on the sample and compare every output."""
     reference = subject.op.reference
     if reference is None:
-        return Outcome("skipped", note="no reference is declared")
-    if subject.run.error is not None and subject.run.error.phase == "forward":
-        return Outcome("skipped", note="forward raised")
+        return skipped("no reference is declared")
+    reason = why_no_forward(subject)
+    if reason:
+        return skipped(reason)
     outputs = subject.problem.forward()
     try:
         expected = subject.problem.outputs_of(reference)
@@ -111,7 +114,7 @@ def probe(subject: Subject) -> Outcome:
             raise
         names = ", ".join(f"`{name}`" for name in missing)
         kind = type(raised.error).__name__
-        return Outcome("skipped", note=f"the reference raises {kind} without {names}")
+        return skipped(f"the reference raises {kind} without {names}")
     if len(expected) != len(outputs):
         finding = subject.finding(
             RULE,
@@ -144,8 +147,8 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _as_good(subject: Subject, number: int, value: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Whether output ``number`` is as near to the reference in float64 as the reference in the
-    dtype of the sample is: that rounds what it computes on the way, which the op need not."""
+    """Whether output ``number`` is as close to the reference in float64 as the reference in the
+    dtype of the sample is, which rounds intermediate results that the op may not round."""
     wide = subject.problem.in_float64()
     if wide is None or subject.op.reference is None or not value.is_floating_point():
         return False

@@ -4,16 +4,16 @@ What it finds
 -------------
 A backward that fails where a loss does not use every output. One output at a time gets a gradient,
 and the others get none at all (`None` in backward after `ctx.set_materialize_grads(False)`), or
-zeros: the two must give the same gradients, and neither may raise. Where all incoming gradients are
-zero or undefined, the gradients must be zero; NaN there is `0·inf`.
+zeros: both must give the same gradients, and neither may raise. Where all incoming gradients are
+zero or undefined, the gradients must be zero; NaN there comes from `0·inf`.
 
 Cost: one forward; one backward for zeros, one for undefined gradients where a Python Function is
 involved, and two more for each of up to four outputs where there are several.
 
 Why it matters
 --------------
-Which outputs a loss uses is up to the caller. A mask or a `detach` far away is enough, and training
-raises in backward, or NaN appear in weights whose loss is masked out.
+Which outputs a loss uses is up to the caller. A mask or a `detach` far away is enough for training
+to raise in backward, or for NaN to appear in weights whose loss is masked out.
 
 Bad
 ---
@@ -89,11 +89,16 @@ import torch
 
 from gradlint.diagnosis.engine_errors import error_line
 from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.outcomes import judged_by, skipped
+from gradlint.experiments.preconditions import (
+    NESTED_OUTPUT,
+    why_not_differentiable,
+    why_not_measurable,
+)
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import difference, placed, wrong_already
-from gradlint.experiments.value.preconditions import obstacle
+from gradlint.experiments.value.gradient_agreement import disagreement, with_stored_indices
 from gradlint.experiments.value.repeated_backward import Replay, Trial
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -111,29 +116,22 @@ _HELP = {
     UNDEFINED: "test each incoming gradient for None and leave its term out, or let PyTorch pass "
     "zeros: remove ctx.set_materialize_grads(False)",
     ZERO: "where the incoming gradient is zero, so is the gradient: guard quotients, roots and "
-    "powers of grad_output, and whatever may be infinite beside it",
+    "powers of grad_output, and factors that may be infinite",
 }
 
 
 def probe(subject: Subject) -> Outcome:
     """Leave out, or set to zero, the gradients of all outputs, and of all but one."""
-    if subject.run.error is not None:
-        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
-    if not subject.problem.inputs:
-        return Outcome("skipped", note="no input requires grad")
-    if not any(output.differentiable for output in subject.run.outputs):
-        return Outcome("skipped", note="no output is differentiable")
-    reason = obstacle(subject)
+    reason = why_not_differentiable(subject) or why_not_measurable(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     if any(output.value.is_nested for output in subject.run.outputs):
-        return Outcome("skipped", note="an output is nested")
+        return skipped(NESTED_OUTPUT)
     if not _look(subject, Replay(subject.problem)):
         return Outcome("pass")
-    # Again, with a forward for every backward.
+    # A finding is confirmed with a forward for every backward.
     findings = _look(subject, Replay(subject.problem, fresh=True))
-    failed = any(finding.severity != "info" for finding in findings)
-    return Outcome("fail" if failed else "pass", findings)
+    return judged_by(findings)
 
 
 def _look(subject: Subject, replay: Replay) -> list[Finding]:
@@ -143,23 +141,23 @@ def _look(subject: Subject, replay: Replay) -> list[Finding]:
     zeros = [torch.zeros_like(v) for v in vs]
     findings = _expect(subject, replay.trial([*zeros]), None, "every incoming gradient is zero")
     for chosen, output in enumerate(outputs[:MOST_OUTPUTS] if len(outputs) > 1 else ()):
-        beside = replay.trial([v if k == chosen else zeros[k] for k, v in enumerate(vs)])
+        with_zeros = replay.trial([v if k == chosen else zeros[k] for k, v in enumerate(vs)])
         alone = replay.trial([v if k == chosen else None for k, v in enumerate(vs)])
         others = [item.name for item in outputs if item is not output]
         unused = others[0] if len(others) == 1 else None
-        if beside.error is not None or alone.error is not None:
+        if with_zeros.error is not None or alone.error is not None:
             text = f"`{unused}` is unused" if unused else f"only `{output.name}` is used"
-            if beside.error is not None:
-                findings.append(_raised(subject, beside.error, ZERO, text, unused))
+            if with_zeros.error is not None:
+                findings.append(_raised(subject, with_zeros.error, ZERO, text, unused))
             elif alone.error is not None:
                 findings.append(_raised(subject, alone.error, UNDEFINED, text, unused))
             continue
-        text = f"`{unused}` gets none" if unused else f"only `{output.name}` gets one"
-        findings += _expect(subject, alone, beside, text, unused)
+        text = f"`{unused}` gets no gradient" if unused else f"only `{output.name}` gets a gradient"
+        findings += _expect(subject, alone, with_zeros, text, unused)
     if subject.run.nodes and not findings:
         trial = replay.trial([None] * len(vs))
-        found = _expect(subject, trial, None, "no output gets one", cause=UNDEFINED)
-        # It takes a Function downstream that returns None: rare.
+        found = _expect(subject, trial, None, "no output gets a gradient", cause=UNDEFINED)
+        # This takes a Function downstream that returns None, which is rare.
         findings += [replace(item, severity="warning") for item in found]
     return _each_once(findings)
 
@@ -179,11 +177,11 @@ def _expect(
     unused: str | None = None,
     cause: str | None = None,
 ) -> list[Finding]:
-    """Findings where the gradients of ``trial`` are not those of ``other``, or not zero.
+    """Findings where the gradients of ``trial`` differ from those of ``other``, or from zero.
 
     Args:
         text: what was done with the incoming gradients.
-        unused: the one output that was left out, if it is one.
+        unused: the output that was left out, if it was a single one.
         cause: default by whether there is an ``other``.
     """
     slug = cause or (UNDEFINED if other else ZERO)
@@ -192,11 +190,11 @@ def _expect(
     found = []
     for position, gradient in enumerate(trial.gradients):
         expected = other.gradients[position] if other else None
-        numbers = difference(subject, position, gradient, expected)
+        numbers = disagreement(subject, position, gradient, expected)
         if numbers is None:
             continue
-        # A constant that is added makes the first-order gradient wrong too.
-        if not numbers["not_finite"] and position in wrong_already(subject):
+        # An added constant makes the first-order gradient wrong too, which GL401 reports.
+        if not numbers["not_finite"] and position in subject.wrong_inputs:
             continue
         found.append(_value(subject, position, slug, text, unused, numbers))
     return found
@@ -217,7 +215,7 @@ def _value(
         RULE,
         f"gradient for `{item.name}` is {kind} where {text}",
         cause=slug,
-        cause_text=f"{slug}: with zeros in its place the gradient is another"
+        cause_text=f"{slug}: with zeros in its place the gradient differs"
         if slug == UNDEFINED
         else f"{slug}: zero times anything finite is zero",
         input=item.name,
@@ -227,7 +225,7 @@ def _value(
         evidence=numbers,
         help=_HELP[slug],
     )
-    return placed(subject, position, finding)
+    return with_stored_indices(subject, position, finding)
 
 
 def _raised(
@@ -239,7 +237,7 @@ def _raised(
     return subject.finding(
         RULE,
         f"backward raises {type(error).__name__} where {text}",
-        # Refusing openly is honest.
+        # An explicit refusal is not a fault.
         severity="info" if isinstance(error, NotImplementedError) else None,
         cause=slug,
         cause_text=f"{slug}: {error_line(error)}",

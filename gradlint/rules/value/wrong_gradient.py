@@ -2,26 +2,26 @@
 
 What it finds
 -------------
-The gradient that backward returns differs from the derivative of what forward computes. The op is
-moved along several random directions, and the measured change, with an error bar, is compared with
-the change that the gradient predicts. A disagreement is confirmed on a fresh seed, located to its
-elements, and its cause is named where one fits: transposed, sign, scaled, swapped between inputs,
-zero, ignores grad_output, not linear in it, and others.
+The gradient that backward returns differs from the derivative of what forward computes. The inputs
+are moved along several random directions, and the measured change, with an error bar, is compared
+with the change that the gradient predicts. A disagreement is confirmed with a fresh seed and
+located to its elements, and its cause is named where one fits: transposed, sign, scaled, swapped
+between inputs, zero, ignores grad_output, not linear in it, and others.
 
-Backward must also be linear in grad_output: it is called with a sum, with 65536 times and with a
-1024th of its cotangents, where clipping, rounding, thresholds and added constants show.
+Backward must also be linear in grad_output: it is called with a sum of cotangents, with 65536 times
+and with a 1024th of one, which reveals clipping, rounding, thresholds and added constants.
 
 Where forward itself stops gradients (`detach`, `.data`, `torch.no_grad`) and the gradient agrees
-once they are let through, the line that stops them is named, as a warning: it may be meant.
+once they pass through, a warning names the line that stops them: it may be intended.
 
-Where the gradient is right, float arguments are moved off the values of the sample, and it is
-measured again: a factor of 1 that backward leaves out shows elsewhere only. So are inputs whose
-elements are all equal, as a weight of ones.
+Where the gradient is right, it is measured again with float arguments moved away from the sample's
+values, because a factor of 1 that backward leaves out shows only elsewhere. The same is done for
+inputs whose elements are all equal, such as a weight of ones.
 
 Why it matters
 --------------
-Training goes on and the loss may even fall, only slower, or towards something else. Nothing else
-tells.
+Training goes on and the loss may even fall, only more slowly, or towards something else. Nothing
+else reveals the fault.
 
 Bad
 ---
@@ -37,7 +37,7 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        grad_output = grad_output.to(x.dtype)  # another one under autocast
+        grad_output = grad_output.to(x.dtype)  # it differs under autocast
         return grad_output @ weight.mT, grad_output.mT @ x
 
     @staticmethod
@@ -61,7 +61,7 @@ class Op(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        grad_output = grad_output.to(x.dtype)  # another one under autocast
+        grad_output = grad_output.to(x.dtype)  # it differs under autocast
         return grad_output @ weight.mT, x.mT @ grad_output
 
     @staticmethod
@@ -98,19 +98,26 @@ from gradlint.diagnosis.precision import cast_down
 from gradlint.experiments.differentiable_maps import differentiable_names
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
+from gradlint.experiments.preconditions import (
+    how_outputs_changed,
+    what_was_not_moved,
+    why_inconclusive,
+    why_not_measurable,
+    why_not_run,
+)
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.disconnected import disconnected
-from gradlint.experiments.value.gradient_agreement import placed
-from gradlint.experiments.value.linearity import nonlinear
-from gradlint.experiments.value.other_float_arguments import away
-from gradlint.experiments.value.preconditions import changed, obstacle, unmoved, why_unsure
-from gradlint.experiments.value.stopped_gradients import name_stops
+from gradlint.experiments.value.disconnected import judge_disconnected
+from gradlint.experiments.value.gradient_agreement import with_stored_indices
+from gradlint.experiments.value.linearity import nonlinear_findings
+from gradlint.experiments.value.other_float_arguments import judge_other_floats
+from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
     judge_surrogates,
-    warn_beside_surrogates,
+    soften_beside_surrogates,
 )
-from gradlint.experiments.value.uneven_inputs import uneven
+from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
 from gradlint.model.report import CheckVerdict, Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.numerics.decide import Decision
@@ -119,34 +126,36 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
-#: Noise of a float64 op, in units of one rounding of its outputs, beyond which float32 must be at
-#: work inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for averaging.
+#: Noise of a float64 op, in units of one rounding of its outputs, above which it must compute in
+#: float32 inside: 2^29 is the ratio of the two epsilons, and a tenth of it leaves room for
+#: averaging.
 SINGLE_PRECISION_NOISE = 2.0**29 / 10.0
 
 
 def probe(subject: Subject) -> Outcome:
-    """Compare what backward returns with what the function really does."""
-    if subject.run.error is not None:
-        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
+    """Compare the gradients that backward returns with measured derivatives."""
+    reason = why_not_run(subject)
+    if reason:
+        return skipped(reason)
     if not subject.problem.inputs:
         note = "no input requires grad: nothing was judged; give floating or complex tensors"
-        return Outcome("inconclusive", note=note)
+        return inconclusive(note)
     if not any(output.differentiable for output in subject.run.outputs):
-        return disconnected(subject, RULE)
-    reason = obstacle(subject)
+        return judge_disconnected(subject, RULE)
+    reason = why_not_measurable(subject)
     if reason:
-        return Outcome("inconclusive", note=reason)
+        return inconclusive(reason)
 
     findings, declared = judge_surrogates(subject, RULE)
     measured = _measured(subject, declared)
     if measured.verdict == "pass":
-        elsewhere, note = away(subject, RULE)
-        elsewhere = elsewhere or uneven(subject, RULE)
+        elsewhere, note = judge_other_floats(subject, RULE)
+        elsewhere = elsewhere or judge_unequal_elements(subject, RULE)
         measured.findings += elsewhere
         measured.verdict = "fail" if elsewhere else "pass"
         measured.note = "; ".join(text for text in (measured.note, note) if text)
     measured.findings = findings + measured.findings
-    if any(finding.severity != "info" for finding in findings):
+    if any_defect(findings):
         measured.verdict = "fail"
     return measured
 
@@ -171,7 +180,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     for place, item in enumerate(decision.judgement.inputs):
         verdict = decision.verdicts[place]
         name = inputs[item.index].name
-        for note in (unmoved(inputs[item.index].value), decision.notes.get(item.index)):
+        for note in (what_was_not_moved(inputs[item.index].value), decision.notes.get(item.index)):
             notes += [f"{name}: {note}"] if note else []
         if verdict == DIFFERS:
             findings.append(_wrong(subject, place, decision))
@@ -180,24 +189,24 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         elif verdict == UNSURE:
             unsure.append(name)
         if item.kappa > SINGLE_PRECISION_NOISE and inputs[item.index].value.dtype == torch.float64:
-            notes.append(f"{name}: float64 is claimed, but the noise is that of float32 inside")
+            notes.append(f"{name}: the dtype is float64, but the noise is that of float32")
 
-    more, said = nonlinear(subject, RULE)
-    said_of = {finding.input for finding in more}
-    findings = [item for item in findings if item.input not in said_of] + more
-    warn_beside_surrogates(findings)
-    name_stops(subject, findings)
+    nonlinear, said = nonlinear_findings(subject, RULE)
+    nonlinear_inputs = {finding.input for finding in nonlinear}
+    findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
+    soften_beside_surrogates(findings)
+    name_gradient_stops(subject, findings)
     notes += said
-    if any(finding.severity != "info" for finding in findings):
+    if any_defect(findings):
         outcome: CheckVerdict = "fail"
     elif unsure:
         outcome = "inconclusive"
-        told = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
-        reason = "" if told else f": {why_unsure(subject)}"
+        explained = all(any(note.startswith(f"{name}: ") for note in notes) for name in unsure)
+        reason = "" if explained else f": {why_inconclusive(subject)}"
         notes.append(f"could not tell for {', '.join(unsure)}{reason}")
-    elif changed(subject):  # what was measured holds for some of the values near by only
+    elif how_outputs_changed(subject):  # measured at some nearby values only
         outcome = "inconclusive"
-        notes.append(changed(subject))
+        notes.append(how_outputs_changed(subject))
     else:
         outcome = "pass"
     resolutions = [
@@ -250,7 +259,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         evidence=found.numbers,
         help=help_text.replace("{expression}", returned_expression(span) or "…"),
     )
-    return placed(subject, index, finding)
+    return with_stored_indices(subject, index, finding)
 
 
 def _rounded(subject: Subject, place: int, decision: object) -> Finding:

@@ -2,10 +2,10 @@
 
 What it finds
 -------------
-The gradient is right at the sample, and wrong at values that random inputs never take: all zeros,
-all elements equal, magnitudes up to 10000, rows of boolean arguments that are all False or True,
-and single elements that are zero, equal to another element, or equal to a number of the op's
-arguments and source (the bounds of a clamp). At smooth points it must be the derivative. At a kink
+The gradient is right at the sample, but wrong at values that random inputs never take: all zeros;
+all elements equal; magnitudes up to 10000; rows of boolean arguments that are all False or True;
+and single elements that are zero, equal to another element, or equal to a number in the op's
+arguments or source (the bounds of a clamp). At smooth points it must be the derivative. At a kink
 it must lie between the one-sided derivatives; any value between them is right. Jumps, roots and
 inputs with a declared surrogate are left alone. Cost: up to 6 forward and 6 backward calls shared
 with GL302, and 2 forward calls for each of 4 points and 8 elements.
@@ -82,11 +82,12 @@ import math
 
 from gradlint.experiments.finite.extremes import JUDGED, make_extremes
 from gradlint.experiments.gradient_place import gradient_place
-from gradlint.experiments.preconditions import blocked
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.one_sided_slopes import Wrong
-from gradlint.experiments.value.special_points import Points
+from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
+from gradlint.experiments.value.special_points import SpecialPoints
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -97,18 +98,18 @@ RULE = rule_of(__name__)
 
 def probe(subject: Subject) -> Outcome:
     """Compare gradients at special points with the slopes of the function there."""
-    reason = blocked(subject) or subject.once(make_extremes).reason
+    reason = why_not_finite(subject) or subject.once(make_extremes).reason
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     decision = subject.first_order
     pairs = zip(decision.judgement.inputs, decision.verdicts, strict=True)
     right = [item.index for item, verdict in pairs if verdict in (AGREES, ROUNDED)]
     if not right:
-        return Outcome("skipped", note="the gradient at the sample is not right: see GL401")
-    points = Points(subject, right)
+        return skipped("the gradient at the sample is not right: see GL401")
+    points = SpecialPoints(subject, right)
     if not points.measurable:
-        return Outcome("skipped", note="differences in 16 bits are too coarse, and float64 refused")
-    found: dict[int, Wrong] = {}
+        return skipped("differences in 16 bits are too coarse, and the op refuses float64")
+    found: dict[int, WrongAtPoint] = {}
     for name in JUDGED:
         extreme = subject.once(make_extremes).named(name)
         for wrong in points.wrong(extreme) if extreme is not None else ():
@@ -118,15 +119,15 @@ def probe(subject: Subject) -> Outcome:
     if findings:
         return Outcome("fail", findings)
     if not points.judged:
-        return Outcome("skipped", note="at no special point is forward finite and smooth enough")
+        return skipped("forward is not finite and smooth enough at any special point")
     return Outcome("pass", note=f"judged: {', '.join(dict.fromkeys(points.judged))}")
 
 
-def _finding(subject: Subject, wrong: Wrong) -> Finding:
+def _finding(subject: Subject, wrong: WrongAtPoint) -> Finding:
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = min((wrong.right, wrong.left), key=lambda slope: abs(slope - wrong.returned))
-    kink = f"outside of the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
+    kink = f"outside the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
     return subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`{at}, {wrong.where}",

@@ -2,11 +2,11 @@
 
 What it finds
 -------------
-A `jvp` that is not the derivative of forward. Each input alone gets a tangent u, and the adjoint
+A `jvp` that is not the derivative of forward. Each input in turn gets a tangent u, and the adjoint
 identity ⟨v, J·u⟩ = ⟨Jᵀv, u⟩ must hold between jvp and backward. Where it does not, or where
-backward itself is wrong, the slope of forward along u is measured and tells which of the two is at
-fault. Also found: a jvp that raises, takes an input without tangent amiss, or returns the wrong
-number, shape or kind of tangents. Looked at is what Python Functions define themselves.
+backward itself is wrong, the slope of forward along u is measured and decides which of the two is
+wrong. Also found: a jvp that raises, fails for an input without a tangent, or returns the wrong
+number, shape or kind of tangents. The rule runs on Python Functions that define jvp themselves.
 
 Cost: one forward for each input; measurements only where something disagrees.
 
@@ -93,18 +93,18 @@ from typing import Any
 
 import torch
 
+from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.preconditions import why_no_tangents
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.forward_mode import (
-    along_line,
-    differences,
+    central_differences,
     functions_with_jvp,
-    push,
-    raised,
+    judge_along_line,
+    push_forward,
+    raised_jvp_finding,
     tangent_cause,
     worst_tangent,
 )
-from gradlint.experiments.value.gradient_agreement import wrong_already
-from gradlint.experiments.value.preconditions import obstacle
 from gradlint.model.report import CheckVerdict, Finding
 from gradlint.model.rule import Outcome
 from gradlint.numerics.differences import significand_bits
@@ -120,13 +120,10 @@ RULE = rule_of(__name__)
 #: Inputs that are given a tangent; of more, the first ones.
 MOST_INPUTS = 8
 
-#: Significand bits below which steps are too coarse for a verdict: float16 and bfloat16.
-FEWEST_BITS = 24
-
 
 @dataclass
 class _Pushed:
-    """One input's tangent pushed through: is ⟨v, J·u⟩ what ⟨Jᵀv, u⟩ is?"""
+    """One input's tangent pushed forward: is ⟨v, J·u⟩ equal to ⟨Jᵀv, u⟩?"""
 
     position: int
     u: torch.Tensor
@@ -138,27 +135,13 @@ class _Pushed:
 
 def probe(subject: Subject) -> Outcome:
     """Push a tangent through each input, and compare with backward."""
-    if subject.run.error is not None:
-        return Outcome("skipped", note=f"{subject.run.error.phase} raised")
-    reason = _unfit(subject) or obstacle(subject)
+    reason = why_no_tangents(subject)
     if reason:
-        return Outcome("skipped", note=reason)
+        return skipped(reason)
     functions = functions_with_jvp(subject)
     if not functions:
-        return Outcome("skipped", note="no Python Function with a jvp of its own")
+        return skipped("no Python Function with a jvp of its own")
     return _judge(subject, functions)
-
-
-def _unfit(subject: Subject) -> str:
-    tensors = [item.value for item in subject.problem.inputs]
-    chosen = [item.value for item in subject.run.outputs if item.differentiable]
-    if not tensors or not chosen:
-        return "no input requires grad" if not tensors else "no output is differentiable"
-    if subject.problem.has_sparse_inputs or any(item.is_nested for item in chosen):
-        return "tangents of sparse and nested tensors are not looked at"
-    if min(significand_bits(item.dtype) for item in (*tensors, *chosen)) < FEWEST_BITS:
-        return "jvp is judged in float32 and up"
-    return ""
 
 
 def _judge(subject: Subject, functions: list[type]) -> Outcome:
@@ -167,7 +150,7 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
     dtypes += [item.value.dtype for item in subject.run.outputs if item.differentiable]
     bits = min(significand_bits(dtype) for dtype in dtypes)
     tolerated = TOLERATED[max(known for known in TOLERATED if known <= bits)]
-    known = wrong_already(subject)
+    known = subject.wrong_inputs
     declared = subject.op.intent.surrogate or {}
     findings: list[Finding] = []
     notes: list[str] = []
@@ -178,9 +161,9 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
         try:
             found = _push_alone(subject, position, names)
         except OpRaised as error:
-            finding = raised(subject, RULE, functions, position, names, error)
+            finding = raised_jvp_finding(subject, RULE, functions, position, names, error)
             if finding is None:
-                return Outcome("skipped", note="forward mode is openly refused")
+                return skipped("forward mode is refused")
             return Outcome("fail", [finding])
         judged += 1
         findings += _wrong_dtype(subject, functions[0], found, names)
@@ -225,7 +208,7 @@ def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:
     u = widened(drawn.to(value.dtype))
     tangents: list[torch.Tensor | None] = [None] * len(problem.inputs)
     tangents[position] = u
-    pushed = push(problem, problem.values(), tangents, names)
+    pushed = push_forward(problem, problem.values(), tangents, names)
     vs = [subject.run.cotangents[name] for name in names]
     gradient = (subject.run.gradients or [])[position]
     jvp = vjp = scale = 0.0
@@ -242,9 +225,9 @@ def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:
 def _measured(
     subject: Subject, function: type, found: _Pushed, names: list[str]
 ) -> tuple[Finding | None, str]:
-    """A finding where what forward does along u is not what jvp says, or a note."""
+    """A finding where the slope of forward along u is not that of jvp, or a note."""
     name = subject.problem.inputs[found.position].name
-    decision = along_line(subject, found.position, found.u, names, subject.seed)
+    decision = judge_along_line(subject, found.position, found.u, names, subject.seed)
     verdict = decision.verdicts[0]
     if verdict == UNSURE:
         return None, f"{name}: jvp and backward disagree, and which is right could not be measured"
@@ -255,15 +238,15 @@ def _measured(
 
 def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -> Finding:
     item = subject.problem.inputs[found.position]
-    true = differences(subject, found.position, found.u, names)
+    true = central_differences(subject, found.position, found.u, names)
     numbers: dict[str, Any] = {"jvp_slope": found.jvp, "backward_slope": found.vjp}
     slug, text, output, index = None, "", None, None
     if true is not None:
         slug, text = tangent_cause(found.tangents, true)
         output, index, rows = worst_tangent(found.tangents, true, names)
         numbers["elements"] = rows
-    if found.position not in wrong_already(subject):
-        also = "backward agrees with what forward does"
+    if found.position not in subject.wrong_inputs:
+        also = "backward agrees with forward"
         text = f"{text}; {also}" if text else also
     return subject.finding(
         RULE,
@@ -276,5 +259,5 @@ def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -
         place=source.method(function, "jvp"),
         evidence=numbers,
         help="jvp returns, for each output, its derivative along the tangents of the inputs, "
-        "one term for each input; what it needs is kept by ctx.save_for_forward",
+        "one term for each input; what it needs is kept with ctx.save_for_forward",
     )

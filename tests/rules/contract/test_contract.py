@@ -152,7 +152,7 @@ def test_gradient_for_a_number_is_found(probed: Callable[..., Outcome], extra: A
     op = scaled(lambda ctx, g: (*gradients(ctx, g), extra))
     (finding,) = probed(GL102, op, X, W, 2.0).findings
     assert finding.input == "k"
-    assert finding.message == "gradient returned for `k`, which is no tensor"
+    assert finding.message == "gradient returned for `k`, which is not a tensor"
 
 
 def test_exchanged_order_is_suspected(probed: Callable[..., Outcome]) -> None:
@@ -273,16 +273,16 @@ def test_a_random_op_is_one_function(probed: Callable[..., Outcome]) -> None:
     assert probed(GL103, with_second(formula), X, W).findings == []
 
 
-# -- GL104: gradient that is no tensor -----------------------------------------------------------
+# -- GL104: gradient that is not a tensor --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (1.0, "gradient for `w` is no tensor but a float"),
-        (X.numpy(), "gradient for `w` is no tensor but a ndarray"),
-        (torch.Size([3]), "gradient for `w` is no tensor but a Size"),
-        (3, "gradient for `w` is no tensor but an int"),
+        (1.0, "gradient for `w` is not a tensor but a float"),
+        (X.numpy(), "gradient for `w` is not a tensor but a ndarray"),
+        (torch.Size([3]), "gradient for `w` is not a tensor but a Size"),
+        (3, "gradient for `w` is not a tensor but an int"),
     ],
 )
 def test_gradient_that_is_no_tensor(

@@ -10,15 +10,16 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.experiments.device import cuda_runs as _on_cuda
+from gradlint.experiments import preconditions
+from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.device.cuda_runs import differences
-from gradlint.experiments.device.tiled_sample import Tiled, overflowed
+from gradlint.experiments.device.tiled_sample import TiledRun, run_beyond_limit
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import by_code
-from gradlint.rules.device import index_overflow
+from gradlint.rules.device import devices_disagree, index_overflow
 from gradlint.targets.build import from_object
 from gradlint.trace.op_io import OpRaised
 
@@ -117,9 +118,9 @@ def test_without_cuda_the_reason_is_told(probed: Callable[..., Outcome], rule: R
 # -- comparing with the ordinary run -------------------------------------------------------------
 
 
-def test_what_differs_is_told(subject: Callable[..., Subject]) -> None:
+def test_what_differs_is_reported(subject: Callable[..., Subject]) -> None:
     bound = subject(Sine, X)
-    base = bound.baseline
+    base = bound.once(make_baseline)
     assert base is not None
     assert differences(bound, base.outputs, base.gradients) == ([], [])
     rounded = {name: v * (1 + 1e-9) for name, v in base.outputs.items()}
@@ -133,13 +134,13 @@ def test_what_differs_is_told(subject: Callable[..., Subject]) -> None:
 
 def test_nan_is_a_difference(subject: Callable[..., Subject]) -> None:
     bound = subject(Sine, X, dtype=torch.float32)
-    base = bound.baseline
+    base = bound.once(make_baseline)
     assert base is not None
     outputs, _ = differences(bound, {"output": base.outputs["output"] * torch.nan}, base.gradients)
     assert outputs[0].kind == "NaN"
 
 
-def test_both_are_compared_and_told(
+def test_outputs_and_gradients_are_compared(
     subject: Callable[..., Subject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Later(Sine):
@@ -155,9 +156,9 @@ def test_both_are_compared_and_told(
         def backward(ctx: Any, g: Tensor) -> Tensor:
             return Sine.backward(ctx, g) * Later.factor
 
-    monkeypatch.setattr(_on_cuda, "unfit", lambda subject, **_: "")
+    monkeypatch.setattr(devices_disagree, "why_not_on_cuda", lambda subject: "")
     bound = subject(Later, X)
-    assert bound.baseline is not None
+    assert bound.once(make_baseline) is not None
     rule = by_code("GL802")
     assert rule.probe(bound).findings == []
     Later.shift, Later.factor = 0.5, 3.0
@@ -172,15 +173,15 @@ def test_both_are_compared_and_told(
     assert row["returned"] == pytest.approx(3 * row["expected"])
 
 
-def test_ops_that_draw_random_numbers_are_unfit(
+def test_ops_that_draw_random_numbers_differ_between_devices(
     subject: Callable[..., Subject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(_on_cuda, "_on_cuda", lambda subject: True)
+    monkeypatch.setattr(preconditions, "_is_on_cuda", lambda subject: True)
     drawing = subject(torch.nn.Dropout(0.5), X)
-    assert "draws random numbers" in _on_cuda.unfit(drawing)
-    assert _on_cuda.unfit(drawing, drawing=True) == ""
-    assert _on_cuda.unfit(subject(Sine, X)) == ""
+    assert "draws random numbers" in preconditions.why_not_on_cuda(drawing)
+    assert preconditions.why_not_on_cuda(drawing, may_draw=True) == ""
+    assert preconditions.why_not_on_cuda(subject(Sine, X)) == ""
 
 
 # -- GL806, its threshold lowered ----------------------------------------------------------------
@@ -189,7 +190,7 @@ def test_ops_that_draw_random_numbers_are_unfit(
 @pytest.mark.parametrize("in_backward", [False, True])
 def test_an_index_that_wraps_around(subject: Callable[..., Subject], in_backward: bool) -> None:
     bound = subject(wraps(10_000, in_backward=in_backward), X)
-    found = overflowed(bound, limit=10_000, free_bytes=PLENTY)
+    found = run_beyond_limit(bound, limit=10_000, free_bytes=PLENTY)
     assert found.reason == ""
     (block,) = found.wrong
     assert block.what == ("gradient" if in_backward else "output")
@@ -204,7 +205,7 @@ def test_an_index_that_wraps_around(subject: Callable[..., Subject], in_backward
 def test_right_ops_pass_on_many_elements(subject: Callable[..., Subject]) -> None:
     for op in (Sine, lambda x: x.softmax(-1), lambda x: x.sum(-1)):
         bound = subject(op, X)
-        found = overflowed(bound, limit=10_000, free_bytes=PLENTY)
+        found = run_beyond_limit(bound, limit=10_000, free_bytes=PLENTY)
         assert (found.reason, found.raised, found.wrong) == ("", None, [])
         assert found.elements > 10_000
         assert index_overflow.judged(bound, found).verdict == "pass"
@@ -212,7 +213,7 @@ def test_right_ops_pass_on_many_elements(subject: Callable[..., Subject]) -> Non
 
 def test_gradients_of_what_is_not_repeated_are_left_alone(subject: Callable[..., Subject]) -> None:
     bound = subject(lambda x, w: x @ w, X, torch.ones(4, 2))
-    found = overflowed(bound, limit=10_000, free_bytes=PLENTY)
+    found = run_beyond_limit(bound, limit=10_000, free_bytes=PLENTY)
     assert (found.reason, found.wrong) == ("", [])
 
 
@@ -227,11 +228,11 @@ def test_gradients_of_what_is_not_repeated_are_left_alone(subject: Callable[...,
 def test_ops_over_the_first_axis_are_left_out(
     subject: Callable[..., Subject], op: Any, reason: str
 ) -> None:
-    assert reason in overflowed(subject(op, X), limit=10_000, free_bytes=PLENTY).reason
+    assert reason in run_beyond_limit(subject(op, X), limit=10_000, free_bytes=PLENTY).reason
 
 
 def test_memory_is_asked_for_first(subject: Callable[..., Subject]) -> None:
-    found = overflowed(subject(Sine, X), free_bytes=2**30)
+    found = run_beyond_limit(subject(Sine, X), free_bytes=2**30)
     assert found.reason.startswith("needs about ")
     assert index_overflow.judged(subject(Sine, X), found).verdict == "skipped"
 
@@ -243,7 +244,7 @@ def test_a_refusal_is_information_and_a_crash_a_fault(subject: Callable[..., Sub
         ("more than 2**31 elements are not supported", "pass", "info"),
     ):
         raised = OpRaised("forward", RuntimeError(text))
-        outcome = index_overflow.judged(bound, Tiled(raised=raised, elements=2**31 + 5))
+        outcome = index_overflow.judged(bound, TiledRun(raised=raised, elements=2**31 + 5))
         assert (outcome.verdict, outcome.findings[0].severity) == (verdict, severity)
         assert text in outcome.findings[0].message
 

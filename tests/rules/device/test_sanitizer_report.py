@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parsed
+from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parse_report
 from gradlint.model.report import Location
 from gradlint.model.settings import Settings
 from gradlint.rules.device import memory_error
@@ -15,7 +15,7 @@ REPORTS = Path(__file__).parent / "reports"
 
 
 def report(tool: str) -> SanitizerReport:
-    return parsed((REPORTS / f"{tool}.txt").read_text(encoding="utf-8"))
+    return parse_report((REPORTS / f"{tool}.txt").read_text(encoding="utf-8"))
 
 
 def test_memcheck() -> None:
@@ -90,14 +90,14 @@ def test_synccheck() -> None:
     ],
 )
 def test_reports_without_errors(text: str, total: int | None, troubles: list[str]) -> None:
-    assert parsed(text) == SanitizerReport([], total, troubles)
+    assert parse_report(text) == SanitizerReport([], total, troubles)
 
 
 def test_a_finding_says_tool_kernel_and_how_often() -> None:
     settings = Settings(seed=4, devices=("cuda",), sanitizer="memcheck")
     error = report("memcheck").errors[0]
     place = Location("kernels/scale.cu", 7)
-    found = memory_error.found("ops.py:Scale", "memcheck", error, settings, location=place)
+    found = memory_error.make_finding("ops.py:Scale", "memcheck", error, settings, location=place)
     assert (found.code, found.severity, str(found.location)) == (
         "GL805",
         "error",
@@ -117,7 +117,7 @@ def test_a_finding_says_tool_kernel_and_how_often() -> None:
 def test_a_warning_of_the_tool_is_a_warning() -> None:
     settings = Settings(seed=4, devices=("cuda",), sanitizer="racecheck")
     error, warning = report("racecheck").errors
-    assert memory_error.found("t", "racecheck", error, settings).severity == "error"
-    found = memory_error.found("t", "racecheck", warning, settings)
+    assert memory_error.make_finding("t", "racecheck", error, settings).severity == "error"
+    found = memory_error.make_finding("t", "racecheck", warning, settings)
     assert found.severity == "warning"
     assert found.help.endswith("-lineinfo to see the line")

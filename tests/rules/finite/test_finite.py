@@ -61,7 +61,7 @@ MASK = torch.tensor([True, False, True])
 def test_deliberate_infinities_pass(probed: Callable[..., Outcome], op: Any) -> None:
     outcome = probed(GL301, op, torch.tensor([0.3, -1.0, 2.0]))
     assert outcome.verdict == "pass"
-    assert "taken as deliberate" in outcome.note
+    assert "considered deliberate" in outcome.note
 
 
 def test_not_finite_inputs_are_skipped(probed: Callable[..., Outcome]) -> None:

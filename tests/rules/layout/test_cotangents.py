@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
@@ -237,7 +238,7 @@ def test_what_raises_is_told_elsewhere(probed: Callable[..., Outcome], code: str
 
 def test_three_rules_take_one_forward(subject: Callable[..., Subject]) -> None:
     bound = subject(Sine, matrix(2, 3, 4))  # of so many axes that none more is tried
-    assert bound.baseline is not None
+    assert bound.once(make_baseline) is not None
     before = bound.problem.forward_calls, bound.problem.backward_calls
     for code in ("GL701", "GL702"):
         assert rule(code).probe(bound).verdict == "pass"

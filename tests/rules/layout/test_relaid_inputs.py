@@ -157,7 +157,9 @@ def test_tensor_to_blame_is_named(probed: Callable[..., Outcome]) -> None:
 
 def test_other_outputs_come_before_gradients(probed: Callable[..., Outcome]) -> None:
     (finding,) = probe(probed, "GL703", ForwardInARow, *arguments()).findings
-    assert finding.message == ("forward returns another `output` where `x` is transposed in memory")
+    assert finding.message == (
+        "forward returns a different `output` where `x` is transposed in memory"
+    )
     assert finding.location is not None
     assert finding.location.line == ForwardInARow.forward.__code__.co_firstlineno + 1
 
@@ -195,7 +197,7 @@ def test_random_numbers_are_judged_by_what_is_computed(probed: Callable[..., Out
 def test_parameters_of_modules(probed: Callable[..., Outcome]) -> None:
     (finding,) = probe(probed, "GL703", Linear(in_a_row=True), *arguments()[:1]).findings
     assert finding.message == (
-        "forward returns another `output` where `weight` is transposed in memory"
+        "forward returns a different `output` where `weight` is transposed in memory"
     )
 
 

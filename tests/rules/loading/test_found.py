@@ -5,11 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from gradlint.experiments.loading.process_findings import (
+    out_of_memory_finding,
+    replaced_code_finding,
+)
 from gradlint.model.report import Location
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import rule_of
 from gradlint.rules.loading import (
     no_usable_inputs,
-    out_of_memory,
     process_crashed,
     target_not_loadable,
     timed_out,
@@ -20,7 +24,7 @@ TARGET = "my ops.py:Op"
 
 
 def test_target_not_loadable() -> None:
-    finding = target_not_loadable.found(
+    finding = target_not_loadable.make_finding(
         TARGET,
         "importing it raised ModuleNotFoundError",
         SETTINGS,
@@ -41,7 +45,7 @@ def test_target_not_loadable() -> None:
 
 def test_no_usable_inputs() -> None:
     attempts = [(f"randn({n})", "ValueError: no") for n in range(10)]
-    finding = no_usable_inputs.found(TARGET, attempts, "--inputs 'randn(3)'", SETTINGS)
+    finding = no_usable_inputs.make_finding(TARGET, attempts, "--inputs 'randn(3)'", SETTINGS)
     assert finding.code == "GL002"
     assert finding.severity == "warning"
     assert finding.message == "no usable inputs found: 10 attempts, none ran"
@@ -50,18 +54,18 @@ def test_no_usable_inputs() -> None:
     assert finding.help == "give inputs: --inputs 'randn(3)'"
     assert finding.cause_text == ""
     context = "TypeError: unsupported operand type(s) for *: 'OpBackward' and 'int'"
-    alike = no_usable_inputs.found(TARGET, [("x=2", context)], "--inputs '2'", SETTINGS)
+    alike = no_usable_inputs.make_finding(TARGET, [("x=2", context)], "--inputs '2'", SETTINGS)
     assert "`ctx` is missing" in alike.cause_text
     assert alike.help.startswith("write `forward(ctx, ...)`")
-    often = no_usable_inputs.found(TARGET, [("x=2", context)], "", SETTINGS, count=37)
+    often = no_usable_inputs.make_finding(TARGET, [("x=2", context)], "", SETTINGS, count=37)
     assert often.message == "no usable inputs found: 37 attempts, none ran"
     assert "left out" not in often.evidence
-    nothing = no_usable_inputs.found(TARGET, [], "", SETTINGS)
+    nothing = no_usable_inputs.make_finding(TARGET, [], "", SETTINGS)
     assert nothing.message == "no usable inputs found: nothing to try"
 
 
 def test_process_crashed() -> None:
-    finding = process_crashed.found(
+    finding = process_crashed.make_finding(
         TARGET, "forward", SETTINGS, rule="GL401", signal="SIGSEGV", sample="inferred"
     )
     assert finding.message == "process crashed in forward, during GL401: SIGSEGV"
@@ -69,30 +73,47 @@ def test_process_crashed() -> None:
     assert finding.evidence == {"phase": "forward", "rule": "GL401", "signal": "SIGSEGV"}
     assert finding.sample == "inferred"
     assert "--select GL401" in finding.reproduce
-    left = process_crashed.found(TARGET, "import", SETTINGS, exit_code=0)
+    left = process_crashed.make_finding(TARGET, "import", SETTINGS, exit_code=0)
     assert left.message == "process crashed while it was imported: exit code 0"
     assert left.evidence["exit_code"] == 0
     assert "os._exit" in left.cause_text
 
 
 def test_timed_out() -> None:
-    finding = timed_out.found(TARGET, "backward", SETTINGS, rule="GL501", stack=["a.py:3 in f"])
+    finding = timed_out.make_finding(
+        TARGET, "backward", SETTINGS, rule="GL501", stack=["a.py:3 in f"]
+    )
     assert finding.message == "timed out in backward, during GL501: more than 2.5 s"
     assert finding.evidence["traceback"] == ["a.py:3 in f"]
 
 
 def test_out_of_memory() -> None:
-    finding = out_of_memory.found(TARGET, "inputs", SETTINGS, limit_mb=2048.0, message="no more")
+    rule = rule_of("loading.out_of_memory")
+    finding = out_of_memory_finding(
+        rule, TARGET, "inputs", SETTINGS, limit_mb=2048.0, message="no more"
+    )
+    assert finding.code == "GL007"
     assert finding.message == ("out of memory while inputs were looked for: more than 2,048 MiB")
     assert finding.evidence["original"] == "no more"
+
+
+def test_code_that_replaces_functions() -> None:
+    failure = {"replaced": list("abcde"), "type": "TypeError", "text": "no"}
+    rule = rule_of("loading.process_state_changed")
+    finding = replaced_code_finding(rule, TARGET, "forward", SETTINGS, failure, rule="GL401")
+    assert (finding.code, finding.severity) == ("GL008", "error")
+    assert finding.message == (
+        "code of the op replaces or removes a, b, c, d …: gradlint failed in forward, during GL401"
+    )
 
 
 def test_findings_are_built_without_torch() -> None:
     program = (
         "import sys\n"
         "from gradlint.model.settings import Settings\n"
+        "import gradlint.running.findings\n"
         "from gradlint.rules.loading import process_crashed\n"
-        "process_crashed.found('t', 'forward', Settings(), signal='SIGABRT')\n"
+        "process_crashed.make_finding('t', 'forward', Settings(), signal='SIGABRT')\n"
         "sys.exit('torch' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
@@ -100,5 +121,7 @@ def test_findings_are_built_without_torch() -> None:
 
 def test_advice_names_the_module_that_does_not_import() -> None:
     message = "importing `pkg.mod` raised ValueError: no"
-    finding = target_not_loadable.found("pkg.mod:Op", message, Settings(), error="ValueError: no")
+    finding = target_not_loadable.make_finding(
+        "pkg.mod:Op", message, Settings(), error="ValueError: no"
+    )
     assert "python -c 'import pkg.mod'" in finding.help

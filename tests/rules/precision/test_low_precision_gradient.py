@@ -143,7 +143,7 @@ def test_an_op_without_a_twin_is_left_to_gl401():
 
     outcome = probed(Only, torch.float32, (5, 6))
     assert outcome.verdict == "skipped"
-    assert "does not take it" in outcome.note
+    assert "does not accept it" in outcome.note
     outcome = probed(lambda x: x.float().sin().to(x.dtype), torch.float32, (5, 6))
     assert outcome.verdict == "skipped"
     assert "lower precision in float64 too" in outcome.note

@@ -106,7 +106,7 @@ def test_memory_of_saved_tensors_where_earlier_calls_used_it(probed: Probed) -> 
 
 def test_input_that_is_written_to(probed: Probed) -> None:
     (finding,) = probed(RULE, Writes, X).findings
-    assert finding.message == "the gradient for `x` is another under torch.utils.checkpoint"
+    assert finding.message == "the gradient for `x` changes under torch.utils.checkpoint"
 
 
 def test_generators_that_checkpointing_does_not_bring_back(probed: Probed) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.experiments.state.guarded_run import declared_writes
+from gradlint.experiments.state.guarded_run import declared_writes, make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -74,7 +74,9 @@ def twice(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
 def test_input_written_to_is_found(probed: Probed, forward: Any) -> None:
     outcome = probed(GL601, op(forward, twice), X)
     assert outcome.verdict == "fail"
-    assert told(outcome) == [("error", "forward writes to `x` undeclared: 3 of 3 elements changed")]
+    assert told(outcome) == [
+        ("error", "forward writes to `x` without declaring it: 3 of 3 elements changed")
+    ]
     assert outcome.findings[0].evidence["elements"][0]["returned"] == pytest.approx(4.2)
     assert outcome.findings[0].evidence["elements"][0]["expected"] == pytest.approx(2.1)
 
@@ -144,7 +146,7 @@ def test_memory_of_the_input_as_output(probed: Probed) -> None:
     hidden = op(lambda ctx, x: x.detach(), lambda ctx, grad: grad)
     (finding,) = probed(GL601, hidden, X).findings
     assert finding.severity == "error"
-    assert "shares memory with `x`, undeclared" in finding.message
+    assert "shares memory with `x` without declaring it" in finding.message
     view = op(lambda ctx, x: x.view(3, 1), lambda ctx, grad: grad.view(3))
     (finding,) = probed(GL601, view, X).findings
     assert finding.severity == "info"
@@ -168,7 +170,7 @@ def test_intermediate_written_to_by_a_function_inside(probed: Probed) -> None:
 
     outcome = probed(GL601, inside(doubled), X)
     assert told(outcome) == [
-        ("warning", "forward of Op writes to `x` undeclared: 3 of 3 elements changed")
+        ("warning", "forward of Op writes to `x` without declaring it: 3 of 3 elements changed")
     ]
     assert probed(GL601, inside(doubled_declared), X).findings == []
     assert len(probed(GL601, lambda x: op(doubled, twice).apply(x), X).findings) == 1
@@ -234,9 +236,7 @@ def reuses_its_gradient(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
 def test_gradient_that_looks_unused_but_is_shared_is_found(probed: Probed) -> None:
     (finding,) = probed(GL602, op(sine, reuses_its_gradient), X).findings
     assert finding.severity == "error"
-    assert finding.message == (
-        "the gradient for `x` is another in a residual connection, `x + op(x)`"
-    )
+    assert finding.message == ("the gradient for `x` changes in a residual connection, `x + op(x)`")
     row = finding.evidence["elements"][0]
     (index,) = row["index"]
     # What came in, v, was overwritten by v·cos x before it was added: 2·v·cos x for v·(1 + cos x).
@@ -293,7 +293,7 @@ def test_rounding_of_the_sum_passes(subject: Callable[..., Subject], dtype: torc
     bound = subject(lambda x: (x.sin() * 1e-3).cumsum(0), x, dtype=dtype)
     assert GL602.probe is not None
     assert GL602.probe(bound).verdict == "pass"
-    assert bound.guarded.added == {"output": 0}
+    assert bound.once(make_guarded).added == {"output": 0}
 
 
 def test_sparse_gradients_are_added_to_dense_ones(probed: Probed) -> None:

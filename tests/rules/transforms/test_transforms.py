@@ -107,7 +107,7 @@ def test_op_that_raises_is_skipped(checked: Rule, probed: Probed) -> None:
 
     outcome = probed(checked, Raises, point(3, 4))
     assert (outcome.verdict, outcome.findings) == ("skipped", [])
-    assert outcome.note == "backward raised"
+    assert outcome.note == "backward raised: see GL004"
 
 
 @pytest.mark.parametrize("checked", ALL, ids=lambda rule: rule.code)
@@ -205,7 +205,9 @@ def test_op_of_many_operators_is_compiled_where_asked_for(probed: Probed) -> Non
     for checked in (COMPILE, EXPORT):
         outcome = probed(checked, many, point(3))
         assert outcome.verdict == "skipped"
-        assert outcome.note.endswith(f"operators, long to trace: --select {checked.code} does it")
+        assert outcome.note.endswith(
+            f"operators, which take long to trace: --select {checked.code} runs it"
+        )
         assert probed(checked, many, point(3), select=(checked.code,)).verdict == "pass"
 
 
@@ -277,7 +279,7 @@ def test_random_numbers_may_be_others_under_torch_func(probed: Probed) -> None:
     x = torch.randn(2, 3, 8, dtype=torch.float64)
     outcome = probed(FUNC, layer, x)
     assert (outcome.verdict, outcome.findings) == ("skipped", [])
-    assert outcome.note == "forward draws random numbers: torch.func draws others"
+    assert outcome.note == "forward draws random numbers: torch.func draws different ones"
 
 
 def test_gradients_of_random_ops_are_held_to_plain_ones(probed: Probed) -> None:

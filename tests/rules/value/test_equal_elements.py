@@ -76,7 +76,7 @@ def test_what_is_left_out_shows(
     (finding,) = findings(probed, *args)
     assert finding.message == f"wrong gradient for `{wrong}` where the elements of `{equal}` differ"
     assert (finding.cause, finding.input) == ("argument-left-out", wrong)
-    told = f"argument left out: where `{equal}` is {value} throughout the gradient is right"
+    told = f"argument left out: where `{equal}` is {value} everywhere the gradient is right"
     assert finding.cause_text.startswith(told)
 
 

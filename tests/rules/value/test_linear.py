@@ -35,9 +35,9 @@ BENT: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
     "clipped by value": (lambda g: g.clamp(-1e3, 1e3), "clipped"),
     "clipped by norm": (lambda g: g * (50.0 / g.norm()).clamp(max=1.0), "clipped"),
     "threshold": (lambda g: torch.where(g.abs() < 1e-4, 0 * g, g), "set to zero"),
-    "rounded": (lambda g: (g * 1e7).round() / 1e7, "not the same multiple"),
+    "rounded": (lambda g: (g * 1e7).round() / 1e7, "not scaled by the same factor"),
     "constant": (lambda g: g + 1e-8, "constant of about 1e-08"),
-    "epsilon": (lambda g: g * g.norm() / (g.norm() + 1e-8), "not the same multiple"),
+    "epsilon": (lambda g: g * g.norm() / (g.norm() + 1e-8), "not scaled by the same factor"),
 }
 
 

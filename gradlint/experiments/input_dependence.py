@@ -1,4 +1,4 @@
-"""Whether the outputs depend smoothly on one input, whatever backward says."""
+"""Whether outputs depend smoothly on an input, measured without backward."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from gradlint.experiments.judged_dtype import float64_problem
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.differences import (
     LADDER,
@@ -19,11 +20,11 @@ from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
 #: A slope counts when it is this many times its error bar (heuristic: the bar alone is a 6.5 σ
-#: limit; ten times that leaves no room for an alarm on noise).
+#: limit; ten times that rules out false alarms from noise).
 CLEAR = 10.0
 
 
-def slope_along(subject: Subject, index: int, problem: Problem | None = None) -> float | None:
+def clear_slope(subject: Subject, index: int, problem: Problem | None = None) -> float | None:
     """The slope of Re⟨v, f⟩ along a direction of signs in input ``index``; None if not clear.
 
     Measured by central differences with realised displacements, in float64 where the op takes it.
@@ -32,7 +33,7 @@ def slope_along(subject: Subject, index: int, problem: Problem | None = None) ->
     Args:
         problem: whose input is moved; default the subject's own.
     """
-    problem = wide_problem(subject, problem)
+    problem = float64_problem(subject, problem)
     value = problem.inputs[index].value
     if value.numel() == 0 or value.layout != torch.strided:
         return None
@@ -65,7 +66,7 @@ def _slope(
             finite.extend(torch.isfinite(tensor) for tensor in chosen)
         if any(mask.shape != tensor.shape for mask, tensor in zip(finite, chosen, strict=True)):
             return None
-        # Infinities that forward puts there on purpose have no part in the slope.
+        # Infinities that forward returns on purpose do not contribute to the slope.
         zero = [torch.zeros_like(tensor) for tensor in chosen]
         return [torch.where(*each) for each in zip(finite, chosen, zero, strict=True)]
 
@@ -84,20 +85,39 @@ def _slope(
     return found.slope
 
 
-def wide_problem(subject: Subject, problem: Problem | None = None) -> Problem:
-    """``problem`` (default the subject's own) in float64, or as it is where the op does not take
-    that."""
-    problem = problem or subject.problem
-    if all(item.value.dtype in (torch.float64, torch.complex128) for item in problem.inputs):
-        return problem
-    if subject.op.module is not None or not problem.inputs:
-        return problem
-    device = str(problem.inputs[0].value.device)
-    wide = problem.at(problem.sample.converted(torch.float64, device))
-    try:
-        outputs = wide.forward()
-    except OpRaised:
-        return problem
-    before = [(output.name, output.value.shape) for output in subject.run.outputs]
-    same = before == [(output.name, output.value.shape) for output in outputs]
-    return wide if same else problem
+def first_dependence(problem: Problem) -> tuple[str, str, float] | None:
+    """(input, output, slope) of the first smooth dependence found by finite differences, or None.
+
+    Piecewise constant dependence (rounding, comparisons) has no slope and does not count.
+    """
+    generator = torch.Generator().manual_seed(problem.seed)
+    at_sample = [
+        o for o in problem.forward() if o.value.is_floating_point() or o.value.is_complex()
+    ]
+    for position, item in enumerate(problem.inputs):
+        if item.value.numel() == 0:
+            continue
+        for output in at_sample:
+            name = output.name
+
+            def evaluate(value: torch.Tensor, position: int = position, name: str = name):  # type: ignore[no-untyped-def]
+                values = problem.values()
+                values[position] = value
+                try:
+                    found = problem.forward(values)
+                except OpRaised:
+                    return None
+                chosen = [o.value for o in found if o.name == name]
+                return chosen or None
+
+            v = cotangent(output.value, generator)
+            zero = torch.zeros_like(item.value)
+            u = direction("signs", item.value, zero, generator)
+            exponents = LADDER[significand_bits(item.value.dtype)]
+            steps = [difference(evaluate, item.value, u, [v], zero, 2.0**-e) for e in exponents]
+            found = estimate([step for step in steps if step is not None], 1.0)
+            if found is None or not math.isfinite(found.bar):
+                continue
+            if abs(found.slope) > 10.0 * found.bar and abs(found.slope) > 1e-9:
+                return item.name, name, found.slope
+    return None

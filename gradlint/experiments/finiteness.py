@@ -1,4 +1,4 @@
-"""What the two rules on finiteness share."""
+"""Which values are finite, and which infinities are there on purpose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradlint.numerics.directions import direction
 from gradlint.numerics.products import dense
 from gradlint.trace.op_io import OpRaised, Output
 
-#: Share of its size by which every input is moved to see whether an infinity stays (heuristic).
+#: Share of its size by which every input is moved to test whether an infinity stays (heuristic).
 MOVE = 0.1
 
 #: Factor by which inputs are shrunk to see whether an infinity is an overflow (heuristic).
@@ -34,8 +34,8 @@ def inputs_finite(subject: Subject) -> bool:
 def constant_infinities(subject: Subject, output: Output) -> torch.Tensor | None:
     """Mask of the elements of ``output`` that are the same infinity at other inputs too.
 
-    The differentiable inputs are moved, shrunk and negated. None where no other inputs ran, so
-    that nothing can be told.
+    The differentiable inputs are moved, shrunk and negated. None where forward raised at all of
+    these.
     """
     problem = subject.problem
     here = values_of(output.value)

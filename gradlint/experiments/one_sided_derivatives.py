@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import torch
 
-from gradlint.experiments.contract.dependence import wide_problem
+from gradlint.experiments.judged_dtype import float64_problem
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import real_dot, rms, unit_roundoff, widened
@@ -38,7 +38,7 @@ ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
-class OneSided:
+class DerivativePair:
     """Derivatives from the right and from the left, None where the function is not finite there.
 
     ``unbounded`` says whether a side that can be evaluated has no finite derivative; ``scale`` is
@@ -52,16 +52,17 @@ class OneSided:
     scale: float = 0.0
 
     def finite_for(self, returned: complex) -> bool:
-        """Whether a gradient of ``returned`` (NaN or infinite) is wrong at this point."""
+        """Whether ``returned`` (NaN or infinite) is wrong, because a finite derivative exists
+        here."""
         found = [side for side in (self.right, self.left) if side is not None]
         if not found or max(map(abs, found)) > self.limit:
-            return False  # beyond the range of the dtype: an honest overflow
+            return False  # beyond the range of the dtype: a legitimate overflow
         # An infinite gradient may be the true derivative of the other side.
         nan = math.isnan(returned.real) or math.isnan(returned.imag)
         return nan or not self.unbounded
 
 
-class Slopes:
+class OneSidedDerivatives:
     """One-sided derivatives of Re⟨v, f⟩ at a point, under the cotangents of the shared run.
 
     Args:
@@ -77,7 +78,7 @@ class Slopes:
         problem: Problem | None = None,
         values: Sequence[torch.Tensor] | None = None,
     ) -> None:
-        self._problem = wide_problem(subject, problem)
+        self._problem = float64_problem(subject, problem)
         self._typical = self._problem.values()
         self._point = [
             value.to(like.dtype)
@@ -90,26 +91,26 @@ class Slopes:
         self._seed = subject.seed
         self._base = self._outputs(self._point)
 
-    def at(self, index: int, where: list[int]) -> OneSided:
-        """Those along element ``where`` of input ``index``."""
+    def at(self, index: int, where: list[int]) -> DerivativePair:
+        """The derivatives along element ``where`` of input ``index``."""
         value = self._point[index]
         scale = max(abs(complex(value[tuple(where)].item())), rms(value))
         direction = torch.zeros_like(value)
-        direction[tuple(where)] = self._steady(scale, index)
+        direction[tuple(where)] = self._step_scale(scale, index)
         return self._along({index: direction})
 
-    def along(self, positions: Sequence[int]) -> OneSided:
-        """Those along a random direction in the inputs ``positions``."""
+    def along(self, positions: Sequence[int]) -> DerivativePair:
+        """The derivatives along a random direction in the inputs ``positions``."""
         generator = torch.Generator().manual_seed(self._seed)
         directions = {}
         for index in positions:
             value = self._point[index]
             drawn = torch.randn(value.shape, generator=generator, dtype=torch.float64)
-            directions[index] = self._steady(rms(value), index) * drawn.to(value)
+            directions[index] = self._step_scale(rms(value), index) * drawn.to(value)
         return self._along(directions)
 
-    def _steady(self, scale: float, index: int) -> float:
-        # Within the reach of denormals no difference has digits.
+    def _step_scale(self, scale: float, index: int) -> float:
+        # Among denormal numbers no difference has correct digits.
         return scale if scale >= TINY_SCALE else rms(self._typical[index]) or 1.0
 
     def _outputs(self, values: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
@@ -132,12 +133,12 @@ class Slopes:
             total += real_dot(v, moved)
         return total
 
-    def _along(self, directions: dict[int, torch.Tensor]) -> OneSided:
+    def _along(self, directions: dict[int, torch.Tensor]) -> DerivativePair:
         values = [self._point[index] for index in directions]
         bits = min((significand_bits(value.dtype) for value in values), default=0)
         strided = all(value.layout == torch.strided for value in values)
         if self._base is None or bits not in STEPS or not strided:
-            return OneSided(None, None, False, 0.0)
+            return DerivativePair(None, None, False, 0.0)
         vs = self._cotangents
         eps = max(unit_roundoff(t.dtype) for t in (*values, *vs.values()))
         terms = (widened(v).abs() * self._base[name].abs() for name, v in vs.items())
@@ -146,7 +147,7 @@ class Slopes:
         left = self._side({k: -d for k, d in directions.items()}, STEPS[bits], eps * size)
         limit = min(torch.finfo(self._dtypes[index]).max for index in directions) / 2
         slopes = (right[0], None if left[0] is None else -left[0])
-        return OneSided(*slopes, right[1] or left[1], limit, max(right[2], left[2]))
+        return DerivativePair(*slopes, right[1] or left[1], limit, max(right[2], left[2]))
 
     def _side(
         self, directions: dict[int, torch.Tensor], steps: Sequence[int], rounding: float
