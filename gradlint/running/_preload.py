@@ -66,7 +66,7 @@ PACKAGES = (
 def _names() -> Iterator[str]:
     load = os.environ.get(LOADS)
     if load == "torch":
-        yield from ("torch", "gradlint.running.jobs", "gradlint.running._worker")
+        yield from ("torch", "gradlint.running.tool_jobs", "gradlint.running._worker")
         return
     yield from MODULES
     if load == "tracing":

@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Iterable
 from multiprocessing.connection import wait
 
+from gradlint.running._collect import Contradiction
 from gradlint.running._process import Worker
 from gradlint.running._task import Task
+from gradlint.running.events import Forgery
 
 #: Seconds: who comes back from waiting later than this was not running (heuristic: on a machine
 #: with four times as many busy processes as cores it is tenths of a second).
@@ -57,8 +59,13 @@ def _wait(active: dict[Worker, Task]) -> bool:
 
 
 def _deliver(worker: Worker, task: Task) -> None:
-    for kind, payload in worker.pump():
-        task.event(kind, payload)
+    for event in worker.pump():
+        try:
+            task.event(event)
+        except Contradiction as error:
+            worker.refuse()
+            task.event(Forgery(str(error)))
+            break
 
 
 def _abandon(worker: Worker, task: Task) -> None:

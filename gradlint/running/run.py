@@ -6,24 +6,24 @@ import importlib.metadata
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gradlint
 from gradlint.base.errors import GradlintError
+from gradlint.model.events import Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Report, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
 from gradlint.running import server as _server
-from gradlint.running._devices import on_present_devices
-from gradlint.running._job import Job
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
-from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
-from gradlint.running.call import CallTask
+from gradlint.running._task import TargetTask, Task, Trouble
+from gradlint.running.call import CallTask, call_in_worker
+from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.targets.resolve import EVERY, resolve
 
 #: Called with the number of targets done, the number known so far, and the one just done.
@@ -34,6 +34,9 @@ NO_OPERATOR = (
     "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
     "sample_inputs); a plain callable or module is named: path/file.py:Name"
 )
+
+#: Seconds in which a worker must have said what devices there are.
+_DEVICES_TIMEOUT = 120.0
 
 
 @dataclass
@@ -78,16 +81,16 @@ class ExpandTask:
         self.report: TargetReport | None = None
         self._ref = ref
         self._plan = plan
-        job = Job("gradlint.running.jobs:expand", (ref, settings), plan.memory_mb)
+        job = Job(ExpandWork(ref, settings), plan.memory_mb)
         self._call = CallTask(job, ref, settings, settings.timeout)
 
     def job(self) -> Job:
         """Import the module."""
         return self._call.job()
 
-    def event(self, kind: str, payload: Any) -> None:
+    def event(self, event: Event) -> None:
         """Keep the list."""
-        self._call.event(kind, payload)
+        self._call.event(event)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Check every operator found; or say why the module has none."""
@@ -118,7 +121,11 @@ class _Plan:
     """The tasks of a run in the order of the report."""
 
     def __init__(
-        self, settings: Settings, trouble: Trouble, examine: str, on_progress: Progress | None
+        self,
+        settings: Settings,
+        trouble: Trouble,
+        examine: Examine | None,
+        on_progress: Progress | None,
     ) -> None:
         self.settings = settings
         self.trouble = trouble
@@ -193,7 +200,7 @@ def execute(
     settings: Settings,
     *,
     on_progress: Progress | None = None,
-    examine: str = EXAMINE,
+    examine: Examine | None = None,
 ) -> Run:
     """Check ``targets`` in isolated workers, and tell of every mistake without raising.
 
@@ -201,7 +208,8 @@ def execute(
         targets: what the user typed.
         settings: of the run.
         on_progress: see :data:`Progress`.
-        examine: dotted path of the function that runs the rules (for tests of the runner).
+        examine: stands in for ``gradlint.checking.examine.examine`` in tests of the runner; a
+            function that workers can import.
 
     Returns:
         The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
@@ -267,6 +275,30 @@ def environment() -> dict[str, Any]:
         "torch": _version("torch"),
         "platform": platform.platform(),
     }
+
+
+def on_present_devices(settings: Settings, report: Report) -> Settings:
+    """``settings`` with the devices that work here; the report says which do not.
+
+    Raises:
+        GradlintError: one is absent that must be there.
+    """
+    if all(device == "cpu" for device in settings.devices):
+        return settings
+    present = call_in_worker(DevicesWork(), timeout=_DEVICES_TIMEOUT)
+    absent = [device for device in settings.devices if not present.get(device, False)]
+    if absent and settings.require_device:
+        raise GradlintError(
+            f"{absent[0]} is not available here",
+            place="--require-device",
+            hint="run where it is, or leave --require-device out to skip its checks",
+        )
+    if "cuda" in absent and settings.sanitizer is not None:
+        report.skipped["sanitizer"] = f"{settings.sanitizer}: watches cuda, not available here"
+    for device in absent:
+        report.skipped[device] = f"checks on {device}: not available here"
+    left = tuple(device for device in settings.devices if device not in absent)
+    return replace(settings, devices=left)
 
 
 def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:

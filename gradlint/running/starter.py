@@ -6,6 +6,7 @@ from gradlint.base.errors import TargetError
 from gradlint.model.settings import Settings
 from gradlint.running import server as _server
 from gradlint.running.call import call_on_target
+from gradlint.running.job import StarterWork
 from gradlint.targets.resolve import EVERY, resolve
 
 
@@ -23,5 +24,5 @@ def starter(target: str, settings: Settings) -> str:
             f"{target} names {len(refs)} operators; a specification describes one",
             hint=f"name one of them: {names}",
         )
-    text: str = call_on_target("gradlint.running.jobs:starter", refs[0], settings)
+    text: str = call_on_target(StarterWork(refs[0], settings))
     return text
