@@ -253,9 +253,12 @@ class Worker:
         self._kill_group()  # what it left behind
         self._read(until_empty=True)
         code = self._process.exitcode
-        # A worker that was killed may have been writing; one that exits has written whole frames.
-        if self._decoder.incomplete and not self._refused and (self._finished or code == 0):
-            self._forged("it ends in the middle of a frame")
+        if not self._refused:
+            # A worker that was killed may have been writing; one that exits wrote whole frames.
+            if self._decoder.incomplete and (self._finished or code == 0):
+                self._forged("it ends in the middle of a frame")
+            elif self._finished and self._phases_now()[0] in _worker.USER_PHASES:
+                self._forged("it says that the job is done while code of the op runs")
         self._end(code)
 
     def _phases_now(self) -> tuple[str, str]:

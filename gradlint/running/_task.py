@@ -21,6 +21,7 @@ from gradlint.running._process import Ending
 from gradlint.running.events import (
     Account,
     Building,
+    Forgery,
     Hello,
     Internal,
     LastWord,
@@ -111,6 +112,8 @@ class TargetTask:
         """Collect it, or remember it as the reason for the end that follows."""
         if isinstance(event, LastWord):
             self._last = event
+            if isinstance(event, Forgery):
+                self._collector.distrust()
             return
         match event:
             case Hello() | Pid():

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from gradlint.base.text import short_text
+from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
 from gradlint.running import _confine, _wire
@@ -177,12 +178,20 @@ class Channel:
         self._lock = threading.RLock()
 
     def send(self, event: Event) -> None:
-        """Send one event; a process forked by the user's code ends here instead."""
+        """Send one event; a process forked by the user's code ends here instead.
+
+        Raises:
+            ImportError: the op took gradlint's modules away, so that its rules would be imported
+                anew and fail in odd ways later.
+        """
         if os.getpid() != self._owner:
             _real_exit(0)
-        if self._watch.in_user_code and not isinstance(event, _SENT_BY_USERS):
-            what = f"it sent a {type(event).__name__} through the channel of the worker"
-            event = Forgery(what, tuple(_rows(traceback.walk_stack(sys._getframe(1)))))
+        if not isinstance(event, _SENT_BY_USERS):
+            if sys.modules.get(_report.__name__) is not _report:
+                raise ImportError("the modules of gradlint are not in sys.modules")
+            if self._watch.in_user_code:
+                what = f"it sent a {type(event).__name__} through the channel of the worker"
+                event = Forgery(what, tuple(_rows(traceback.walk_stack(sys._getframe(1)))))
         with self._lock:
             frame = self._sealer.frame(event)
             try:
