@@ -57,7 +57,7 @@ def init(
     _console.check_writable(path, "-o")
     from gradlint.model.settings import resolve_settings
     from gradlint.running import server
-    from gradlint.running.starter import starter
+    from gradlint.running.call import starter
 
     settings = resolve_settings(
         {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None},

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import heap
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -79,7 +80,8 @@ class Worker:
 
     def __init__(self, job: Job, timeout: float) -> None:
         context = _server.context(job.interpreter)
-        self._phase: Any = context.RawArray("B", 2)
+        # Memory of its own: what an op does to the descriptor of it concerns no other worker.
+        self._phase = heap.Arena(2)
         key = _wire.new_key()
         events, write_events = _wire.channel(context)
         output, write_output = context.Pipe(duplex=False)
@@ -262,7 +264,7 @@ class Worker:
         self._end(code)
 
     def _phases_now(self) -> tuple[str, str]:
-        now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase)
+        now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase.buffer[:2])
         return now, user
 
     def _end(self, exit_code: int | None) -> None:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.heap import Arena
 from types import FrameType
 from typing import Any
 
@@ -59,7 +60,7 @@ def serve(
     events: Connection,
     output: Connection,
     dumps: Connection,
-    shared_phase: Any,
+    shared: Arena,
 ) -> None:
     """Entry of a worker process; returns only under a tool that watches it.
 
@@ -68,12 +69,12 @@ def serve(
         key: of this worker's frames; wiped here.
         events, output, dumps: write ends of the channel for events, and of the pipes for what the
             user's code prints and for Python stacks.
-        shared_phase: two shared bytes: the phase, and the last one that ran the user's code.
+        shared: memory for two bytes: the phase, and the last one that ran the user's code.
     """
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
     _confine.own_group(watched=watched)
-    watch = PhaseWatch(shared_phase)
+    watch = PhaseWatch(shared.buffer)
     channel = Channel(_confine.move_up(_detach(events)), key, watch)
     key[:] = bytes(len(key))
     _confine.redirect(_detach(output))

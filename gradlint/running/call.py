@@ -1,10 +1,10 @@
-"""One piece of work in one worker, for what needs torch or the user's code but is not a check."""
+"""One piece of work in one worker: for what needs torch or the user's code but is not a check."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from gradlint.base.errors import GradlintError
+from gradlint.base.errors import GradlintError, TargetError
 from gradlint.model.events import Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Finding
@@ -12,6 +12,7 @@ from gradlint.model.settings import Settings
 from gradlint.native.runner import pass_on
 from gradlint.running import _memory
 from gradlint.running import findings as _findings
+from gradlint.running import server as _server
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
@@ -47,6 +48,7 @@ from gradlint.running.job import (
     SweepWork,
     Work,
 )
+from gradlint.targets.resolve import EVERY, resolve
 
 R = TypeVar("R")
 
@@ -196,6 +198,42 @@ def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> An
     settings = work.settings
     memory = _memory.allowance(settings.memory_mb, 1, settings.devices)
     return _run(CallTask(Job(work, memory), work.ref, settings, settings.timeout))
+
+
+def starter(target: str, settings: Settings) -> str:
+    """The YAML text of a specification of ``target`` with the inputs that were found for it.
+
+    Raises:
+        GradlintError: the target can't be used, or names more than one operator.
+    """
+    _server.start()
+    refs = resolve(target, settings)
+    if len(refs) != 1 or refs[0].attribute == EVERY:
+        names = ", ".join(ref.target for ref in refs[:5])
+        raise TargetError(
+            f"{target} names {len(refs)} operators; a specification describes one",
+            hint=f"name one of them: {names}",
+        )
+    text: str = call_on_target(StarterWork(refs[0], settings))
+    return text
+
+
+def audited(target: str, settings: Settings) -> dict[str, Any]:
+    """What ``gradlint.overrides.audit.audit`` returns for the class ``target``.
+
+    Raises:
+        GradlintError: the target can't be used, or is not a class that overrides torch's functions.
+        WorkerFailed: the module can't be loaded, crashed or hung.
+    """
+    _server.start()
+    refs = resolve(target, settings)
+    if len(refs) != 1 or refs[0].attribute in ("", EVERY) or refs[0].source == "library":
+        raise TargetError(
+            f"`{target}` does not name a single class",
+            hint="Write pkg.mod:Class or path/file.py:Class.",
+        )
+    found: dict[str, Any] = call_on_target(AuditWork(refs[0], settings))
+    return found
 
 
 def _run(task: CallTask) -> Any:

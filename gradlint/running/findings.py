@@ -1,4 +1,4 @@
-"""From what the runner saw of a worker's end to the finding that says so."""
+"""Findings about how a worker ended."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Scene:
 
     @property
     def method(self) -> str:
-        """The phase, or the method that ran while inputs were sought."""
+        """The phase, or the method that ran while inputs were looked for."""
         if self.phase in ("inputs", "rule"):
             for frame in self.stack.frames:
                 if frame.function in ("forward", "backward"):
@@ -159,7 +159,7 @@ def forged(scene: Scene, text: str) -> Finding:
 
 
 def crashed(scene: Scene, ending: Ending) -> Finding:
-    """GL005, or GL007 where the way it died speaks of memory."""
+    """GL005, or GL007 where the way it died points to memory."""
     name = ending.signal_name
     if name == "SIGKILL":
         return memory(scene, "killed by SIGKILL, probably by the system when memory ran out")
@@ -198,7 +198,7 @@ def raised(scene: Scene, error: str, code: int | str | None) -> Finding:
         code: of ``SystemExit``.
     """
     if error != "SystemExit":
-        return exited(scene, f"raised {error}, which is no Exception,")
+        return exited(scene, f"raised {error}, which is not an Exception,")
     status = 0 if code is None else code if isinstance(code, int) else 1
     return exited(scene, f"called sys.exit({'' if code is None else code})", status)
 

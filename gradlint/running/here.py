@@ -21,7 +21,7 @@ from gradlint.running.findings import Scene
 def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetReport:
     """Run the rules on ``op`` in this process.
 
-    A crash of the op takes this process with it; ``sys.exit`` and want of memory are reported.
+    A crash of the op takes this process with it; ``sys.exit`` and lack of memory are reported.
     Global state is the caller's to preserve (``gradlint.trace.global_state.preserved_state``).
 
     Args:

@@ -29,10 +29,10 @@ from gradlint.targets.resolve import EVERY, resolve
 #: Called with the number of targets done, the number known so far, and the one just done.
 Progress = Callable[[int, int, TargetReport], None]
 
-#: What is said of a file, module or folder in which there was nothing to check.
+#: Said of a file, module or folder in which there was nothing to check.
 NO_OPERATOR = (
     "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
-    "sample_inputs); a plain callable or module is named: path/file.py:Name"
+    "sample_inputs); name a plain callable or module itself: path/file.py:Name"
 )
 
 #: Seconds in which a worker must have said what devices there are.
@@ -41,11 +41,11 @@ _DEVICES_TIMEOUT = 120.0
 
 @dataclass
 class Run:
-    """What came of a run.
+    """The outcome of a run.
 
     Args:
         report: what is known of every target, also after an interruption.
-        usage: mistakes of the user's (exit code 2).
+        usage: the user's mistakes (exit code 2).
         internal: gradlint's own failures (exit code 3): a line that says what, then the traceback.
     """
 
@@ -66,7 +66,7 @@ class Run:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was found out beside the user's mistakes: there is nothing to report."""
+        """Whether there is nothing to report apart from the user's mistakes."""
         return bool(self.usage) and not any(
             target.findings or target.checks or target.samples for target in self.report.targets
         )
@@ -139,7 +139,7 @@ class _Plan:
         self._done = 0
 
     def add(self, refs: Sequence[OpRef]) -> None:
-        """Plan ``refs``; what was planned before is left out."""
+        """Plan ``refs``, leaving out what was planned before."""
         for ref in refs:
             if ref.attribute == EVERY:
                 self.tasks.append(ExpandTask(ref, self.settings, self))
@@ -147,7 +147,7 @@ class _Plan:
                 self.tasks += self.tasks_for([ref])
 
     def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask]:
-        """A task for every operator that has none yet."""
+        """A task for every operator that does not have one yet."""
         tasks = []
         for ref in refs:
             key = (ref.source, ref.path, ref.attribute)
@@ -202,7 +202,7 @@ def execute(
     on_progress: Progress | None = None,
     examine: Examine | None = None,
 ) -> Run:
-    """Check ``targets`` in isolated workers, and tell of every mistake without raising.
+    """Check ``targets`` in isolated workers, and collect every mistake without raising.
 
     Args:
         targets: what the user typed.
@@ -254,7 +254,7 @@ def run(
     """Check ``targets`` in isolated workers.
 
     Raises:
-        GradlintError: the first mistake of the user's; other targets were checked before.
+        GradlintError: the user's first mistake; the other targets were checked before.
         RuntimeError: gradlint itself failed; the message is the traceback of the worker.
         KeyboardInterrupt: Ctrl-C; every worker was ended.
     """
@@ -278,10 +278,10 @@ def environment() -> dict[str, Any]:
 
 
 def on_present_devices(settings: Settings, report: Report) -> Settings:
-    """``settings`` with the devices that work here; the report says which do not.
+    """``settings`` with the devices that work here; those that do not are noted in the report.
 
     Raises:
-        GradlintError: one is absent that must be there.
+        GradlintError: a device is absent, and the settings require all of them.
     """
     if all(device == "cpu" for device in settings.devices):
         return settings
