@@ -117,7 +117,9 @@ class Collector:
                 self._conclude(which)
                 setattr(self.report, which, verdict)
             case Skip(code, reason):
-                self._require(code in self._codes, f"the reason why {code} is skipped")
+                self._require(
+                    code in self._codes, f"a reason to skip {code}, which is not selected"
+                )
                 self._skipped.add(code)
                 skipped = Check(code, "skipped", note=reason)
                 if skipped not in self.report.checks:
@@ -127,7 +129,9 @@ class Collector:
             case Done():
                 self._end()
             case _:
-                raise Contradiction(f"a {type(event).__name__}, which no check sends")
+                raise Contradiction(
+                    f"gradlint received a {type(event).__name__}, which no check sends"
+                )
 
     def give_up_current(self) -> None:
         """Never run again what was running when the worker ended."""
@@ -159,15 +163,15 @@ class Collector:
 
     def _require(self, true: bool, what: str) -> None:
         if not true:
-            raise Contradiction(f"it was told {what}")
+            raise Contradiction(f"gradlint received {what}")
 
     def _once(self, event: Event) -> None:
-        name = type(event).__name__.lower()
-        self._require(type(event) not in self._told, f"the op's {name} a second time")
+        name = type(event).__name__
+        self._require(type(event) not in self._told, f"the event {name} a second time")
         self._told.add(type(event))
 
     def _begin(self, code: str, sample: str) -> None:
-        what = f"that {code} on sample {sample} begins"
+        what = f"the start of {code} on sample {sample}"
         self._require(sample in self._labels, f"{what}, which is not one of the samples")
         self._require(
             code in self._codes or code in _BESIDE_RULES, f"{what}, which is not selected"
@@ -185,19 +189,18 @@ class Collector:
         if expected is not None and expected[0] == code and sample in (None, expected[1]):
             self._open = False
             return
-        raise Contradiction(f"it was told a result of {code}, which was not running")
+        raise Contradiction(f"gradlint received a result of {code}, which was not running")
 
     def _end(self) -> None:
         if not self._excused:
-            self._require(Samples in self._told, "that the job is done, before it had samples")
-            self._require(not self._open, f"that the job is done, during {_name(self.current)}")
+            self._require(Samples in self._told, "the end of the job, before any sample")
+            self._require(not self._open, f"the end of the job, during {_name(self.current)}")
             missing = sorted(
                 code
                 for code in self._required - self._skipped
                 if any((code, label) not in self._begun for label in self._labels)
             )
-            count = len(missing)
-            self._require(not missing, f"that the job is done, before {count} rules had run")
+            self._require(not missing, f"the end of the job, before {', '.join(missing)} had run")
         self._ended = True
         self.give_up_current()
 

@@ -196,7 +196,9 @@ class Worker:
             self._sender = sender  # under a tool; no code of the user's has run yet
         try:
             if sender not in (None, self._sender):
-                raise _wire.FrameError(f"process {sender}, which is not the worker, wrote to it")
+                raise _wire.FrameError(
+                    f"process {sender}, which is not the worker, wrote to its channel"
+                )
             for event in self._decoder.feed(chunk):
                 self._take(event)
         except _wire.FrameError as error:
@@ -258,9 +260,9 @@ class Worker:
         if not self._refused:
             # A worker that was killed may have been writing; one that exits wrote whole frames.
             if self._decoder.incomplete and (self._finished or code == 0):
-                self._forged("it ends in the middle of a frame")
+                self._forged("the worker ended in the middle of a frame")
             elif self._finished and self._phases_now()[0] in _worker.USER_PHASES:
-                self._forged("it says that the job is done while code of the op runs")
+                self._forged("the worker reported its end while code of the op was running")
         self._end(code)
 
     def _phases_now(self) -> tuple[str, str]:

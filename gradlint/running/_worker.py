@@ -191,7 +191,7 @@ class Channel:
             if sys.modules.get(_report.__name__) is not _report:
                 raise ImportError("the modules of gradlint are not in sys.modules")
             if self._watch.in_user_code:
-                what = f"it sent a {type(event).__name__} through the channel of the worker"
+                what = f"code of the op sent a {type(event).__name__} through the worker's channel"
                 event = Forgery(what, tuple(_rows(traceback.walk_stack(sys._getframe(1)))))
         with self._lock:
             frame = self._sealer.frame(event)

@@ -118,7 +118,7 @@ class CallTask:
             case Building(progress):
                 pass_on(progress)
             case Done():
-                self._require(self._answered, "that the job is done, before it had a result")
+                self._require(self._answered, "the end of the job, before a result")
                 self._ended = True
             case _:
                 self._require(not self._answered, "a second result")
@@ -168,7 +168,7 @@ class CallTask:
 
     def _require(self, true: bool, what: str) -> None:
         if not true:
-            raise Contradiction(f"it was told {what}")
+            raise Contradiction(f"gradlint received {what}")
 
 
 def call_in_worker(work: Work[R], *, timeout: float | None = None) -> R:

@@ -28,13 +28,13 @@ CASES = {
     "Oversized": "a frame of 2,147,483,648 bytes was announced",
     "Truncated": "not made by the worker's own channel",
     "TruncatedAtTheEnd": "middle of a frame",
-    "SendsCheck": "it sent a CheckDone",
-    "SendsDone": "it sent a Done",
+    "SendsCheck": "sent a CheckDone",
+    "SendsDone": "sent a Done",
     "Replays": "not made by the worker's own channel",
     "ForgesCheck": "a result of GL003, which was not running",
     "ForgesCheckNeverBegun": "a result of GL401, which was not running",
     "ForgesUnknownRule": "GL999",
-    "ForgesDone": "rules had run",
+    "ForgesDone": "GL401 had run",
     "ForgesInChild": "which is not the worker",
 }
 
