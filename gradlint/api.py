@@ -19,6 +19,7 @@ from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepTarget
 from gradlint.report.display import Report, SweepReport
 from gradlint.rules.catalogue import rule_names
+from gradlint.running.events import NoInputs
 from gradlint.running.findings import no_inputs
 from gradlint.running.here import run_here
 from gradlint.running.run import environment, run
@@ -174,7 +175,7 @@ def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
         return run_here(loaded, samples, settings)
     except NoInputsFound as error:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
-        finding = no_inputs(ref, settings, error.payload())
+        finding = no_inputs(ref, settings, NoInputs(error.attempts, error.line_to_add, error.count))
         return TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
+import gradlint
 from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepReport, SweepTarget
 from gradlint.running import server
-from gradlint.running.call import WorkerFailed, call_in_worker, call_on_target
+from gradlint.running.call import WorkerFailed, call_on_target
+from gradlint.running.job import ExpandWork, SweepWork
 from gradlint.running.run import environment
 from gradlint.targets.resolve import EVERY, resolve
-
-if TYPE_CHECKING:
-    pass
 
 
 def sweep_target(
@@ -31,9 +29,7 @@ def sweep_target(
     refs: list[OpRef] = []
     for ref in resolve(target, settings):
         if ref.attribute == EVERY:
-            refs += call_in_worker(
-                "gradlint.targets.load:expand", ref, settings, timeout=settings.timeout
-            )
+            refs += call_on_target(ExpandWork(ref, settings))
         else:
             refs.append(ref)
     swept: list[SweepTarget] = []
@@ -46,9 +42,7 @@ def _in_worker(
     ref: OpRef, settings: Settings, steps: int | None, sample: str | None
 ) -> list[SweepTarget]:
     try:
-        found: list[SweepTarget] = call_on_target(
-            "gradlint.checking.sweep_measurement:sweep_op", ref, settings, steps, sample
-        )
+        found: list[SweepTarget] = call_on_target(SweepWork(ref, settings, steps, sample))
     except WorkerFailed as failed:
         finding = failed.finding
         if finding is None:
@@ -64,7 +58,6 @@ def _in_worker(
 
 
 def sweep_report(targets: list[SweepTarget], settings: Settings, started: float) -> SweepReport:
-    import gradlint
-
+    """The report of ``targets``, swept since ``started``."""
     took = time.monotonic() - started
     return SweepReport(targets, settings.seed, environment(), gradlint.__version__, took)

@@ -1,9 +1,11 @@
-"""Short texts for messages: the nearest valid name, and an exception in one line."""
+"""Short texts for messages: the nearest valid name, an exception in one line, any object."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from typing import Any
 
 #: Characters of a name that are compared: matching is quadratic in the length, and nobody means a
 #: name of more than 60 characters.
@@ -65,3 +67,19 @@ def typed_line(kind: str, text: str, limit: int = 200) -> str:
     """:func:`error_line` for an exception of which only the type's name and the text are known."""
     line = first_line(text, limit)
     return first_line(f"{kind}: {line}" if line else kind, limit)
+
+
+def short_text(value: Any, limit: int = 60) -> str:
+    """``repr(value)`` in at most ``limit`` characters; never raises, whatever the object does."""
+    try:
+        text = repr(value)
+    except BaseException as error:
+        text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+    # Addresses differ from run to run.
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """``text`` as a plain ``str`` that UTF-8 can carry (lone surrogates become escapes)."""
+    return str.encode(text, "utf-8", "backslashreplace").decode("utf-8")

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,21 @@ from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.subject import Subject
+from gradlint.model.events import (
+    ANATOMY,
+    Anatomy,
+    Begin,
+    CheckDone,
+    Emit,
+    Event,
+    Found,
+    Note,
+    Predicted,
+    Samples,
+    Skip,
+    TorchCheck,
+    TorchVerdictMade,
+)
 from gradlint.model.op import Op
 from gradlint.model.report import Check, Finding, InputPower, Location, SampleReport, TorchVerdict
 from gradlint.model.rule import Outcome, Rule
@@ -152,9 +167,6 @@ def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
     return found
 
 
-Emit = Callable[[str, Any], None]
-
-
 def examine(
     op: Op,
     samples: Sequence[Sample],
@@ -168,10 +180,7 @@ def examine(
         op: the loaded operator.
         samples: its samples, in float64 unless the op takes less.
         settings: what was asked for.
-        emit: called with ("samples", …), ("begin", (code, label)), ("check", Check),
-            ("finding", Finding), ("anatomy", …), ("predicted", [Prediction …]),
-            ("gradcheck" | "gradgradcheck", TorchVerdict), ("skip", (code, reason)),
-            ("note", text).
+        emit: called with each event of ``gradlint.model.events`` as it comes.
         done: (code, sample label) pairs not to be run again, after a crash.
     """
     rules = [
@@ -181,7 +190,7 @@ def examine(
     ]
     ignored = ignored_rules(op, rules, settings)
     for code, reason in ignored.items():
-        emit("skip", (code, reason))
+        emit(Skip(code, reason))
     rules = sorted(
         (rule for rule in rules if rule.code not in ignored),
         key=lambda rule: (rule.stage, rule.code),
@@ -189,8 +198,8 @@ def examine(
     with preserved_state():
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:
-        emit("note", note)
-    emit("samples", [_described(op, sample) for sample in variants])
+        emit(Note(note))
+    emit(Samples([_described(op, sample) for sample in variants]))
     once = _each_defect_once(emit)
     for number, sample in enumerate(variants):
         _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
@@ -210,13 +219,14 @@ def _each_defect_once(emit: Emit) -> Emit:
     of every sample stay."""
     seen: set[tuple[Any, ...]] = set()
 
-    def sieve(kind: str, payload: Any) -> None:
-        if kind == "finding":
-            key = (payload.code, payload.severity, payload.input, payload.output, payload.cause)
+    def sieve(event: Event) -> None:
+        if isinstance(event, Found):
+            found = event.finding
+            key = (found.code, found.severity, found.input, found.output, found.cause)
             if key in seen:
                 return
             seen.add(key)
-        emit(kind, payload)
+        emit(event)
 
     return sieve
 
@@ -283,9 +293,9 @@ def _examine_sample(
         if (rule.code, sample.label) in done:
             continue
         if not first and rule.first_sample:
-            emit("skip", (rule.code, "looks at the first sample only"))
+            emit(Skip(rule.code, "looks at the first sample only"))
             continue
-        emit("begin", (rule.code, sample.label))
+        emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
     if first:
@@ -300,13 +310,13 @@ def _beside_the_rules(
     sample = subject.sample
     try:
         if subject.run.error is None and draws_random_numbers(subject.problem):
-            emit("note", "forward draws random numbers: every call starts from the same seed")
+            emit(Note("forward draws random numbers: every call starts from the same seed"))
     except OpRaised as raised:
-        emit("note", f"{raised.phase} raised {type(raised.error).__name__} when called again")
-    if ("anatomy", sample.label) not in done:
-        emit("begin", ("anatomy", sample.label))
-
-        emit("anatomy", anatomy(subject.run, subject.problem))
+        emit(Note(f"{raised.phase} raised {type(raised.error).__name__} when called again"))
+    if (ANATOMY, sample.label) not in done:
+        emit(Begin(ANATOMY, sample.label))
+        emit(Anatomy(anatomy(subject.run, subject.problem)))
+    name: TorchCheck
     for name, code, families in (
         ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
         ("gradgradcheck", "GL501", ("GL5",)),
@@ -314,14 +324,15 @@ def _beside_the_rules(
         if code not in verdicts or (name, sample.label) in done or subject.run.error is not None:
             continue
 
-        emit("begin", (name, sample.label))
+        emit(Begin(name, sample.label))
         if not subject.plan.torch:
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
-            emit(name, TorchVerdict("fast", "skipped", left_out))
+            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
             continue
         failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
         with phase("rule"):
-            emit(name, torch_verdict(subject, name, "fail" if failed else verdicts[code]))
+            told = torch_verdict(subject, name, "fail" if failed else verdicts[code])
+            emit(TorchVerdictMade(name, told))
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
@@ -335,7 +346,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
             if subject.planned is None:
                 with preserved_state():  # whose changes the rule may be there to see
                     subject.planned = make_plan(subject, rules)
-                emit("predicted", subject.plan.predictions)
+                emit(Predicted(subject.plan.predictions))
             left_out = beyond_budget(subject, rule)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             outcome = without_suppressed(outcome)
@@ -351,24 +362,25 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
         more = outcome.note if judged and judged[0] else ""
         outcome.note = f"{fewer}; {more}" if more else fewer
     emit(
-        "check",
-        Check(
-            rule.code,
-            outcome.verdict,
-            subject.sample.label,
-            outcome.resolution,
-            problem.forward_calls - forward,
-            problem.backward_calls - backward,
-            time.perf_counter() - started,
-            outcome.note,
-            pairs=judged[0] if judged else None,
-            pairs_usual=judged[1] if judged else None,
-            inputs=input_powers(subject, rule.code),
-            help=next_step(subject, rule.code, outcome.note)
-            if outcome.verdict == "inconclusive"
-            else "",
+        CheckDone(
+            Check(
+                rule.code,
+                outcome.verdict,
+                subject.sample.label,
+                outcome.resolution,
+                problem.forward_calls - forward,
+                problem.backward_calls - backward,
+                time.perf_counter() - started,
+                outcome.note,
+                pairs=judged[0] if judged else None,
+                pairs_usual=judged[1] if judged else None,
+                inputs=input_powers(subject, rule.code),
+                help=next_step(subject, rule.code, outcome.note)
+                if outcome.verdict == "inconclusive"
+                else "",
+            )
         ),
     )
     for finding in outcome.findings:
-        emit("finding", finding)
+        emit(Found(finding))
     return outcome

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import short_text
 from gradlint.checking.examine import expand_samples
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.model.op import Op
-from gradlint.model.sample import Sample, short_text
+from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.model.sweep import InputSweep, Measurement, SweepStep, SweepTarget, SweepVerdict
 from gradlint.numerics.differences import CRITICAL

@@ -67,7 +67,7 @@ def init(
     _console.check_writable(path, "-o")
     from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
-    from gradlint.running.starter import starter
+    from gradlint.running.call import starter
 
     settings = resolve_settings(
         {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None},

@@ -40,7 +40,7 @@ def parse_size(text: str) -> int:
 
 
 def add_table(page: Page, found: dict[str, Any]) -> None:
-    """Add what :func:`gradlint.native._bench.bench` returned to ``page``."""
+    """Add what :func:`gradlint.native.bench.bench` returned to ``page``."""
     from gradlint.report.table import table
 
     rows = [
@@ -187,18 +187,14 @@ def bench(
     rate of a matrix product."""
     from gradlint.cli import progress as _progress
     from gradlint.running.call import call_in_worker
+    from gradlint.running.job import BenchWork
 
     wanted = (_devices([device]) or ()) if device else ()
     size = parse_size(elements) if elements else None
     names = [part for text in operators or [] for part in text.replace(",", " ").split()]
     with _progress.bar():
         found = call_in_worker(
-            "gradlint.native._bench:bench",
-            wanted[0] if wanted else None,
-            dtype,
-            size,
-            matrix,
-            names,
+            BenchWork(wanted[0] if wanted else None, dtype, size, matrix, tuple(names))
         )
     if output_format == "json":
         _json(found)
@@ -281,8 +277,9 @@ def _devices(texts: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _present() -> tuple[str, ...]:
     from gradlint.running.call import call_in_worker
+    from gradlint.running.job import DevicesWork
 
-    found: dict[str, bool] = call_in_worker("gradlint.running.jobs:devices")
+    found = call_in_worker(DevicesWork())
     return tuple(name for name, there in found.items() if there)
 
 
@@ -290,9 +287,10 @@ def _built(devices: tuple[str, ...] | None, *, force: bool = False) -> str:
     """Build in a worker, so that this process need not import torch."""
     from gradlint.cli import progress as _progress
     from gradlint.running.call import call_in_worker
+    from gradlint.running.job import BuildWork
 
     with _progress.bar():
-        return str(call_in_worker("gradlint.native.reference:built", devices, force))
+        return call_in_worker(BuildWork(devices, force))
 
 
 class _line:

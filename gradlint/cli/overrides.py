@@ -51,8 +51,7 @@ def overrides(
     _console.check_writable(output or "-", "-o")
     from gradlint.model.resolve import resolve_settings
     from gradlint.running import server
-    from gradlint.running.call import WorkerFailed
-    from gradlint.running.overrides import overrides as audited
+    from gradlint.running.call import WorkerFailed, audited
 
     settings = resolve_settings(
         {"import": imports, "timeout": timeout, "debug": debug or None}, rules=rule_names()

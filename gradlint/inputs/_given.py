@@ -14,14 +14,14 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import GradlintError, InputsError, TargetError
-from gradlint.base.text import nearest
+from gradlint.base.text import nearest, short_text
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.inputs._attempt import process_state_restored, run
 from gradlint.inputs.values import Built
 from gradlint.model.op import Op
 from gradlint.model.report import Location
-from gradlint.model.sample import Sample, map_tensors, short_text
+from gradlint.model.sample import Sample, map_tensors
 from gradlint.targets.importing import import_file, import_module
 from gradlint.targets.load_error import LoadError, described, raised_at
 

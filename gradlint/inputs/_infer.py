@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradlint.base.text import short_text
 from gradlint.inputs._attempt import Trial, process_state_restored
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._gather import gather
@@ -16,7 +17,7 @@ from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import build
 from gradlint.model.op import Op
-from gradlint.model.sample import Sample, short_text
+from gradlint.model.sample import Sample
 
 #: A note where better inputs, or more of them, may exist.
 CUT_SHORT = (

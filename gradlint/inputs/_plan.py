@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradlint.model.sample import short_text
+from gradlint.base.text import short_text
 
 #: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
 #: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).

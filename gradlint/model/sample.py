@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from gradlint.base.text import short_text
 from gradlint.model.report import Argument, SampleReport
 
 
@@ -167,14 +167,3 @@ def _walk(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _walk(f"{name}[{key!r}]", part)
     else:
         yield name, value
-
-
-def short_text(value: Any, limit: int = 60) -> str:
-    """``repr(value)`` in at most ``limit`` characters; never raises, whatever the object does."""
-    try:
-        text = repr(value)
-    except BaseException as error:
-        text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
-    # Addresses differ from run to run.
-    text = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -91,11 +91,6 @@ def _load(library: Path) -> None:
         ) from None
 
 
-def built(devices: tuple[str, ...] | None, force: bool) -> str:
-    """Where :func:`build_reference` put the library, for callers in another process."""
-    return str(build_reference(devices, force=force))
-
-
 def recipe(devices: Sequence[str] | None = None) -> Recipe:
     """What the library is made of on this machine."""
     root = kernels_root()

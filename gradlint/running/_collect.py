@@ -2,31 +2,136 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import get_args
 
 from gradlint.checking.finding_causality import grouped
-from gradlint.model.report import Check, Finding, TargetReport, Verdict
+from gradlint.model.events import (
+    ANATOMY,
+    Anatomy,
+    Begin,
+    CheckDone,
+    Event,
+    Found,
+    Note,
+    Predicted,
+    Samples,
+    Skip,
+    TorchCheck,
+    TorchVerdictMade,
+)
+from gradlint.model.report import Check, TargetReport, Verdict
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import select_rules
+from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
 UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")
+
+#: Work that is begun and concluded as rules are, without being one.
+_BESIDE_RULES = frozenset((ANATOMY, *get_args(TorchCheck)))
+
+
+class Contradiction(Exception):
+    """An event that contradicts what is known: it did not come from gradlint's own code."""
 
 
 class Collector:
     """Builds a :class:`TargetReport` from events, over as many workers as it takes.
 
+    Every event is held against those before it. What the rules do has an order (the samples first;
+    a check is begun, then concluded, once; nothing follows the end), and an operator that sends
+    events of its own can't keep to it, since gradlint sends them too.
+
     Args:
         report: filled in place.
+        settings: of the run.
+        complete: whether every selected rule must have run at the end (not where a test puts
+            something else in their place).
     """
 
-    def __init__(self, report: TargetReport) -> None:
+    def __init__(self, report: TargetReport, settings: Settings, *, complete: bool = True) -> None:
         self.report = report
         self.done: set[tuple[str, str]] = set()
         self.current: tuple[str, str] | None = None
-        self.sampled = False
+        rules = [rule for rule in select_rules(settings) if rule.has_probe]
+        self._codes = {rule.code for rule in rules}
+        # Whether rules of higher order apply is known to the worker alone.
+        self._required = {rule.code for rule in rules if rule.order == 1} if complete else set()
+        self._labels: Counter[str] = Counter()
+        self._begun: Counter[tuple[str, str]] = Counter()
+        self._skipped: set[str] = set()
+        self.next_worker()
 
-    def take(self, kind: str, payload: Any) -> None:
-        """Add one event of a worker or of ``examine``; unknown kinds are ignored."""
-        getattr(self, f"_on_{kind}", lambda payload: None)(payload)
+    def next_worker(self) -> None:
+        """A fresh worker goes on; it has said nothing yet."""
+        self._open = False
+        self._since = len(self.report.checks)
+        self._told: set[type[Event]] = set()
+        self._excused = False
+        self._ended = False
+
+    def distrust(self) -> None:
+        """Drop every result of this worker: any of them may be forged."""
+        del self.report.checks[self._since :]
+
+    def excuse(self) -> None:
+        """The job ends without a result, for a reason that was given."""
+        self._require(not self._ended, "something after the end of the job")
+        self._excused = True
+
+    def take(self, event: Event) -> None:
+        """Add one event of a worker or of ``examine``.
+
+        Raises:
+            Contradiction: it can't be true.
+        """
+        self._require(not self._ended, "something after the end of the job")
+        match event:
+            case Loaded(kind, location):
+                self._once(event)
+                self.report.kind = kind
+                self.report.location = location or self.report.location
+            case Samples(samples):
+                self._once(event)
+                self._labels = Counter(sample.label for sample in samples)
+                self.report.samples = list(samples)
+            case Begin(code, sample):
+                self._begin(code, sample)
+            case CheckDone(check):
+                self._conclude(check.code, check.sample)
+                self.report.checks.append(check)
+            case Found(finding):
+                rule = self.current is not None and self.current[0] not in _BESIDE_RULES
+                self._require(rule, f"a finding of {finding.code}, while no rule was running")
+                self.report.findings.append(finding)
+            case Anatomy(tensors):
+                self._conclude(ANATOMY)
+                self.report.anatomy = list(tensors)
+            case Predicted(predictions):
+                self._require(self._open, "a prediction, while no rule was running")
+                again = {item.sample for item in predictions}
+                kept = [item for item in self.report.predicted if item.sample not in again]
+                self.report.predicted = kept + list(predictions)
+            case TorchVerdictMade(which, verdict):
+                self._conclude(which)
+                setattr(self.report, which, verdict)
+            case Skip(code, reason):
+                self._require(
+                    code in self._codes, f"a reason to skip {code}, which is not selected"
+                )
+                self._skipped.add(code)
+                skipped = Check(code, "skipped", note=reason)
+                if skipped not in self.report.checks:
+                    self.report.checks.append(skipped)
+            case Note(text):
+                self.add_note(text)
+            case Done():
+                self._end()
+            case _:
+                raise Contradiction(
+                    f"gradlint received a {type(event).__name__}, which no check sends"
+                )
 
     def give_up_current(self) -> None:
         """Never run again what was running when the worker ended."""
@@ -34,12 +139,16 @@ class Collector:
             self.done.add(self.current)
             self.current = None
 
-    def op_raised(self, phase: str, kind: str, text: str) -> None:
+    def add_note(self, text: str) -> None:
+        """Add a note, unless it was added before."""
+        if text not in self.report.notes:
+            self.report.notes.append(text)
+
+    def op_raised(self, phase: str, line: str) -> None:
         """The op raised in a later call, where what was running could not go on."""
-        told = f"{kind}: {text.splitlines()[0]}" if text else kind
-        note = f"{phase} raised {told} in a later call"
+        note = f"{phase} raised {line} in a later call"
         if self.current is None:
-            self._on_note(note)
+            self.add_note(note)
         else:
             code, sample = self.current
             self.report.checks.append(Check(code, "inconclusive", sample, note=note))
@@ -50,53 +159,54 @@ class Collector:
         self.report.verdict = verdict(self.report)
         return self.report
 
-    # -- events ---------------------------------------------------------------------------------
+    # -- what can be true -----------------------------------------------------------------------
 
-    def _on_loaded(self, payload: dict[str, Any]) -> None:
-        self.report.kind = payload["kind"]
-        self.report.location = payload["location"] or self.report.location
+    def _require(self, true: bool, what: str) -> None:
+        if not true:
+            raise Contradiction(f"gradlint received {what}")
 
-    def _on_samples(self, payload: list[Any]) -> None:
-        self.sampled = True
-        self.report.samples = list(payload)
+    def _once(self, event: Event) -> None:
+        name = type(event).__name__
+        self._require(type(event) not in self._told, f"the event {name} a second time")
+        self._told.add(type(event))
 
-    def _on_begin(self, payload: Any) -> None:
-        code, sample = payload
+    def _begin(self, code: str, sample: str) -> None:
+        what = f"the start of {code} on sample {sample}"
+        self._require(sample in self._labels, f"{what}, which is not one of the samples")
+        self._require(
+            code in self._codes or code in _BESIDE_RULES, f"{what}, which is not selected"
+        )
+        self._require(not self._open, f"{what}, before {_name(self.current)} came to its end")
+        pair = (code, sample)
+        self._require(self._begun[pair] < self._labels[sample], f"{what} a second time")
+        self._begun[pair] += 1
         self.give_up_current()
-        self.current = (code, sample)
+        self.current, self._open = pair, True
 
-    def _on_check(self, payload: Check) -> None:
-        self.report.checks.append(payload)
+    def _conclude(self, code: str, sample: str | None = None) -> None:
+        """What was begun under ``code`` has its result."""
+        expected = self.current if self._open else None
+        if expected is not None and expected[0] == code and sample in (None, expected[1]):
+            self._open = False
+            return
+        raise Contradiction(f"gradlint received a result of {code}, which was not running")
 
-    def _on_finding(self, payload: Finding) -> None:
-        self.report.findings.append(payload)
-
-    def _on_anatomy(self, payload: list[Any]) -> None:
-        self.report.anatomy = list(payload)
-
-    def _on_predicted(self, payload: list[Any]) -> None:
-        again = {item.sample for item in payload}
-        kept = [item for item in self.report.predicted if item.sample not in again]
-        self.report.predicted = kept + list(payload)
-
-    def _on_gradcheck(self, payload: Any) -> None:
-        self.report.gradcheck = payload
-
-    def _on_gradgradcheck(self, payload: Any) -> None:
-        self.report.gradgradcheck = payload
-
-    def _on_skip(self, payload: Any) -> None:
-        code, reason = payload
-        skipped = Check(code, "skipped", note=reason)
-        if skipped not in self.report.checks:
-            self.report.checks.append(skipped)
-
-    def _on_note(self, payload: str) -> None:
-        if payload not in self.report.notes:
-            self.report.notes.append(payload)
-
-    def _on_done(self, payload: Any) -> None:
+    def _end(self) -> None:
+        if not self._excused:
+            self._require(Samples in self._told, "the end of the job, before any sample")
+            self._require(not self._open, f"the end of the job, during {_name(self.current)}")
+            missing = sorted(
+                code
+                for code in self._required - self._skipped
+                if any((code, label) not in self._begun for label in self._labels)
+            )
+            self._require(not missing, f"the end of the job, before {', '.join(missing)} had run")
+        self._ended = True
         self.give_up_current()
+
+
+def _name(pair: tuple[str, str] | None) -> str:
+    return f"{pair[0]} on sample {pair[1]}" if pair is not None else "nothing"
 
 
 def verdict(report: TargetReport) -> Verdict:
@@ -106,7 +216,8 @@ def verdict(report: TargetReport) -> Verdict:
     if any(finding.severity in ("error", "warning") for finding in report.findings):
         return "fail"
     verdicts = {check.verdict for check in report.checks}
-    for candidate in ("fail", "inconclusive", "pass"):
+    candidates: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
+    for candidate in candidates:
         if candidate in verdicts:
             return candidate
     return "skipped"

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from gradlint.running.server import LOADS
 from gradlint.trace.originals import at_the_start
 
-#: Imported for their weight; one that is missing or broken is left to the worker, which can
-#: report it.
+#: Imported because it takes long; a module that is missing or broken is left to the worker, which
+#: can report it.
 MODULES = (
     "torch",
     "torch.autograd.forward_ad",
@@ -45,7 +45,7 @@ TRACING = (
     "sympy.tensor.tensor",
 )
 
-#: Packages of which a worker may need any module.
+#: Packages of gradlint of which a worker may need any module.
 PACKAGES = (
     "checking",
     "diagnosis",
@@ -66,7 +66,7 @@ PACKAGES = (
 def _names() -> Iterator[str]:
     load = os.environ.get(LOADS)
     if load == "torch":
-        yield from ("torch", "gradlint.running.jobs", "gradlint.running._worker")
+        yield from ("torch", "gradlint.running.tool_jobs", "gradlint.running._worker")
         return
     yield from MODULES
     if load == "tracing":

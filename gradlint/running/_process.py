@@ -9,13 +9,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import heap
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from gradlint.model.events import Event
 from gradlint.ops.phase import PHASES
 from gradlint.running import _confine, _stack, _wire, _worker
 from gradlint.running import server as _server
-from gradlint.running._job import Job
+from gradlint.running.events import Done, Forgery, Pid
+from gradlint.running.job import Job
 
 if sys.platform == "linux":
     import fcntl
@@ -77,19 +80,23 @@ class Worker:
 
     def __init__(self, job: Job, timeout: float) -> None:
         context = _server.context(job.interpreter)
-        self._phase: Any = context.RawArray("B", 2)
-        pairs = [context.Pipe(duplex=False) for _ in range(3)]
-        (events, _), (output, _), (dumps, _) = pairs
+        # Memory of its own: what an op does to the descriptor of it concerns no other worker.
+        self._phase = heap.Arena(2)
+        key = _wire.new_key()
+        events, write_events = _wire.channel(context)
+        output, write_output = context.Pipe(duplex=False)
+        dumps, write_dumps = context.Pipe(duplex=False)
+        writers = (write_events, write_output, write_dumps)
         self._process = context.Process(
-            target=_worker.serve, args=(job, *(pair[1] for pair in pairs), self._phase)
+            target=_worker.serve, args=(job, key, *writers, self._phase)
         )
+        self._events: _wire.Receiver | None = events
         self._readers: dict[Connection, Callable[[bytes], None]] = {
-            events: self._on_events,
             output: self._on_output,
             dumps: self._on_dumps,
         }
-        self._decoder = _wire.Decoder()
-        self._pending: list[tuple[str, Any]] = []
+        self._decoder = _wire.Decoder(key)
+        self._pending: list[Event] = []
         self._tail = bytearray()
         self._dumped = bytearray()
         self._finished = False
@@ -98,8 +105,12 @@ class Worker:
         self.ending: Ending | None = None
         self._watched = job.interpreter is not None
         self._group: int | None = None
+        self._sender: int | None = None
+        self._refused = False
         _server.launch(self._process, job.interpreter)
-        for _, write in pairs:
+        if not self._watched:
+            self._sender = self._process.pid
+        for write in writers:
             write.close()
         for read in self._readers:
             os.set_blocking(read.fileno(), False)
@@ -109,9 +120,10 @@ class Worker:
 
     def waitables(self) -> list[Any]:
         """What to wait on for news."""
-        return [*self._readers, self._process.sentinel]
+        events = [self._events] if self._events is not None else []
+        return [*events, *self._readers, self._process.sentinel]
 
-    def pump(self) -> list[tuple[str, Any]]:
+    def pump(self) -> list[Event]:
         """Take what has come, without blocking; sets :attr:`ending` once the process is gone."""
         if self.ending is None:
             if wait([self._process.sentinel], 0):
@@ -146,9 +158,26 @@ class Worker:
         else:
             self._end(None)
 
+    def refuse(self) -> None:
+        """Take nothing more from it, and end it: what it said can't be true."""
+        self._refused = True
+        self._pending.clear()
+        self._kill_group()
+
     # -- inner workings -------------------------------------------------------------------------
 
     def _read(self, *, until_empty: bool = False) -> None:
+        for _ in range(_DRAIN_CHUNKS if until_empty else 1):
+            if self._events is None:
+                break
+            chunk, sender, ended = self._events.read()
+            if chunk:
+                self._on_events(chunk, sender)
+            if ended:
+                self._events.close()
+                self._events = None
+            if not chunk:
+                break
         for reader, take in list(self._readers.items()):
             for _ in range(_DRAIN_CHUNKS if until_empty else 1):
                 chunk, ended = _wire.read_available(reader.fileno())
@@ -160,17 +189,33 @@ class Worker:
                 if ended or not chunk:
                     break
 
-    def _on_events(self, chunk: bytes) -> None:
+    def _on_events(self, chunk: bytes, sender: int | None) -> None:
+        if self._refused:
+            return
+        if self._sender is None:
+            self._sender = sender  # under a tool; no code of the user's has run yet
         try:
-            events = self._decoder.feed(chunk)
-        except Exception as error:
-            events = [("rubbish", f"{type(error).__name__}: {error}")]
-            self._kill_group()
-        for kind, payload in events:
-            self._finished = self._finished or kind == "done"
-            if kind == "pid":
-                self._group = payload
-            self._pending.append((kind, payload))
+            if sender not in (None, self._sender):
+                raise _wire.FrameError(
+                    f"process {sender}, which is not the worker, wrote to its channel"
+                )
+            for event in self._decoder.feed(chunk):
+                self._take(event)
+        except _wire.FrameError as error:
+            self._forged(str(error))
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Pid):
+            if not self._watched or self._sender not in (None, event.pid):
+                raise _wire.FrameError(f"a worker claimed to be process {event.pid}")
+            self._group = event.pid
+        self._finished = self._finished or isinstance(event, Done)
+        self._pending.append(event)
+
+    def _forged(self, text: str) -> None:
+        self._refused = True
+        self._pending.append(Forgery(text))
+        self._kill_group()
 
     def _on_output(self, chunk: bytes) -> None:
         self._tail += chunk[-TAIL_BYTES:]
@@ -211,16 +256,26 @@ class Worker:
         self._process.join(_GRAVE_SECONDS)
         self._kill_group()  # what it left behind
         self._read(until_empty=True)
-        self._end(self._process.exitcode)
+        code = self._process.exitcode
+        if not self._refused:
+            # A worker that was killed may have been writing; one that exits wrote whole frames.
+            if self._decoder.incomplete and (self._finished or code == 0):
+                self._forged("the worker ended in the middle of a frame")
+            elif self._finished and self._phases_now()[0] in _worker.USER_PHASES:
+                self._forged("the worker reported its end while code of the op was running")
+        self._end(code)
 
     def _phases_now(self) -> tuple[str, str]:
-        now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase)
+        now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase.buffer[:2])
         return now, user
 
     def _end(self, exit_code: int | None) -> None:
         for reader in self._readers:
             reader.close()
         self._readers.clear()
+        if self._events is not None:
+            self._events.close()
+            self._events = None
         phase, user_phase = self._phases or self._phases_now()
         self.ending = Ending(
             exit_code,

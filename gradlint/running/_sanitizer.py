@@ -20,10 +20,10 @@ from gradlint.model.report import Check
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.rules.device import memory_error
-from gradlint.running._job import Job
 from gradlint.running._stack import Frame, place
 from gradlint.running._task import TargetTask
 from gradlint.running.findings import relative
+from gradlint.running.job import Job
 
 PROGRAM = "compute-sanitizer"
 

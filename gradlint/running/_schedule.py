@@ -1,4 +1,4 @@
-"""Keeps up to so many workers busy with tasks, and sees to it that none outlives the run."""
+"""Keeps a number of workers busy with tasks, and makes sure that none outlives the run."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections import deque
 from collections.abc import Iterable
 from multiprocessing.connection import wait
 
+from gradlint.running._collect import Contradiction
 from gradlint.running._process import Worker
 from gradlint.running._task import Task
+from gradlint.running.events import Forgery
 
-#: Seconds: who comes back from waiting later than this was not running (heuristic: on a machine
-#: with four times as many busy processes as cores it is tenths of a second).
+#: Seconds by which waiting may overshoot; a longer overshoot means that this process was suspended
+#: (heuristic: with four times as many busy processes as cores it is tenths of a second).
 STOPPED_S = 2.0
 
 
 def schedule(tasks: Iterable[Task], jobs: int) -> None:
-    """Run ``tasks``, at most ``jobs`` workers at a time, until none is left.
+    """Run ``tasks``, at most ``jobs`` workers at a time, until all are done.
 
     Raises:
-        KeyboardInterrupt: after every worker was killed and every task was told.
+        KeyboardInterrupt: after every worker was killed and every task has heard of it.
     """
     waiting: deque[Task] = deque(tasks)
     active: dict[Worker, Task] = {}
@@ -46,8 +48,8 @@ def schedule(tasks: Iterable[Task], jobs: int) -> None:
 
 
 def _wait(active: dict[Worker, Task]) -> bool:
-    """Wait for news. Returns whether this process came back much too late: it was stopped, and its
-    workers with it, or the machine stood still."""
+    """Wait for news. Returns whether the wait overshot by far: this process and its workers were
+    stopped, or the machine was asleep."""
     now = time.monotonic()
     soonest = min(worker.deadline for worker in active)
     objects = [thing for worker in active for thing in worker.waitables()]
@@ -57,8 +59,13 @@ def _wait(active: dict[Worker, Task]) -> bool:
 
 
 def _deliver(worker: Worker, task: Task) -> None:
-    for kind, payload in worker.pump():
-        task.event(kind, payload)
+    for event in worker.pump():
+        try:
+            task.event(event)
+        except Contradiction as error:
+            worker.refuse()
+            task.event(Forgery(str(error)))
+            break
 
 
 def _abandon(worker: Worker, task: Task) -> None:

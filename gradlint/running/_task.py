@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
+from gradlint.model.events import Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.model.settings import Settings
@@ -16,32 +17,40 @@ from gradlint.native.progress import pass_on
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import findings as _findings
 from gradlint.running._collect import Collector
-from gradlint.running._job import Job
 from gradlint.running._process import Ending
+from gradlint.running.events import (
+    Account,
+    Building,
+    Forgery,
+    Hello,
+    Internal,
+    LastWord,
+    NoInputs,
+    OpRaised,
+    Pid,
+    Unavailable,
+    Unloadable,
+    Usage,
+)
 from gradlint.running.findings import Scene, final_finding
+from gradlint.running.job import CheckWork, Examine, Job
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
 MOST_CRASHES = 3
 
-#: Events by which a worker tells of its own end.
-LAST_WORDS = ("exiting", "raised", "memory", "internal", "op_raised", "replaced", "rubbish")
-
-#: The function that runs the rules.
-EXAMINE = "gradlint.checking.examine:examine"
-
 
 @dataclass
 class Trouble:
-    """What went wrong beside the ops: the user's mistakes, and gradlint's own (a line that says
-    what, then the traceback)."""
+    """What went wrong apart from the ops: the user's mistakes, and gradlint's own failures (a line
+    that says what, then the traceback)."""
 
     usage: list[GradlintError] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
 
-    def add_internal(self, target: str, payload: dict[str, Any]) -> None:
-        """Add what a worker told of a failure of gradlint's own on ``target``."""
-        self.internal.append(f"{target}: {error_line(payload)}\n{payload['traceback']}")
+    def add_internal(self, target: str, account: Account) -> None:
+        """Add what a worker reported of a failure of gradlint's own on ``target``."""
+        self.internal.append(f"{target}: {account.line}\n{account.traceback}")
 
 
 class Task(Protocol):
@@ -52,8 +61,12 @@ class Task(Protocol):
     def job(self) -> Job:
         """What the next worker is to do."""
 
-    def event(self, kind: str, payload: Any) -> None:
-        """Something came from the worker."""
+    def event(self, event: Event) -> None:
+        """Something came from the worker.
+
+        Raises:
+            Contradiction: it can't be true.
+        """
 
     def ended(self, ending: Ending) -> list[Task]:
         """The worker is gone. Returns what is to run next for this task."""
@@ -69,7 +82,7 @@ class TargetTask:
         trouble: Trouble,
         *,
         memory_mb: int | None = None,
-        examine: str = EXAMINE,
+        examine: Examine | None = None,
         finished: Callable[[TargetReport], None] | None = None,
     ) -> None:
         self.ref = ref
@@ -77,12 +90,12 @@ class TargetTask:
         self.timeout = settings.timeout
         location = _findings.relative(ref.location)
         self.report = TargetReport(ref.target, ref.kind, location=location)
-        self._collector = Collector(self.report)
+        self._collector = Collector(self.report, settings, complete=examine is None)
         self._trouble = trouble
         self._memory_mb = memory_mb
         self._examine = examine
         self._finished = finished
-        self._last: tuple[str, Any] | None = None
+        self._last: LastWord | None = None
         self._crashes = 0
         self._started = time.monotonic()
 
@@ -91,32 +104,39 @@ class TargetTask:
         if self._crashes == 0:
             self._started = time.monotonic()
         self._last = None
+        self._collector.next_worker()
         done = frozenset(self._collector.done)
-        return Job(
-            "gradlint.running.jobs:check",
-            (self.ref, self.settings, done, self._examine),
-            self._memory_mb,
-        )
+        return Job(CheckWork(self.ref, self.settings, done, self._examine), self._memory_mb)
 
-    def event(self, kind: str, payload: Any) -> None:
+    def event(self, event: Event) -> None:
         """Collect it, or remember it as the reason for the end that follows."""
-        if kind in LAST_WORDS:
-            self._last = (kind, payload)
-        elif kind == "building":
-            pass_on(payload)
-        elif kind == "not_here":
-            self.report.notes.append(payload)
-        elif kind == "usage":
-            error = usage_error(payload)
-            self._trouble.usage.append(error)
-            self.report.notes.append(str(error))
-            self.report.verdict = "error"
-        elif kind == "unloadable":
-            self._add(_findings.unloadable(self.ref, self.settings, payload))
-        elif kind == "no_inputs":
-            self._add(_findings.no_inputs(self.ref, self.settings, payload))
-        else:
-            self._collector.take(kind, payload)
+        if isinstance(event, LastWord):
+            self._last = event
+            if isinstance(event, Forgery):
+                self._collector.distrust()
+            return
+        match event:
+            case Hello() | Pid():
+                pass
+            case Building(progress):
+                pass_on(progress)
+            case Unavailable(reason):
+                self._collector.excuse()
+                self.report.notes.append(reason)
+            case Usage():
+                self._collector.excuse()
+                error = usage_error(event)
+                self._trouble.usage.append(error)
+                self.report.notes.append(str(error))
+                self.report.verdict = "error"
+            case Unloadable():
+                self._collector.excuse()
+                self._add(_findings.unloadable(self.ref, self.settings, event))
+            case NoInputs():
+                self._collector.excuse()
+                self._add(_findings.no_inputs(self.ref, self.settings, event))
+            case _:
+                self._collector.take(event)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Say what happened; go on with the remaining rules in a fresh worker after a crash."""
@@ -124,7 +144,7 @@ class TargetTask:
             self._finish(interrupted=not ending.finished)
             return []
         again = self._blame(ending)
-        if not self._collector.sampled or not self._samples_known():
+        if not self.report.samples:
             self._finish()
             return []
         self._crashes += 2 if again and ending.killed == "timeout" else 1
@@ -138,22 +158,17 @@ class TargetTask:
 
     # -- inner workings -------------------------------------------------------------------------
 
-    def _samples_known(self) -> bool:
-        return bool(self.report.samples)
-
     def _blame(self, ending: Ending) -> bool:
         """Add the finding for ``ending``; True if the same was found before."""
-        kind: str
-        payload: Any
-        kind, payload = self._last or ("", None)
-        if kind == "op_raised" and ending.killed is None:
-            self._collector.op_raised(payload["phase"], payload["type"], payload["text"])
+        if isinstance(self._last, OpRaised) and ending.killed is None:
+            account = self._last.account
+            self._collector.op_raised(account.phase, account.line)
             return False
-        if kind == "internal" and ending.killed is None:
-            self._trouble.add_internal(self.ref.target, payload)
+        if isinstance(self._last, Internal) and ending.killed is None:
+            self._trouble.add_internal(self.ref.target, self._last.account)
             self.report.notes.append(
                 f"internal error of gradlint in {_running(self._collector.current)}: "
-                f"{error_line(payload)}"
+                f"{self._last.account.line}"
             )
             return False
         return self._add(self._finding(ending))
@@ -204,18 +219,12 @@ class TargetTask:
             self._finished(self.report)
 
 
-def error_line(payload: dict[str, Any]) -> str:
-    """Type and first line of an exception that a worker told about."""
-    lines = payload["text"].splitlines()
-    return f"{payload['type']}: {lines[0]}" if lines else str(payload["type"])
-
-
-def usage_error(payload: dict[str, Any]) -> GradlintError:
-    """The error that a worker told about."""
-    kind = getattr(errors, payload["class"], GradlintError)
-    if kind is errors.SpecError or not issubclass(kind, GradlintError):
+def usage_error(event: Usage) -> GradlintError:
+    """The error that a worker reported."""
+    kind = getattr(errors, event.error, GradlintError)
+    if kind is errors.SpecError or not (isinstance(kind, type) and issubclass(kind, GradlintError)):
         kind = GradlintError
-    error: GradlintError = kind(payload["message"], place=payload["place"], hint=payload["hint"])
+    error: GradlintError = kind(event.message, place=event.place, hint=event.hint)
     return error
 
 

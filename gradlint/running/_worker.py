@@ -1,16 +1,6 @@
 """The life of a worker: shut itself in, do one job, say how it ended, and exit without tidying.
 
-Events it sends on its own, beside those of its job:
-
-``hello``      True if torch was loaded by the server
-``pid``        its process id, where it runs under a tool, whose id is known alone
-``exiting``    the user's code called ``os._exit``: status and Python stack
-``raised``     an exception that is no ``Exception`` came out: its text, phase and stack
-``memory``     memory ran out: its text and stack
-``op_raised``  the op raised where nobody expected it: its phase and text
-``replaced``   gradlint failed because the user's code replaced functions that it calls: their names
-``internal``   gradlint itself failed: a traceback
-``done``       the job is finished
+The parent imports this module to name :func:`serve`, so torch is imported by the functions here.
 """
 
 from __future__ import annotations
@@ -19,42 +9,74 @@ import gc
 import importlib
 import os
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.heap import Arena
 from types import FrameType
 from typing import Any
 
+from gradlint.base.text import short_text
+from gradlint.model import report as _report
+from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
 from gradlint.running import _confine, _wire
-from gradlint.running._job import Job
+from gradlint.running.events import (
+    Account,
+    Building,
+    Done,
+    Exiting,
+    Forgery,
+    FrameRow,
+    Hello,
+    Internal,
+    OpRaised,
+    OutOfMemory,
+    Pid,
+    Raised,
+    Replaced,
+    Usage,
+)
+from gradlint.running.job import BenchWork, BuildWork, CallWork, DevicesWork, Job, Work
 from gradlint.trace.originals import at_the_start
-
-Send = Callable[[str, Any], None]
 
 _real_exit = os._exit
 
-#: Exit status of a worker that can't reach the parent: its pipe was closed by the user's code.
-PIPE_GONE = 97
+#: Exit status of a worker that can't reach the parent: its channel was closed by the user's code.
+CHANNEL_GONE = 97
 
 #: Phases in which the user's code runs.
 USER_PHASES = ("import", "inputs", "forward", "backward")
 
+#: What may be sent while the user's code runs; anything else was sent by that code.
+_SENT_BY_USERS = (Building, Exiting, Forgery)
 
-def serve(job: Job, events: Connection, output: Connection, dumps: Connection, phase: Any) -> None:
+
+def serve(
+    job: Job,
+    key: bytearray,
+    events: Connection,
+    output: Connection,
+    dumps: Connection,
+    shared: Arena,
+) -> None:
     """Entry of a worker process; returns only under a tool that watches it.
 
     Args:
         job: what to do.
-        events, output, dumps: write ends of the pipes for events, for what the user's code
-            prints, and for Python stacks.
-        phase: two shared bytes: the phase, and the last one that ran the user's code.
+        key: of this worker's frames; wiped here.
+        events, output, dumps: write ends of the channel for events, and of the pipes for what the
+            user's code prints and for Python stacks.
+        shared: memory for two bytes: the phase, and the last one that ran the user's code.
     """
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
     _confine.own_group(watched=watched)
-    channel = Channel(_confine.move_up(_detach(events)))
+    watch = PhaseWatch(shared.buffer)
+    channel = Channel(_confine.move_up(_detach(events)), key, watch)
+    key[:] = bytes(len(key))
     _confine.redirect(_detach(output))
     _confine.show_stack_on_death(_confine.move_up(_detach(dumps)))
     _confine.normal_signals()
@@ -62,14 +84,13 @@ def serve(job: Job, events: Connection, output: Connection, dumps: Connection, p
         os.environ.clear()
     os.environ.update(job.environment)
     importlib.invalidate_caches()
-    watch = PhaseWatch(phase)
     install(watch.enter)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.in_child)
     os._exit = channel.exit  # type: ignore[assignment]
-    channel.send("hello", preloaded)
+    channel.send(Hello(preloaded))
     if watched:
-        channel.send("pid", os.getpid())
+        channel.send(Pid(os.getpid()))
     _attempt(job, channel, watch)
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
@@ -94,75 +115,103 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         import torch
 
         torch.set_num_threads(1)
-    except Exception as error:  # no fault of an op's, nor of gradlint's
-        channel.send("usage", _no_torch(error))
-        channel.send("done", None)
+    except Exception as error:  # the fault of neither an op nor gradlint
+        channel.send(_no_torch(error))
+        channel.send(Done())
         return
     originals = at_the_start()
     try:
         _confine.limit_memory(job.memory_mb)
-        module, _, name = job.function.partition(":")
-        getattr(importlib.import_module(module), name)(channel.send, *job.arguments)
+        _doer(job.work)(job.work, channel.send)
     except MemoryError as error:
-        channel.send_last("memory", _account(error, watch))
+        channel.send_last(OutOfMemory(_account(error, watch)))
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
         replaced = originals.blamed(error)
-        from gradlint.trace.op_io import OpRaised
+        from gradlint.trace.op_io import OpRaised as RaisedByOp
 
-        if isinstance(error, OpRaised):
-            channel.send_last("op_raised", {**_account(error.error, watch), "phase": error.phase})
+        if isinstance(error, RaisedByOp):
+            channel.send_last(OpRaised(_account(error.error, watch, error.phase)))
         elif replaced:
-            channel.send_last("replaced", {**_account(error, watch), "replaced": replaced})
+            channel.send_last(Replaced(_account(error, watch), replaced))
         else:
-            channel.send_last("internal", _account(error, watch))
+            channel.send_last(Internal(_account(error, watch)))
     except BaseException as error:
-        channel.send_last("raised", _account(error, watch))
+        channel.send_last(Raised(_account(error, watch)))
     else:
-        channel.send_last("done", None)
+        channel.send_last(Done())
 
 
-def _no_torch(error: Exception) -> dict[str, Any]:
-    return {
-        "class": "GradlintError",
-        "message": f"torch can't be imported: {type(error).__name__}: {error}",
-        "place": "",
-        "hint": "Install PyTorch 2.6 or later in this environment; `gradlint env` shows what is "
-        "there.",
-    }
+def _doer(work: Work[Any]) -> Callable[[Work[Any], Emit], None]:
+    """The function that does ``work``. Its module imports torch, hence not at the top here; a
+    server that was started for building alone has not imported the rules."""
+    light = isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork))
+    name = "tool_jobs" if light else "jobs"
+    run: Callable[[Work[Any], Emit], None] = importlib.import_module(f"gradlint.running.{name}").run
+    return run
+
+
+def _no_torch(error: Exception) -> Usage:
+    return Usage(
+        "GradlintError",
+        f"torch can't be imported: {type(error).__name__}: {error}",
+        "",
+        "Install PyTorch 2.6 or later in this environment; `gradlint env` shows what is there.",
+    )
 
 
 class Channel:
-    """The way to the parent, usable by the worker itself only, not by forks of it."""
+    """The way to the parent, usable by the worker itself only: not by forks of it, nor while the
+    user's code runs.
 
-    def __init__(self, fd: int) -> None:
+    Args:
+        fd: what to write to.
+        key: of the frames.
+        watch: knows whether the user's code is running.
+    """
+
+    def __init__(self, fd: int, key: bytearray, watch: PhaseWatch) -> None:
         self._fd = fd
         self._owner = os.getpid()
+        self._watch = watch
+        self._sealer = _wire.Sealer(key)
+        # Threads of the user's code may call os._exit at any time.
+        self._lock = threading.RLock()
 
-    def send(self, kind: str, payload: Any) -> None:
-        """Send one event; a process forked by the user's code ends here instead."""
+    def send(self, event: Event) -> None:
+        """Send one event; a process forked by the user's code ends here instead.
+
+        Raises:
+            ImportError: the op took gradlint's modules away, so that its rules would be imported
+                anew and fail in odd ways later.
+        """
         if os.getpid() != self._owner:
             _real_exit(0)
-        frame = _wire.encode(kind, payload)
-        try:
-            _wire.write_all(self._fd, frame)
-        except OSError:
-            _real_exit(PIPE_GONE)
+        if not isinstance(event, _SENT_BY_USERS):
+            if sys.modules.get(_report.__name__) is not _report:
+                raise ImportError("the modules of gradlint are not in sys.modules")
+            if self._watch.in_user_code:
+                what = f"code of the op sent a {type(event).__name__} through the worker's channel"
+                event = Forgery(what, tuple(_rows(traceback.walk_stack(sys._getframe(1)))))
+        with self._lock:
+            frame = self._sealer.frame(event)
+            try:
+                _wire.write_all(self._fd, frame)
+            except OSError:
+                _real_exit(CHANNEL_GONE)
+        if isinstance(event, Forgery):
+            _real_exit(CHANNEL_GONE)
 
-    def send_last(self, kind: str, payload: Any) -> None:
+    def send_last(self, event: Event) -> None:
         """Send an event although memory may be short."""
         with suppress(MemoryError):
-            self.send(kind, payload)
+            self.send(event)
 
     def exit(self, status: int = 0) -> None:
         """Stands in for ``os._exit``, to say from where it was called."""
         if os.getpid() == self._owner:
             with suppress(BaseException):
-                frames = [
-                    (frame.f_code.co_filename, line, frame.f_code.co_name)
-                    for frame, line in traceback.walk_stack(_caller())
-                ]
-                self.send("exiting", {"status": int(status), "frames": frames})
+                self.send(Exiting(int(status), _rows(traceback.walk_stack(_caller()))))
         _real_exit(status)
 
 
@@ -172,11 +221,13 @@ class PhaseWatch:
     def __init__(self, shared: Any) -> None:
         self._shared = shared
         self.last_user_phase = "start"
+        self.in_user_code = False
 
     def enter(self, index: int) -> None:
         """The sink that :func:`gradlint.ops.phase.install` is given."""
         self._shared[0] = index
-        if PHASES[index] in USER_PHASES:
+        self.in_user_code = PHASES[index] in USER_PHASES
+        if self.in_user_code:
             self._shared[1] = index
             self.last_user_phase = PHASES[index]
 
@@ -186,13 +237,10 @@ class PhaseWatch:
         install(lambda index: _real_exit(0))
 
 
-def _account(error: BaseException, watch: PhaseWatch) -> dict[str, Any]:
+def _account(error: BaseException, watch: PhaseWatch, phase: str = "") -> Account:
     """What is told about an exception that ended the job; drops what its frames hold."""
     code = getattr(error, "code", None) if isinstance(error, SystemExit) else None
-    frames = [
-        (frame.f_code.co_filename, line, frame.f_code.co_name)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-    ]
+    frames = _rows(traceback.walk_tb(error.__traceback__))
     chained: BaseException | None = error
     while chained is not None:
         # Where memory ran out, the frames hold it; nothing can be told before they let go.
@@ -200,16 +248,18 @@ def _account(error: BaseException, watch: PhaseWatch) -> dict[str, Any]:
             traceback.clear_frames(chained.__traceback__)
         chained = chained.__cause__ or chained.__context__
     gc.collect()
-    from gradlint.model.sample import short_text
+    return Account(
+        error=type(error).__name__,
+        text=_safely(lambda: str(error))[:2000],
+        code=int(code) if isinstance(code, int) else None if code is None else short_text(code),
+        phase=phase or watch.last_user_phase,
+        frames=frames[::-1],
+        traceback=_safely(lambda: "".join(traceback.format_exception(error)))[-20000:],
+    )
 
-    return {
-        "type": type(error).__name__,
-        "text": _safely(lambda: str(error))[:2000],
-        "code": code if isinstance(code, int) or code is None else short_text(code),
-        "phase": watch.last_user_phase,
-        "frames": frames[::-1],
-        "traceback": _safely(lambda: "".join(traceback.format_exception(error)))[-20000:],
-    }
+
+def _rows(levels: Iterator[tuple[FrameType, int]]) -> list[FrameRow]:
+    return [(frame.f_code.co_filename, line or 0, frame.f_code.co_name) for frame, line in levels]
 
 
 def _safely(tell: Callable[[], str]) -> str:

@@ -1,21 +1,66 @@
-"""One function in one worker, for what needs torch or the user's code but is no check."""
+"""One piece of work in one worker: for what needs torch or the user's code but is not a check."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-from gradlint.base.errors import GradlintError
+from gradlint.base.errors import GradlintError, TargetError
+from gradlint.model.events import Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Finding
 from gradlint.model.settings import Settings
 from gradlint.native.progress import pass_on
 from gradlint.running import _memory
 from gradlint.running import findings as _findings
-from gradlint.running._job import Job
+from gradlint.running import server as _server
+from gradlint.running._collect import Contradiction
 from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
-from gradlint.running._task import LAST_WORDS, Task, error_line, usage_error
+from gradlint.running._task import Task, usage_error
+from gradlint.running.events import (
+    Account,
+    Building,
+    Done,
+    Hello,
+    Internal,
+    LastWord,
+    Loaded,
+    NoInputs,
+    OpRaised,
+    Pid,
+    Refs,
+    Result,
+    Swept,
+    Unavailable,
+    Unloadable,
+    Usage,
+)
 from gradlint.running.findings import Scene, final_finding
+from gradlint.running.job import (
+    AuditWork,
+    BenchWork,
+    BuildWork,
+    CallWork,
+    DevicesWork,
+    ExpandWork,
+    Job,
+    StarterWork,
+    SweepWork,
+    Work,
+)
+from gradlint.targets.resolve import EVERY, resolve
+
+R = TypeVar("R")
+
+#: What the result of each kind of work is.
+_RESULTS: dict[type[Work[Any]], type] = {
+    AuditWork: dict,
+    BenchWork: dict,
+    BuildWork: str,
+    CallWork: object,
+    DevicesWork: dict,
+    StarterWork: str,
+}
 
 
 class WorkerFailed(GradlintError):
@@ -46,40 +91,46 @@ class CallTask:
         self.result: Any = None
         self.usage: GradlintError | None = None
         self.finding: Finding | None = None
-        self.internal: dict[str, Any] | None = None
+        self.internal: Account | None = None
         self._job = job
         self._ref = ref
         self._settings = settings
-        self._last: tuple[str, Any] | None = None
+        self._last: LastWord | None = None
+        self._answered = False
+        self._ended = False
 
     def job(self) -> Job:
         """The one job."""
         return self._job
 
-    def event(self, kind: str, payload: Any) -> None:
+    def event(self, event: Event) -> None:
         """Keep what matters for the result."""
-        if kind in ("result", "refs"):
-            self.result = payload
-        elif kind == "building":
-            pass_on(payload)
-        elif kind == "not_here":
-            self.usage = GradlintError(payload)
-        elif kind == "usage":
-            self.usage = usage_error(payload)
-        elif kind == "unloadable":
-            self.finding = _findings.unloadable(self._ref, self._settings, payload)
-        elif kind == "no_inputs":
-            self.finding = _findings.no_inputs(self._ref, self._settings, payload)
-        elif kind in ("internal", "op_raised"):
-            self.internal = payload
-        elif kind in LAST_WORDS:
-            self._last = (kind, payload)
+        if isinstance(event, (Internal, OpRaised)):
+            self.internal = event.account
+            return
+        if isinstance(event, LastWord):
+            self._last = event
+            return
+        self._require(not self._ended, "something after the end of the job")
+        match event:
+            case Hello() | Pid() | Loaded():
+                pass
+            case Building(progress):
+                pass_on(progress)
+            case Done():
+                self._require(self._answered, "the end of the job, before a result")
+                self._ended = True
+            case _:
+                self._require(not self._answered, "a second result")
+                self._answered = True
+                self._answer(event)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Say what it died of, if it did."""
         if ending.killed != "interrupt" and (self._last or not (ending.finished or self.internal)):
             scene = Scene(self._ref, self._settings, ending.phase, None, ending.stack, ending.tail)
             self.finding = final_finding(scene, self._last, ending)
+            self.result = None
         return []
 
     def outcome(self) -> Any:
@@ -87,54 +138,102 @@ class CallTask:
         if self.usage is not None:
             raise self.usage
         if self.internal is not None:
-            what = f"internal error of gradlint: {error_line(self.internal)}"
-            raise WorkerFailed(None, self.internal["traceback"], what)
+            what = f"internal error of gradlint: {self.internal.line}"
+            raise WorkerFailed(None, self.internal.traceback, what)
         if self.finding is not None:
             raise WorkerFailed(self.finding)
         return self.result
 
+    # -- inner workings -------------------------------------------------------------------------
 
-def call_in_worker(function: str, *arguments: Any, timeout: float | None = None) -> Any:
-    """What ``function`` returns when it is called with ``arguments`` in a fresh worker.
+    def _answer(self, event: Event) -> None:
+        work = self._job.work
+        match event:
+            case Refs(refs) if isinstance(work, ExpandWork):
+                self.result = refs
+            case Swept(targets) if isinstance(work, SweepWork):
+                self.result = targets
+            case Result(value) if isinstance(value, _RESULTS.get(type(work), ())):
+                self.result = value
+            case Unavailable(reason):
+                self.usage = GradlintError(reason)
+            case Usage():
+                self.usage = usage_error(event)
+            case Unloadable():
+                self.finding = _findings.unloadable(self._ref, self._settings, event)
+            case NoInputs():
+                self.finding = _findings.no_inputs(self._ref, self._settings, event)
+            case _:
+                self._require(False, f"a {type(event).__name__}, which this job does not send")
+
+    def _require(self, true: bool, what: str) -> None:
+        if not true:
+            raise Contradiction(f"gradlint received {what}")
+
+
+def call_in_worker(work: Work[R], *, timeout: float | None = None) -> R:
+    """What comes of ``work`` in a fresh worker.
 
     Args:
-        function: dotted path ``package.module:name``.
-        arguments: picklable values.
         timeout: seconds; None for as long as it takes.
 
-    Returns:
-        The result as builtin values and gradlint's dataclasses; other objects come as text.
-
     Raises:
-        GradlintError: what the function raised of this kind.
+        GradlintError: what the work raised of this kind.
         WorkerFailed: the worker died, hung or failed.
     """
-    ref = OpRef(function, "module", function.partition(":")[0])
+    name = type(work).__name__
+    ref = OpRef(name, "module", name)
     settings = Settings(timeout=timeout or Settings.timeout)
-    job = Job("gradlint.running.jobs:call", (function, arguments))
-    return _run(CallTask(job, ref, settings, timeout or float("inf")))
+    return _run(CallTask(Job(work), ref, settings, timeout or float("inf")))
 
 
-def call_on_target(function: str, ref: OpRef, settings: Settings, *arguments: Any) -> Any:
-    """What ``function(op, samples, settings, *arguments)`` returns in a worker.
+def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> Any:
+    """What comes of ``work`` in a fresh worker, with the limits of its settings; findings about how
+    the worker ends are about its operator.
 
     Raises:
         GradlintError: the target, its inputs or its specification can't be used.
         WorkerFailed: the op can't be loaded, crashed or hung; ``finding`` says how.
     """
+    settings = work.settings
     memory = _memory.allowance(settings.memory_mb, 1, settings.devices)
-    job = Job("gradlint.running.jobs:on_target", (function, ref, settings, arguments), memory)
-    return _run(CallTask(job, ref, settings, settings.timeout))
+    return _run(CallTask(Job(work, memory), work.ref, settings, settings.timeout))
 
 
-def run_task(job: Job, ref: OpRef, settings: Settings) -> Any:
-    """The result of ``job``; findings about its end are about ``ref``.
+def starter(target: str, settings: Settings) -> str:
+    """The YAML text of a specification of ``target`` with the inputs that were found for it.
 
     Raises:
-        GradlintError: what the job raised of this kind.
-        WorkerFailed: the worker died, hung or failed.
+        GradlintError: the target can't be used, or names more than one operator.
     """
-    return _run(CallTask(job, ref, settings, settings.timeout))
+    _server.start()
+    refs = resolve(target, settings)
+    if len(refs) != 1 or refs[0].attribute == EVERY:
+        names = ", ".join(ref.target for ref in refs[:5])
+        raise TargetError(
+            f"{target} names {len(refs)} operators; a specification describes one",
+            hint=f"name one of them: {names}",
+        )
+    text: str = call_on_target(StarterWork(refs[0], settings))
+    return text
+
+
+def audited(target: str, settings: Settings) -> dict[str, Any]:
+    """What ``gradlint.overrides.audit.audit`` returns for the class ``target``.
+
+    Raises:
+        GradlintError: the target can't be used, or is not a class that overrides torch's functions.
+        WorkerFailed: the module can't be loaded, crashed or hung.
+    """
+    _server.start()
+    refs = resolve(target, settings)
+    if len(refs) != 1 or refs[0].attribute in ("", EVERY) or refs[0].source == "library":
+        raise TargetError(
+            f"`{target}` does not name a single class",
+            hint="Write pkg.mod:Class or path/file.py:Class.",
+        )
+    found: dict[str, Any] = call_on_target(AuditWork(refs[0], settings))
+    return found
 
 
 def _run(task: CallTask) -> Any:

@@ -1,4 +1,4 @@
-"""From what the runner saw of a worker's end to the finding that says so."""
+"""Findings about how a worker ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,17 @@ from gradlint.rules.loading import (
 )
 from gradlint.running._process import Ending
 from gradlint.running._stack import Frame, Stack, place
-from gradlint.running._worker import PIPE_GONE
+from gradlint.running._worker import CHANNEL_GONE
+from gradlint.running.events import (
+    Exiting,
+    Forgery,
+    LastWord,
+    NoInputs,
+    OutOfMemory,
+    Raised,
+    Replaced,
+    Unloadable,
+)
 from gradlint.targets.source_file import shown_path
 
 #: Rules whose own files import torch, which this process does without.
@@ -76,7 +86,7 @@ class Scene:
 
     @property
     def method(self) -> str:
-        """The phase, or the method that ran while inputs were sought."""
+        """The phase, or the method that ran while inputs were looked for."""
         if self.phase in ("inputs", "rule"):
             for frame in self.stack.frames:
                 if frame.function in ("forward", "backward"):
@@ -99,51 +109,71 @@ class Scene:
         return {"location": location or relative(self.ref.location), "excerpt": excerpt}
 
 
-def final_finding(scene: Scene, last: tuple[str, Any] | None, ending: Ending) -> Finding:
+def final_finding(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
     """What a worker that did not finish died of.
 
     Args:
         scene: where it was, as seen from outside.
-        last: the event by which it told of its end itself, if it did.
+        last: the event by which it reported its end itself, if it did.
         ending: how the process ended.
     """
-    kind: str
-    payload: Any
-    kind, payload = last or ("", None)
-    if isinstance(payload, dict):
-        stack = Stack.of(payload["frames"])
-        scene = replace(scene, stack=stack, phase=payload.get("phase", scene.phase))
-    if ending.killed == "timeout":
-        finding = timed_out.make_finding(
-            scene.ref.target, scene.method, scene.settings, **scene.common()
-        )
-    elif kind == "memory":
-        finding = memory(scene, payload["text"])
-    elif kind == "exiting":
-        finding = exited(scene, f"called os._exit({payload['status']})", payload["status"])
-    elif kind == "replaced":
-        finding = replaced_code_finding(
-            _PROCESS_STATE_CHANGED,
-            scene.ref.target,
-            scene.method,
-            scene.settings,
-            payload,
-            **scene.common(),
-        )
-    elif kind == "raised":
-        finding = raised(scene, payload)
-    elif kind == "rubbish" or ending.exit_code == PIPE_GONE:
-        scene = replace(scene, phase=ending.user_phase)
-        finding = exited(scene, "closed or wrote to file descriptors that it did not open")
-    else:
-        finding = crashed(scene, ending)
+    if isinstance(last, (Exiting, Forgery)):
+        scene = replace(scene, stack=Stack.of(last.frames) if last.frames else scene.stack)
+    elif last is not None:
+        account = last.account
+        scene = replace(scene, stack=Stack.of(account.frames), phase=account.phase)
+    finding = _final(scene, last, ending)
     if scene.phase == "inputs" and scene.method != "inputs":
         return _sought(finding)
     return finding
 
 
+def _final(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
+    if ending.killed == "timeout":
+        return timed_out.make_finding(
+            scene.ref.target, scene.method, scene.settings, **scene.common()
+        )
+    match last:
+        case OutOfMemory(account):
+            return memory(scene, account.text)
+        case Exiting(status):
+            return exited(scene, f"called os._exit({status})", status)
+        case Replaced(account, names):
+            failure = {"type": account.error, "text": account.text, "replaced": names}
+            return replaced_code_finding(
+                _PROCESS_STATE_CHANGED,
+                scene.ref.target,
+                scene.method,
+                scene.settings,
+                failure,
+                **scene.common(),
+            )
+        case Raised(account):
+            return raised(scene, account.error, account.code)
+        case Forgery(text):
+            return forged(replace(scene, phase=ending.user_phase), text)
+    if ending.exit_code == CHANNEL_GONE:
+        scene = replace(scene, phase=ending.user_phase)
+        return exited(scene, "closed or wrote to file descriptors that it did not open")
+    return crashed(scene, ending)
+
+
+def forged(scene: Scene, text: str) -> Finding:
+    """GL005 where the op spoke to gradlint in the place of its worker."""
+    finding = exited(scene, "interfered with what its worker reports to gradlint")
+    finding.message += f": {text}"
+    finding.cause_text = (
+        "code of the op wrote to a file descriptor that it did not open, or used objects of "
+        "gradlint's; what came with it is not counted"
+    )
+    finding.help = (
+        "an op must write only to files that it opens, and leave gradlint's objects alone"
+    )
+    return finding
+
+
 def crashed(scene: Scene, ending: Ending) -> Finding:
-    """GL005, or GL007 where the way it died speaks of memory."""
+    """GL005, or GL007 where the way it died points to memory."""
     name = ending.signal_name
     if name == "SIGKILL":
         return memory(scene, "killed by SIGKILL, probably by the system when memory ran out")
@@ -174,11 +204,15 @@ def exited(scene: Scene, what: str, status: int | None = None) -> Finding:
     return finding
 
 
-def raised(scene: Scene, payload: dict[str, Any]) -> Finding:
-    """GL005 for what ``except Exception`` does not catch: SystemExit, KeyboardInterrupt …"""
-    if payload["type"] != "SystemExit":
-        return exited(scene, f"raised {payload['type']}, which is no Exception,")
-    code = payload["code"]
+def raised(scene: Scene, error: str, code: int | str | None) -> Finding:
+    """GL005 for what ``except Exception`` does not catch: SystemExit, KeyboardInterrupt …
+
+    Args:
+        error: the name of the class.
+        code: of ``SystemExit``.
+    """
+    if error != "SystemExit":
+        return exited(scene, f"raised {error}, which is not an Exception,")
     status = 0 if code is None else code if isinstance(code, int) else 1
     return exited(scene, f"called sys.exit({'' if code is None else code})", status)
 
@@ -198,9 +232,9 @@ def memory(scene: Scene, text: str) -> Finding:
     return finding
 
 
-def unloadable(ref: OpRef, settings: Settings, payload: dict[str, Any], tail: str = "") -> Finding:
+def unloadable(ref: OpRef, settings: Settings, event: Unloadable) -> Finding:
     """GL001."""
-    location: Location | None = payload.get("location") or relative(ref.location)
+    location = event.location or relative(ref.location)
     excerpt = None
     if location is not None:
         whole, excerpt = place(Frame(location.file, location.line, ""))
@@ -208,37 +242,37 @@ def unloadable(ref: OpRef, settings: Settings, payload: dict[str, Any], tail: st
             location = whole
     return target_not_loadable.make_finding(
         ref.target,
-        payload["message"],
+        event.message,
         settings,
-        error=payload.get("error") or "",
+        error=event.error,
         location=location,
         excerpt=excerpt,
-        output_tail=tail_lines(tail),
-        help=payload.get("hint") or "",
+        output_tail=[],
+        help=event.hint,
     )
 
 
-def no_inputs(ref: OpRef, settings: Settings, payload: dict[str, Any]) -> Finding:
+def no_inputs(ref: OpRef, settings: Settings, event: NoInputs) -> Finding:
     """GL002: what was tried, what each attempt raised, and the line to add.
 
     Where every attempt ended the process or ran out of memory, no inputs can help: that is GL005
     or GL007.
     """
-    errors = [str(error) for _, error in payload["attempts"]]
+    errors = [error for _, error in event.attempts]
     scene = Scene(ref, settings, "forward")
     if errors and all(error.startswith(_NO_EXCEPTIONS) for error in errors):
         kind, _, code = errors[0].partition(": ")
-        return _sought(raised(scene, {"type": kind, "code": _number(code)}))
+        return _sought(raised(scene, kind, _number(code)))
     if errors and all(any(word in error for word in _ALLOCATION) for error in errors):
         return _sought(memory(scene, errors[0]))
     location = relative(ref.location)
     excerpt = place(Frame(location.file, location.line, ""))[1] if location is not None else None
     return no_usable_inputs.make_finding(
         ref.target,
-        [(str(arguments), str(error)) for arguments, error in payload["attempts"]],
-        payload["line_to_add"],
+        event.attempts,
+        event.line_to_add,
         settings,
-        count=payload["count"],
+        count=event.count,
         location=location,
         excerpt=excerpt,
     )

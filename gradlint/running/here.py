@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
 
+from gradlint.checking.examine import examine
 from gradlint.model.op import Op, OpRef
 from gradlint.model.report import TargetReport
+from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.ops.phase import PHASES, install
 from gradlint.running import findings as _findings
@@ -16,14 +17,11 @@ from gradlint.running._collect import Collector
 from gradlint.running._stack import Stack
 from gradlint.running.findings import Scene
 
-if TYPE_CHECKING:
-    from gradlint.model.sample import Sample
-
 
 def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetReport:
     """Run the rules on ``op`` in this process.
 
-    A crash of the op takes this process with it; ``sys.exit`` and want of memory are reported.
+    A crash of the op takes this process with it; ``sys.exit`` and lack of memory are reported.
     Global state is the caller's to preserve (``gradlint.trace.global_state.preserved_state``).
 
     Args:
@@ -31,10 +29,8 @@ def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetRep
         samples: what to run it on.
         settings: of the run.
     """
-    from gradlint.checking.examine import examine
-
     report = TargetReport(op.target, op.kind, location=_findings.relative(op.location))
-    collector = Collector(report)
+    collector = Collector(report, settings)
     ref = OpRef(op.target, "module", op.target, op.name, op.kind, op.location)
     last = ["rule"]
     started = time.monotonic()
@@ -58,8 +54,14 @@ def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetRep
         where = scene(error.__traceback__)
         report.findings.append(_findings.memory(where, str(error)))
     except SystemExit as error:
-        payload = {"type": "SystemExit", "code": error.code}
-        report.findings.append(_findings.raised(scene(error.__traceback__), payload))
+        code = (
+            error.code
+            if error.code is None
+            else error.code
+            if isinstance(error.code, int)
+            else str(error.code)
+        )
+        report.findings.append(_findings.raised(scene(error.__traceback__), "SystemExit", code))
     finally:
         install(None)
     collector.finish()

@@ -6,43 +6,46 @@ import importlib.metadata
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gradlint
 from gradlint.base.errors import GradlintError
+from gradlint.model.events import Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Report, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
 from gradlint.running import server as _server
-from gradlint.running._devices import on_present_devices
-from gradlint.running._job import Job
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
-from gradlint.running._task import EXAMINE, TargetTask, Task, Trouble
-from gradlint.running.call import CallTask
+from gradlint.running._task import TargetTask, Task, Trouble
+from gradlint.running.call import CallTask, call_in_worker
+from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.targets.resolve import EVERY, resolve
 
 #: Called with the number of targets done, the number known so far, and the one just done.
 Progress = Callable[[int, int, TargetReport], None]
 
-#: What is said of a file, module or folder in which there was nothing to check.
+#: Said of a file, module or folder in which there was nothing to check.
 NO_OPERATOR = (
     "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
-    "sample_inputs); a plain callable or module is named: path/file.py:Name"
+    "sample_inputs); name a plain callable or module itself: path/file.py:Name"
 )
+
+#: Seconds in which a worker must have said what devices there are.
+_DEVICES_TIMEOUT = 120.0
 
 
 @dataclass
 class Run:
-    """What came of a run.
+    """The outcome of a run.
 
     Args:
         report: what is known of every target, also after an interruption.
-        usage: mistakes of the user's (exit code 2).
+        usage: the user's mistakes (exit code 2).
         internal: gradlint's own failures (exit code 3): a line that says what, then the traceback.
     """
 
@@ -63,7 +66,7 @@ class Run:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was found out beside the user's mistakes: there is nothing to report."""
+        """Whether there is nothing to report apart from the user's mistakes."""
         return bool(self.usage) and not any(
             target.findings or target.checks or target.samples for target in self.report.targets
         )
@@ -78,16 +81,16 @@ class ExpandTask:
         self.report: TargetReport | None = None
         self._ref = ref
         self._plan = plan
-        job = Job("gradlint.running.jobs:expand", (ref, settings), plan.memory_mb)
+        job = Job(ExpandWork(ref, settings), plan.memory_mb)
         self._call = CallTask(job, ref, settings, settings.timeout)
 
     def job(self) -> Job:
         """Import the module."""
         return self._call.job()
 
-    def event(self, kind: str, payload: Any) -> None:
+    def event(self, event: Event) -> None:
         """Keep the list."""
-        self._call.event(kind, payload)
+        self._call.event(event)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Check every operator found; or say why the module has none."""
@@ -118,7 +121,11 @@ class _Plan:
     """The tasks of a run in the order of the report."""
 
     def __init__(
-        self, settings: Settings, trouble: Trouble, examine: str, on_progress: Progress | None
+        self,
+        settings: Settings,
+        trouble: Trouble,
+        examine: Examine | None,
+        on_progress: Progress | None,
     ) -> None:
         self.settings = settings
         self.trouble = trouble
@@ -132,7 +139,7 @@ class _Plan:
         self._done = 0
 
     def add(self, refs: Sequence[OpRef]) -> None:
-        """Plan ``refs``; what was planned before is left out."""
+        """Plan ``refs``, leaving out what was planned before."""
         for ref in refs:
             if ref.attribute == EVERY:
                 self.tasks.append(ExpandTask(ref, self.settings, self))
@@ -140,7 +147,7 @@ class _Plan:
                 self.tasks += self.tasks_for([ref])
 
     def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask]:
-        """A task for every operator that has none yet."""
+        """A task for every operator that does not have one yet."""
         tasks = []
         for ref in refs:
             key = (ref.source, ref.path, ref.attribute)
@@ -193,15 +200,16 @@ def execute(
     settings: Settings,
     *,
     on_progress: Progress | None = None,
-    examine: str = EXAMINE,
+    examine: Examine | None = None,
 ) -> Run:
-    """Check ``targets`` in isolated workers, and tell of every mistake without raising.
+    """Check ``targets`` in isolated workers, and collect every mistake without raising.
 
     Args:
         targets: what the user typed.
         settings: of the run.
         on_progress: see :data:`Progress`.
-        examine: dotted path of the function that runs the rules (for tests of the runner).
+        examine: stands in for ``gradlint.checking.examine.examine`` in tests of the runner; a
+            function that workers can import.
 
     Returns:
         The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
@@ -246,7 +254,7 @@ def run(
     """Check ``targets`` in isolated workers.
 
     Raises:
-        GradlintError: the first mistake of the user's; other targets were checked before.
+        GradlintError: the user's first mistake; the other targets were checked before.
         RuntimeError: gradlint itself failed; the message is the traceback of the worker.
         KeyboardInterrupt: Ctrl-C; every worker was ended.
     """
@@ -267,6 +275,30 @@ def environment() -> dict[str, Any]:
         "torch": _version("torch"),
         "platform": platform.platform(),
     }
+
+
+def on_present_devices(settings: Settings, report: Report) -> Settings:
+    """``settings`` with the devices that work here; those that do not are noted in the report.
+
+    Raises:
+        GradlintError: a device is absent, and the settings require all of them.
+    """
+    if all(device == "cpu" for device in settings.devices):
+        return settings
+    present = call_in_worker(DevicesWork(), timeout=_DEVICES_TIMEOUT)
+    absent = [device for device in settings.devices if not present.get(device, False)]
+    if absent and settings.require_device:
+        raise GradlintError(
+            f"{absent[0]} is not available here",
+            place="--require-device",
+            hint="run where it is, or leave --require-device out to skip its checks",
+        )
+    if "cuda" in absent and settings.sanitizer is not None:
+        report.skipped["sanitizer"] = f"{settings.sanitizer}: watches cuda, not available here"
+    for device in absent:
+        report.skipped[device] = f"checks on {device}: not available here"
+    left = tuple(device for device in settings.devices if device not in absent)
+    return replace(settings, devices=left)
 
 
 def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 PRELOAD = "gradlint.running._preload"
 
-#: In the environment of a server: what it is to load, a :data:`Load`.
+#: Name of the environment variable that says what a server loads, a :data:`Load`.
 LOADS = "GRADLINT_PRELOAD"
 
 #: torch alone; gradlint's rules too; what ``torch.compile`` needs too, for the rules that trace.
@@ -35,8 +35,8 @@ _lock = threading.RLock()
 
 
 def context(interpreter: str | None = None) -> Any:
-    """The multiprocessing context that workers are made in; with an ``interpreter`` of their own
-    (see ``Job``) they are spawned."""
+    """The multiprocessing context of workers; one with an ``interpreter`` of its own (see ``Job``)
+    is spawned."""
     methods = multiprocessing.get_all_start_methods()
     forked = interpreter is None and "forkserver" in methods
     return multiprocessing.get_context("forkserver" if forked else "spawn")
@@ -125,7 +125,7 @@ def _environment_of_server(load: Load) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
-        with _elsewhere():
+        with _in_root_folder():
             yield
     finally:
         for name, value in before.items():
@@ -136,7 +136,7 @@ def _environment_of_server(load: Load) -> Iterator[None]:
 
 
 @contextmanager
-def _elsewhere() -> Iterator[None]:
+def _in_root_folder() -> Iterator[None]:
     # Before Python 3.11, which knows PYTHONSAFEPATH, the server imports from where it was started:
     # a file there may shadow the standard library. Workers go back to the caller's folder.
     if sys.version_info >= (3, 11):

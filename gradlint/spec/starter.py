@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from gradlint.base.text import short_text
 from gradlint.model.op import Op
-from gradlint.model.sample import Sample, positional_names, short_text
+from gradlint.model.sample import Sample, positional_names
 from gradlint.spec._domains import parse_domain
 
 #: Tensors of at most this many integers or booleans are written out (heuristic: one line).

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from gradlint.base.text import short_text
 from gradlint.model.report import TensorFacts
-from gradlint.model.sample import short_text
 from gradlint.trace.applied import NodeRun
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import RunRecord

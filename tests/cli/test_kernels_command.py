@@ -213,8 +213,6 @@ def test_sizes_that_are_none(text: str) -> None:
 
 
 def test_the_table_of_times(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradlint.running import call
-
     def row(label: str, seconds: float, eager: float | None, share: float) -> dict[str, Any]:
         return {
             "operator": "square",
@@ -238,7 +236,7 @@ def test_the_table_of_times(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         "matmul_flops_per_s": 2e11,
         "rows": [row("forward", 2e-3, 3e-3, 0.5), row("backward", 1e-3, None, 0.875)],
     }
-    monkeypatch.setattr(call, "call_in_worker", lambda *words: found)
+    monkeypatch.setattr("gradlint.running.call.call_in_worker", lambda work: found)
     code, out, _ = run("bench", "--elements", "2^10")
     assert code == 0
     lines = [re.sub(r" {2,}", "  ", line.strip()) for line in out.splitlines()]

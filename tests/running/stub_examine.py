@@ -6,27 +6,28 @@ import os
 import signal
 from typing import Any
 
+from gradlint.model.events import Begin, CheckDone, Emit, Found, Samples
 from gradlint.model.report import Check, Finding
 from gradlint.ops.phase import phase
 
 CODES = ("GL101", "GL301", "GL401")
 
 
-def examine(op: Any, samples: Any, settings: Any, emit: Any, done: frozenset[Any]) -> None:
-    """The contract of ``gradlint.rules.examine``; the behaviour is in ``op.function.plan``:
+def examine(op: Any, samples: Any, settings: Any, emit: Emit, done: frozenset[Any]) -> None:
+    """The contract of ``gradlint.checking.examine``; the behaviour is in ``op.function.plan``:
     code → "pass", "finding", "crash", "hang", "bug", "memory"."""
     plan = getattr(op.function, "plan", {})
-    emit("samples", [sample.report(op.signature) for sample in samples])
+    emit(Samples([sample.report(op.signature) for sample in samples]))
     for sample in samples:
         for code in CODES:
             if (code, sample.label) in done:
                 continue
-            emit("begin", (code, sample.label))
+            emit(Begin(code, sample.label))
             with phase("rule"):
                 _act(op, sample, plan.get(code, "pass"))
-            emit("check", Check(code, "pass", sample.label))
+            emit(CheckDone(Check(code, "pass", sample.label)))
             if plan.get(code) == "finding":
-                emit("finding", Finding(code, "n", "error", "m", sample=sample.label))
+                emit(Found(Finding(code, "n", "error", "m", sample=sample.label)))
 
 
 def _act(op: Any, sample: Any, action: str) -> None:

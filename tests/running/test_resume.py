@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stub_examine import examine
 
 from gradlint.base.errors import GradlintError
 from gradlint.model.report import TargetReport
@@ -25,7 +26,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def check(*names: str, settings: Settings = SETTINGS) -> Run:
     targets = [name if ":" in name else f"planned.py:{name}" for name in names]
-    return execute(targets, settings, examine="stub_examine:examine")
+    return execute(targets, settings, examine=examine)
 
 
 def only(result: Run) -> TargetReport:
@@ -121,7 +122,7 @@ def test_progress_is_told() -> None:
     execute(
         ["planned.py:Passes", "planned.py:CrashesOnce"],
         SETTINGS,
-        examine="stub_examine:examine",
+        examine=examine,
         on_progress=lambda done, total, report: seen.append((done, total, report.verdict)),
     )
     assert [item[:2] for item in seen] == [(1, 2), (2, 2)]
@@ -150,7 +151,8 @@ def test_the_process_that_reports_has_no_torch_and_runs_nothing_of_the_users() -
         "import sys\n"
         "from gradlint.model.settings import Settings\n"
         "from gradlint.running.run import execute\n"
-        "run = execute(['planned.py:Passes'], Settings(), examine='stub_examine:examine')\n"
+        "from stub_examine import examine\n"
+        "run = execute(['planned.py:Passes'], Settings(), examine=examine)\n"
         "print(run.report.targets[0].verdict, 'torch' in sys.modules, 'planned' in sys.modules)\n"
     )
     done = subprocess.run(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sanitized import examine
 
 from gradlint.base.errors import GradlintError
 from gradlint.model.report import TargetReport
@@ -60,7 +61,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path | No
 
 
 def check(settings: Settings = SETTINGS) -> Run:
-    return execute(["planned.py:Passes"], settings, examine="sanitized:examine")
+    return execute(["planned.py:Passes"], settings, examine=examine)
 
 
 def only(result: Run) -> TargetReport:
@@ -174,7 +175,7 @@ def test_it_is_found_in_cuda_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_it_watches_cuda_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(HERE)
     settings = replace(SETTINGS, devices=("cpu",))
-    result = execute(["planned.py:Passes"], settings, examine="sanitized:examine")
+    result = execute(["planned.py:Passes"], settings, examine=examine)
     (error,) = result.usage
     assert (error.place, error.hint, result.exit_code) == ("--sanitizer", "add --device cuda", 2)
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from leaving import leave
 
+from gradlint.model.events import Event
 from gradlint.running import server as _server
-from gradlint.running._job import Job
 from gradlint.running._process import Worker
 from gradlint.running.call import WorkerFailed, call_in_worker
+from gradlint.running.events import Done, Hello, Result
+from gradlint.running.job import CallWork, Job
 
 
-def events_of(job: Job) -> tuple[list[tuple[str, object]], Worker]:
+def call(function: Callable[..., Any], *arguments: Any, timeout: float | None = None) -> Any:
+    return call_in_worker(CallWork(function, arguments), timeout=timeout)
+
+
+def events_of(job: Job) -> tuple[list[Event], Worker]:
     from multiprocessing.connection import wait
 
     worker = Worker(job, 60.0)
-    events: list[tuple[str, object]] = []
+    events: list[Event] = []
     while worker.ending is None:
         wait(worker.waitables(), 60.0)
         events += worker.pump()
@@ -29,41 +40,41 @@ def events_of(job: Job) -> tuple[list[tuple[str, object]], Worker]:
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no fork server on Windows")
 def test_torch_is_loaded_before_the_fork() -> None:
-    events, worker = events_of(Job("gradlint.running.jobs:call", ("os:getpid", ())))
-    assert events[0] == ("hello", True)
-    assert [kind for kind, _ in events] == ["hello", "result", "done"]
+    events, worker = events_of(Job(CallWork(os.getpid)))
+    assert events[0] == Hello(preloaded=True)
+    assert [type(event) for event in events] == [Hello, Result, Done]
     assert worker.ending is not None
     assert worker.ending.finished
 
 
 def test_every_call_has_a_process_of_its_own() -> None:
-    first, second = call_in_worker("os:getpid"), call_in_worker("os:getpid")
+    first, second = call(os.getpid), call(os.getpid)
     assert len({first, second, os.getpid()}) == 3
 
 
 def test_the_environment_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    call_in_worker("os:getpid")  # the server runs from here on
+    call(os.getpid)  # the server runs from here on
     monkeypatch.setenv("GRADLINT_TEST", "later")
-    assert call_in_worker("os:getenv", "GRADLINT_TEST") == "later"
+    assert call(os.getenv, "GRADLINT_TEST") == "later"
     before = os.environ.get("PYTHONPATH")
-    assert call_in_worker("os:getenv", "PYTHONPATH") == before
+    assert call(os.getenv, "PYTHONPATH") == before
 
 
 def test_a_worker_that_dies_says_how() -> None:
     with pytest.raises(WorkerFailed, match=r"GL005 .*os\._exit\(3\)") as caught:
-        call_in_worker("os:_exit", 3)
+        call(leave, 3)
     assert caught.value.finding is not None
     assert caught.value.exit_code == 1
 
 
 def test_a_worker_that_hangs_is_ended() -> None:
     with pytest.raises(WorkerFailed, match="GL006"):
-        call_in_worker("time:sleep", 10_000, timeout=1.0)
+        call(time.sleep, 10_000, timeout=1.0)
 
 
 def test_a_failure_in_a_worker_is_an_internal_error() -> None:
     with pytest.raises(WorkerFailed, match="ValueError") as caught:
-        call_in_worker("math:sqrt", -1.0)
+        call(math.sqrt, -1.0)
     assert caught.value.exit_code == 3
     assert "math domain error" in caught.value.internal
 
@@ -73,8 +84,10 @@ def test_the_main_program_is_not_run_again(tmp_path: Path, how: str) -> None:
     script = tmp_path / "program.py"
     script.write_text(
         "import sys\nprint('ran')\n"
+        "import operator\n"
         "from gradlint.running.call import call_in_worker\n"
-        "print(call_in_worker('operator:add', 1, 2))\n"
+        "from gradlint.running.job import CallWork\n"
+        "print(call_in_worker(CallWork(operator.add, (1, 2))))\n"
         "print(sys.modules['__main__'].__spec__ is None or sys.modules['__main__'].__spec__.name)\n"
     )
     command = {"script": [str(script)], "module": ["-m", "program"], "stdin": ["-"]}[how]
@@ -97,8 +110,10 @@ def test_a_file_that_shadows_the_standard_library_does_not_hurt_the_server(
     (tmp_path / "random.py").write_text("raise SystemExit('shadowed')\n")
     code = (
         "import sys; sys.path.pop(0)\n"
+        "import operator\n"
         "from gradlint.running.call import call_in_worker\n"
-        "print(call_in_worker('operator:add', 1, 2))"
+        "from gradlint.running.job import CallWork\n"
+        "print(call_in_worker(CallWork(operator.add, (1, 2))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
@@ -109,10 +124,10 @@ def test_a_file_that_shadows_the_standard_library_does_not_hurt_the_server(
 def test_the_server_can_be_stopped_and_started_again(
     ending_the_server: Callable[[], None],
 ) -> None:
-    first = call_in_worker("os:getppid")
-    assert call_in_worker("os:getppid") == first
+    first = call(os.getppid)
+    assert call(os.getppid) == first
     ending_the_server()
-    assert call_in_worker("os:getppid") != first
+    assert call(os.getppid) != first
 
 
 @pytest.mark.parametrize(
@@ -142,6 +157,6 @@ def test_workers_are_spawned_where_there_is_no_fork_server(monkeypatch: pytest.M
     import multiprocessing
 
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    assert call_in_worker("operator:add", 1, 2) == 3
+    assert call(operator.add, 1, 2) == 3
     with pytest.raises(WorkerFailed, match="SIGABRT"):
-        call_in_worker("os:abort")
+        call(os.abort)

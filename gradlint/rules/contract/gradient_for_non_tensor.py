@@ -74,6 +74,7 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.base.text import short_text
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.returned_gradients import (
     BACKWARD_NOT_SEEN,
@@ -86,7 +87,6 @@ from gradlint.experiments.returned_gradients import (
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
-from gradlint.model.sample import short_text
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)

@@ -1,0 +1,91 @@
+"""What examining an operator reports while it runs: one type per kind of event.
+
+``gradlint.checking.examine`` hands these to a sink. In a worker the sink sends them to the process
+that writes the report, which decodes them strictly by these types (``gradlint.running``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from gradlint.model.report import (
+    Check,
+    Finding,
+    Prediction,
+    SampleReport,
+    TensorFacts,
+    TorchVerdict,
+)
+
+#: Work that belongs to no rule: begun and concluded as rules are, under these names in place of a
+#: rule's code.
+ANATOMY = "anatomy"
+TorchCheck = Literal["gradcheck", "gradgradcheck"]
+
+
+class Event(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The base of all events; the name of its class is its tag in the data format."""
+
+
+class Samples(Event, frozen=True):
+    """The samples that the op will be run on; comes before anything that is done with them."""
+
+    samples: list[SampleReport]
+
+
+class Begin(Event, frozen=True):
+    """A rule (``code``), or other work of this name, starts on the sample with this label."""
+
+    code: str
+    sample: str
+
+
+class CheckDone(Event, frozen=True):
+    """The rule that was begun has come to a verdict."""
+
+    check: Check
+
+
+class Found(Event, frozen=True):
+    """A rule has found a defect."""
+
+    finding: Finding
+
+
+class Anatomy(Event, frozen=True):
+    """Facts about the tensors of one call."""
+
+    tensors: list[TensorFacts]
+
+
+class Predicted(Event, frozen=True):
+    """What the rules will take on a sample."""
+
+    predictions: list[Prediction]
+
+
+class TorchVerdictMade(Event, frozen=True):
+    """What torch's own checker says."""
+
+    which: TorchCheck
+    verdict: TorchVerdict
+
+
+class Skip(Event, frozen=True):
+    """The rule ``code`` is left out, and why."""
+
+    code: str
+    reason: str
+
+
+class Note(Event, frozen=True):
+    """A remark on the target."""
+
+    text: str
+
+
+#: What ``examine`` is given to report to.
+Emit = Callable[[Event], None]

@@ -1,0 +1,216 @@
+"""What a worker sends to the process that reports: one type per kind of event.
+
+The events of ``gradlint.model.events`` come from the rules; those here come from the worker itself
+and from the other jobs. They are data: the process that reports never runs anything they hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradlint.model.events import (
+    Anatomy,
+    Begin,
+    CheckDone,
+    Event,
+    Found,
+    Note,
+    Predicted,
+    Samples,
+    Skip,
+    TorchVerdictMade,
+)
+from gradlint.model.op import OpRef
+from gradlint.model.report import Location
+from gradlint.model.sweep import SweepTarget
+from gradlint.native.progress import Progress
+
+#: One level of a Python stack: file, line, function.
+FrameRow = tuple[str, int, str]
+
+
+# -- The worker's life ----------------------------------------------------------------------------
+class Hello(Event, frozen=True):
+    """The first event: whether the server had loaded torch before."""
+
+    preloaded: bool
+
+
+class Pid(Event, frozen=True):
+    """The process id of a worker that runs under a tool, whose own id is all the parent knows."""
+
+    pid: int
+
+
+class Done(Event, frozen=True):
+    """The job is finished; nothing follows."""
+
+
+# -- The work of a job ----------------------------------------------------------------------------
+class Building(Event, frozen=True):
+    """How far an extension is that is being compiled."""
+
+    progress: Progress
+
+
+class Loaded(Event, frozen=True):
+    """What is known of the op once its module is imported."""
+
+    kind: str
+    location: Location | None
+
+
+class Unavailable(Event, frozen=True):
+    """The op can't run on this machine, and why."""
+
+    reason: str
+
+
+class Usage(Event, frozen=True):
+    """The user's command or specification is wrong; ``error`` names the class of the error."""
+
+    error: str
+    message: str
+    place: str
+    hint: str
+
+
+class Unloadable(Event, frozen=True):
+    """The module can't be imported (becomes GL001)."""
+
+    message: str
+    error: str
+    location: Location | None
+    hint: str
+
+
+class NoInputs(Event, frozen=True):
+    """Nothing that was tried as inputs ran (becomes GL002).
+
+    Args:
+        attempts: pairs of the arguments tried and the error they raised.
+        line_to_add: code that gives the op its inputs.
+        count: how often the op was called.
+    """
+
+    attempts: list[tuple[str, str]]
+    line_to_add: str
+    count: int
+
+
+class Refs(Event, frozen=True):
+    """The operators of a module that had to be imported to list them."""
+
+    refs: list[OpRef]
+
+
+class Swept(Event, frozen=True):
+    """The sweeps of one operator."""
+
+    targets: list[SweepTarget]
+
+
+class Result(Event, frozen=True):
+    """What another job returned: None, truth values, numbers, texts, lists, and dicts of these."""
+
+    value: Any
+
+
+# -- How a worker ends where it does not finish ---------------------------------------------------
+class Account(Event, frozen=True):
+    """An exception that ended a job, in words.
+
+    Args:
+        error: the name of its class.
+        text: what it says.
+        code: of ``SystemExit``.
+        phase: the phase, or the last one that ran the user's code.
+        frames: the stack, innermost level first.
+        traceback: as Python prints it.
+    """
+
+    error: str
+    text: str
+    code: int | str | None
+    phase: str
+    frames: list[FrameRow]
+    traceback: str
+
+    @property
+    def line(self) -> str:
+        """Class and first line of the text."""
+        lines = self.text.splitlines()
+        return f"{self.error}: {lines[0]}" if lines else self.error
+
+
+class Raised(Event, frozen=True):
+    """An exception that is not an ``Exception`` came out."""
+
+    account: Account
+
+
+class OutOfMemory(Event, frozen=True):
+    """Memory ran out."""
+
+    account: Account
+
+
+class OpRaised(Event, frozen=True):
+    """The op raised in a call where no rule expects it."""
+
+    account: Account
+
+
+class Replaced(Event, frozen=True):
+    """gradlint failed because the user's code replaced functions that it calls, by name."""
+
+    account: Account
+    names: list[str]
+
+
+class Internal(Event, frozen=True):
+    """gradlint itself failed."""
+
+    account: Account
+
+
+class Exiting(Event, frozen=True):
+    """The user's code called ``os._exit``: the status, and the stack there."""
+
+    status: int
+    frames: list[FrameRow]
+
+
+class Forgery(Event, frozen=True):
+    """Something other than the worker's own code used its channel: what was wrong, and the stack
+    there where it is known. The worker sends it, or the parent concludes it."""
+
+    text: str
+    frames: tuple[FrameRow, ...] = ()
+
+
+#: By these a worker says how it ends.
+LastWord = Raised | OutOfMemory | OpRaised | Replaced | Internal | Exiting | Forgery
+
+#: What examining an op reports.
+Examined = (
+    Samples | Begin | CheckDone | Found | Anatomy | Predicted | TorchVerdictMade | Skip | Note
+)
+
+#: All that may come from a worker.
+AnyEvent = (
+    Hello
+    | Pid
+    | Done
+    | Building
+    | Loaded
+    | Unavailable
+    | Usage
+    | Unloadable
+    | NoInputs
+    | Refs
+    | Swept
+    | Result
+    | LastWord
+    | Examined
+)

@@ -1,0 +1,127 @@
+"""What a worker is told to do, and what it may take for it.
+
+Each kind of work is a type; ``gradlint.running.jobs`` and ``gradlint.running.tool_jobs`` do it.
+They import torch, which the process that hands out the work must not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from gradlint.model.op import OpRef
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.model.sweep import SweepTarget
+
+R = TypeVar("R")
+
+#: Runs the rules: called as ``gradlint.checking.examine.examine`` is.
+Examine = Callable[..., None]
+
+
+class Work(Generic[R]):
+    """One kind of work; ``R`` is what comes of it."""
+
+
+@dataclass(frozen=True)
+class CheckWork(Work[TargetReport]):
+    """Load ``ref``, find its inputs, and run the rules that are not ``done``.
+
+    Args:
+        done: pairs of code and sample label.
+        examine: what runs the rules, for tests of the runner; None for gradlint's own.
+    """
+
+    ref: OpRef
+    settings: Settings
+    done: frozenset[tuple[str, str]]
+    examine: Examine | None = None
+
+
+@dataclass(frozen=True)
+class ExpandWork(Work[list[OpRef]]):
+    """Import the module of ``ref`` and list its operators."""
+
+    ref: OpRef
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class SweepWork(Work[list[SweepTarget]]):
+    """Sweep every input of ``ref`` on one sample."""
+
+    ref: OpRef
+    settings: Settings
+    steps: int | None = None
+    sample: str | None = None
+
+
+@dataclass(frozen=True)
+class StarterWork(Work[str]):
+    """Write a specification that says what was inferred for ``ref``."""
+
+    ref: OpRef
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class AuditWork(Work[dict[str, Any]]):
+    """Audit the class ``ref``, which overrides torch's functions."""
+
+    ref: OpRef
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class DevicesWork(Work[dict[str, bool]]):
+    """Find which kinds of device work here."""
+
+
+@dataclass(frozen=True)
+class BuildWork(Work[str]):
+    """Build the reference operators, and say where they are."""
+
+    devices: tuple[str, ...] | None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class BenchWork(Work[dict[str, Any]]):
+    """Time the reference operators; see ``gradlint.native.bench.bench``."""
+
+    device: str | None
+    dtype: str
+    elements: int | None
+    matrix: int | None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CallWork(Work[Any]):
+    """Call a function, which is pickled by reference; its result is plain data."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work for one worker.
+
+    Args:
+        work: what to do.
+        memory_mb: MiB it may allocate beyond what torch holds; None for no limit.
+        environment: variables of the caller, which may have changed since the server started.
+        interpreter: a program that starts Python with the arguments it is given, under a tool that
+            watches it. Such a worker is no fork of the server: it starts afresh, adds
+            ``environment`` to what the tool left it, and ends as a program does, so that the tool
+            can end too. None for a worker of the usual kind.
+    """
+
+    work: Work[Any]
+    memory_mb: int | None = None
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    interpreter: str | None = None

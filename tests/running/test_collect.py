@@ -1,0 +1,148 @@
+"""Events that contradict those before them are refused, and honest ones are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradlint.model.events import (
+    Anatomy,
+    Begin,
+    CheckDone,
+    Event,
+    Found,
+    Note,
+    Predicted,
+    Samples,
+    Skip,
+    TorchVerdictMade,
+)
+from gradlint.model.report import Check, Finding, SampleReport, TargetReport, TorchVerdict
+from gradlint.model.settings import Settings
+from gradlint.running._collect import Collector, Contradiction
+from gradlint.running.events import Done, Loaded, Result
+
+SETTINGS = Settings(select=("GL003", "GL101"))
+
+LOADED = Loaded("function", None)
+SAMPLES = Samples([SampleReport("s", "given"), SampleReport("t", "given")])
+
+
+def ran(code: str, sample: str) -> list[Event]:
+    return [Begin(code, sample), CheckDone(Check(code, "pass", sample))]
+
+
+FINDING = Found(Finding("GL003", "n", "error", "m"))
+ALL = [*ran("GL003", "s"), *ran("GL101", "s"), *ran("GL003", "t"), *ran("GL101", "t")]
+START: list[Event] = [LOADED, SAMPLES]
+
+
+def collector(*events: Event) -> Collector:
+    made = Collector(TargetReport("t"), SETTINGS)
+    for event in events:
+        made.take(event)
+    return made
+
+
+HONEST: dict[str, list[Event]] = {
+    "all rules on all samples": [*START, *ALL, Done()],
+    "a finding, and a note": [*START, Begin("GL003", "s"), *ALL[1:2], FINDING, Note("x")],
+    "a rule that looks at the first sample": [
+        *START,
+        *ALL[:4],
+        *ran("GL003", "t"),
+        Skip("GL101", "looks at the first sample only"),
+        Done(),
+    ],
+    "work beside the rules": [
+        *START,
+        Begin("GL003", "s"),
+        Predicted([]),
+        *ALL[1:2],
+        Begin("anatomy", "s"),
+        Anatomy([]),
+        Begin("gradcheck", "s"),
+        TorchVerdictMade("gradcheck", TorchVerdict("fast", "pass")),
+    ],
+    "two samples of one label": [
+        Samples([SampleReport("s", "given"), SampleReport("s", "given")]),
+        *ran("GL003", "s"),
+        *ran("GL003", "s"),
+    ],
+}
+
+
+@pytest.mark.parametrize("events", HONEST.values(), ids=HONEST)
+def test_what_can_be_is_taken(events: list[Event]) -> None:
+    collector(*events)
+
+
+FORGED: dict[str, tuple[list[Event], Event, str]] = {
+    "a check that never began": (START, CheckDone(Check("GL003", "pass", "s")), "not running"),
+    "another rule's check": (
+        [*START, Begin("GL003", "s")],
+        CheckDone(Check("GL101", "pass", "s")),
+        "GL101, which was not running",
+    ),
+    "another sample's check": (
+        [*START, Begin("GL003", "s")],
+        CheckDone(Check("GL003", "pass", "t")),
+        "not running",
+    ),
+    "a second check": ([*START, *ALL[:2]], ALL[1], "not running"),
+    "a check that begins again": ([*START, *ALL[:2]], ALL[0], "a second time"),
+    "a check within another": (
+        [*START, ALL[0]],
+        ALL[2],
+        "before GL003 on sample s came to its end",
+    ),
+    "a rule that is not selected": (START, Begin("GL401", "s"), "not selected"),
+    "a rule that does not exist": (START, Begin("GL999", "s"), "not selected"),
+    "a sample that does not exist": (START, Begin("GL003", "u"), "not one of the samples"),
+    "a check before the samples": ([LOADED], Begin("GL003", "s"), "not one of the samples"),
+    "other samples": (START, SAMPLES, "Samples a second time"),
+    "another kind": (START, LOADED, "Loaded a second time"),
+    "a finding of nothing": (START, FINDING, "while no rule was running"),
+    "an anatomy of nothing": (START, Anatomy([]), "not running"),
+    "a skip of an unknown rule": (START, Skip("GL401", "why"), "skip GL401, which is not selected"),
+    "the end without samples": ([LOADED], Done(), "before any sample"),
+    "the end within a check": ([*START, ALL[0]], Done(), "during GL003 on sample s"),
+    "an early end": ([*START, *ALL[:6]], Done(), "before GL101 had run"),
+    "a second end": ([*START, *ALL, Done()], Done(), "after the end"),
+    "a note after the end": ([*START, *ALL, Done()], Note("x"), "after the end"),
+    "an event of another job": (START, Result(1), "which no check sends"),
+}
+
+
+@pytest.mark.parametrize(("before", "event", "words"), FORGED.values(), ids=FORGED)
+def test_what_can_not_be_is_refused(before: list[Event], event: Event, words: str) -> None:
+    made = collector(*before)
+    with pytest.raises(Contradiction, match=words):
+        made.take(event)
+
+
+def test_the_next_worker_goes_on_where_the_last_one_crashed() -> None:
+    made = collector(*START, *ALL[:2], Begin("GL101", "s"))
+    made.give_up_current()
+    made.next_worker()
+    for event in [*START, *ALL[4:], Done()]:
+        made.take(event)
+    assert [(check.code, check.sample) for check in made.report.checks] == [
+        ("GL003", "s"),
+        ("GL003", "t"),
+        ("GL101", "t"),
+    ]
+
+
+def test_results_of_a_worker_that_is_not_trusted_are_dropped() -> None:
+    made = collector(*START, *ALL[:2])
+    made.next_worker()
+    for event in [*START, *ALL[2:4]]:
+        made.take(event)
+    made.distrust()
+    assert [check.code for check in made.report.checks] == ["GL003"]
+
+
+def test_a_job_that_says_why_may_end_early() -> None:
+    made = collector(LOADED)
+    made.excuse()
+    made.take(Done())
