@@ -6,9 +6,10 @@ import math
 
 import pytest
 import torch
-from _fit_normal_tail import KINDS, fit
 from torch import Tensor
 from torch.autograd import grad
+
+from tests.kernels.support.fit_normal_tail import KINDS, fit
 
 ops = torch.ops.gradlint
 

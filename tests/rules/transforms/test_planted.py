@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from _planted_bugs.transforms import BUGS
 
 from gradlint.rules.catalogue import CATALOGUE, by_code
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-sys.path.pop(0)
+from tests.benchmarks.support.planted_bugs.transforms import BUGS
 
 RULES = [rule for rule in CATALOGUE if rule.code in ("GL901", "GL902", "GL903", "GL905", "GL906")]
 

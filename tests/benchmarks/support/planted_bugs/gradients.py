@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import Bug
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
+from tests.benchmarks.support.planted_bugs import Bug
 
 
 def draw(*shape: int, seed: int = 0) -> torch.Tensor:

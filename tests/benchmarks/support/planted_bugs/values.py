@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import Bug
 import torch
-from gradients import draw, one
 from torch.amp import custom_bwd, custom_fwd
 from torch.autograd import Function
 from torch.nn import functional
+
+from tests.benchmarks.support.planted_bugs import Bug
+from tests.benchmarks.support.planted_bugs.gradients import draw, one
 
 
 def positive() -> tuple[Any, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import Bug
 import torch
 from torch.autograd import Function
+
+from tests.benchmarks.support.planted_bugs import Bug
 
 
 def _randn(*shape: int) -> torch.Tensor:
