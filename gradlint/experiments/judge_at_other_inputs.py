@@ -14,8 +14,8 @@ import torch
 
 from gradlint.experiments.call_budget import LONE, decide_within
 from gradlint.experiments.differentiable_maps import first_order, float64_twin
+from gradlint.experiments.gradient_agreement import wrong_already
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.numerics.concatenated_inputs import by_dtype, merged

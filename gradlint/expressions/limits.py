@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradlint.base.errors import GradlintError
-from gradlint.expressions import limits
 
 
 # -- Refusing what is too large before it exists: sizes, sequences, integers. No torch here -------
@@ -21,10 +20,10 @@ class TooLarge(Exception):
 
 def check_elements(count: int | float) -> None:
     """Refuse a tensor of ``count`` elements that is too large."""
-    if count > limits.MAX_ELEMENTS:
+    if count > MAX_ELEMENTS:
         shown = f"{count:,}" if count < 10**15 else "more than 10**15"
         raise TooLarge(
-            f"it would make {shown} elements; at most {limits.MAX_ELEMENTS:,} are allowed"
+            f"it would make {shown} elements; at most {MAX_ELEMENTS:,} are allowed"
         )
 
 
@@ -54,25 +53,25 @@ def check_items(value: Any) -> Any:
     """``value``, refused where it holds too many items."""
     if isinstance(value, (str, list, tuple, dict)):
         count = items(value)
-        if count > limits.MAX_ITEMS:
+        if count > MAX_ITEMS:
             raise TooLarge(
-                f"a sequence of {count:,} items; at most {limits.MAX_ITEMS:,} are allowed"
+                f"a sequence of {count:,} items; at most {MAX_ITEMS:,} are allowed"
             )
     return value
 
 
 def check_repeat(value: Any, times: int) -> None:
     """Refuse ``value * times`` for a string or sequence that would be too long."""
-    if items(value) * max(times, 0) > limits.MAX_ITEMS:
+    if items(value) * max(times, 0) > MAX_ITEMS:
         raise TooLarge(
-            f"a sequence repeated {times:,} times; at most {limits.MAX_ITEMS:,} items are allowed"
+            f"a sequence repeated {times:,} times; at most {MAX_ITEMS:,} items are allowed"
         )
 
 
 def check_bits(bits: int | float) -> None:
     """Refuse an integer of too many bits."""
-    if bits > limits.MAX_BITS:
-        raise TooLarge(f"an integer of more than {limits.MAX_BITS} bits")
+    if bits > MAX_BITS:
+        raise TooLarge(f"an integer of more than {MAX_BITS} bits")
 
 
 def check_power(base: Any, exponent: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line, error_text
-from gradlint.experiments.raised_errors import user_frames
 from gradlint.experiments.subject import Subject
 
 #: Texts by which PyTorch, or an op in its manner, says that a transform is not supported.
@@ -50,15 +49,6 @@ def refuses(error: BaseException) -> bool:
 def first_line(error: BaseException) -> str:
     """The exception in one line."""
     return error_line(error)
-
-
-def in_users_code(error: BaseException) -> bool:
-    """Whether the innermost frame of the traceback is the user's: not PyTorch raised it."""
-    frames = user_frames(error)
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return bool(frames) and last is not None and frames[-1].lineno == last.tb_lineno
 
 
 def without(subject: Subject, *attributes: str) -> list[str]:

@@ -88,11 +88,11 @@ from typing import Any
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.gradient_agreement import difference, placed, wrong_already
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import difference, placed, wrong_already
 from gradlint.experiments.value.preconditions import obstacle
 from gradlint.experiments.value.repeated_backward import Replay, Trial
 from gradlint.model.report import Finding

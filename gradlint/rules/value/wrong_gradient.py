@@ -96,11 +96,11 @@ import torch
 
 from gradlint.diagnosis.precision import cast_down
 from gradlint.experiments.differentiable_maps import differentiable_names
+from gradlint.experiments.gradient_agreement import placed
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.disconnected import disconnected
-from gradlint.experiments.value.gradient_agreement import placed
 from gradlint.experiments.value.linearity import nonlinear
 from gradlint.experiments.value.other_float_arguments import away
 from gradlint.experiments.value.preconditions import changed, obstacle, unmoved, why_unsure

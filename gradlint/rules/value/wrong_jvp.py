@@ -93,6 +93,7 @@ from typing import Any
 
 import torch
 
+from gradlint.experiments.gradient_agreement import wrong_already
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.forward_mode import (
     along_line,
@@ -103,7 +104,6 @@ from gradlint.experiments.value.forward_mode import (
     tangent_cause,
     worst_tangent,
 )
-from gradlint.experiments.value.gradient_agreement import wrong_already
 from gradlint.experiments.value.preconditions import obstacle
 from gradlint.model.report import Finding
 from gradlint.model.rule import CheckVerdict, Outcome
