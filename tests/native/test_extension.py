@@ -147,10 +147,10 @@ def test_mistakes_are_found_before_anything_is_built(
 
 
 def test_cuda_sources_without_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradlint.native import reference as _reference
+    from gradlint.spec import _extension
 
-    monkeypatch.setattr(_reference, "usable_devices", lambda: ("cpu",))
-    monkeypatch.setattr(_reference, "why_no_cuda", lambda: ("no nvcc here", "install it"))
+    monkeypatch.setattr(_extension, "usable_devices", lambda: ("cpu",))
+    monkeypatch.setattr(_extension, "why_no_cuda", lambda: ("no nvcc here", "install it"))
     (tmp_path / "k.cu").write_text("", encoding="utf-8")
     path = spec(tmp_path, "op: torch.ops.a.b\nextension: {sources: [k.cu]}\n")
     with pytest.raises(NotHere, match=r"needs cuda, not available here: k.cu was not built: no n"):
