@@ -22,9 +22,7 @@ def check_elements(count: int | float) -> None:
     """Refuse a tensor of ``count`` elements that is too large."""
     if count > MAX_ELEMENTS:
         shown = f"{count:,}" if count < 10**15 else "more than 10**15"
-        raise TooLarge(
-            f"it would make {shown} elements; at most {MAX_ELEMENTS:,} are allowed"
-        )
+        raise TooLarge(f"it would make {shown} elements; at most {MAX_ELEMENTS:,} are allowed")
 
 
 def check_size(size: Sequence[Any]) -> None:
@@ -54,9 +52,7 @@ def check_items(value: Any) -> Any:
     if isinstance(value, (str, list, tuple, dict)):
         count = items(value)
         if count > MAX_ITEMS:
-            raise TooLarge(
-                f"a sequence of {count:,} items; at most {MAX_ITEMS:,} are allowed"
-            )
+            raise TooLarge(f"a sequence of {count:,} items; at most {MAX_ITEMS:,} are allowed")
     return value
 
 
