@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from gradlint.cli.entry import main
 from gradlint.running import server as _server
@@ -86,3 +88,19 @@ def gradlint(monkeypatch: pytest.MonkeyPatch) -> Command:
         return Done(code, *printed)
 
     return run
+
+
+class TextFile(SingleFileSnapshotExtension):
+    """A snapshot that is a text file, so that a page can be read, and compared, as it is."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+
+@pytest.fixture
+def page(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Equal to the text that ``__snapshots__/<module>/<test>.txt`` holds beside the test.
+
+    After a wanted change, ``python -m pytest <tests> --snapshot-update`` writes the files anew.
+    """
+    return snapshot.use_extension(TextFile)

@@ -2,7 +2,7 @@
 // made for any accuracy at any place, takes more instructions than a GPU has time for beside the
 // memory.
 //
-// tests/kernels/_fit_normal_tail.py makes the polynomials anew.
+// tests/kernels/support/fit_normal_tail.py makes the polynomials anew.
 #pragma once
 
 #include "numbers.h"

@@ -1,6 +1,6 @@
 """Every rule on PyTorch's own operators as black boxes: what is found there that should not be.
 
-Run it with ``python tests/benchmarks/black_boxes.py [--dtype float32] [--part NAME]``. The first
+Run it with ``python -m tests.benchmarks.black_boxes [--dtype float32] [--part NAME]``. The first
 sample of every differentiable operator of ``op_db`` goes through all rules (but GL903 and GL905,
 which take a compiler's time: ``--all`` has them too), each in a process of its own.
 
@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from _known import known
-from _measure import heading, table
-from _operators import Case, cases
 
 from gradlint.checking.examine import examine
 from gradlint.model.op import Op
 from gradlint.model.settings import Settings
+from tests.benchmarks.support.known import known
+from tests.benchmarks.support.measure import heading, table
+from tests.benchmarks.support.operators import Case, cases
 
 SEED = 3
 

@@ -1,6 +1,6 @@
 """What ``gradlint check`` costs: one small Function, and a hundred distinct ones in a folder.
 
-Run it with ``python tests/benchmarks/check_cost.py [rounds]``. Goals: one small Function within
+Run it with ``python -m tests.benchmarks.check_cost [rounds]``. Goals: one small Function within
 3 times ``python -c "import torch"``; a hundred at 150 ms each beyond start-up, on 2 cores; all
 rules on one small Function within 1.5 s beyond start-up, at 3 times the calls of the numerics.
 
@@ -16,10 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _functions import write_functions
-from _measure import GRADLINT, IMPORT_TORCH, heading, interleaved, median, table, wall
-
 import gradlint
+from tests.benchmarks.support.functions import write_functions
+from tests.benchmarks.support.measure import (
+    GRADLINT,
+    IMPORT_TORCH,
+    heading,
+    interleaved,
+    median,
+    table,
+    wall,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = ROOT / "examples" / "right" / "elementwise.py"

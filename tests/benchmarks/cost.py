@@ -1,6 +1,6 @@
 """What a verdict costs: calls, memory and time beside ``torch.autograd.gradcheck``.
 
-Run it with ``python tests/benchmarks/cost.py [--size N]``. An elementwise operator of 10⁶ float64
+Run it with ``python -m tests.benchmarks.cost [--size N]``. An elementwise operator of 10⁶ float64
 elements that passes, by four checkers; layer norm of 32×128 beside slow mode; and one wrong
 element of 10⁶ to be named. Times are medians of rounds in which the checkers take turns, with one
 thread (several wait for each other on a busy machine); memory is the process's high-water mark
@@ -26,14 +26,16 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from _faults import FLIPPED, ZEROED, faulty
-from _measure import heading, markdown, spaced, table
-from _operators import judged
 
 import gradlint
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.trace.problem import Problem
+from tests.benchmarks.support.faults import FLIPPED, ZEROED, faulty
+from tests.benchmarks.support.measure import heading, markdown, spaced, table
+from tests.benchmarks.support.operators import judged
+
+ROOT = Path(__file__).resolve().parents[2]
 
 GOAL_FORWARD, GOAL_BACKWARD, GOAL_TENSORS, GOAL_TIME = 40, 30, 12, 6.0
 GOAL_SLOW = 50.0
@@ -203,10 +205,15 @@ def elementwise_rows(size: int, rounds: int) -> list[tuple[str, ...]]:
 
 def _alone(what: str, checker: str, size: int) -> str:
     """Run one measurement of this file in a process of its own."""
-    command = [sys.executable, "-W", "ignore", __file__, f"--{what}", checker, "--size", str(size)]
+    command = [
+        *(sys.executable, "-W", "ignore", "-m", "tests.benchmarks.cost"),
+        *(f"--{what}", checker, "--size", str(size)),
+    ]
     # Otherwise glibc keeps large blocks for later use, and memory that is free counts as taken.
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(2**20)}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT
+    )
     return done.stdout
 
 

@@ -1,6 +1,6 @@
 """Named causes of planted faults: how many are right, how many are not named, how many are false.
 
-Run it with ``python tests/benchmarks/diagnosis.py [--dtype float32] [--cause SLUG]``. Every cause
+Run it with ``python -m tests.benchmarks.diagnosis [--dtype float32] [--cause SLUG]``. Every cause
 is planted into every operator on three sets of shapes where it is a fault there; each takes the
 way of a check: judged, confirmed, measured, diagnosed. Goals: the right cause in 95 %, a false one
 in at most 1 %.
@@ -12,17 +12,13 @@ either name is right.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
-from _measure import heading, table
-from _planted import OPERATORS, VISIBLE, Fault, Operator, drawn_gradients, faults, planted, same
 
 from gradlint.experiments.differentiable_maps import differentiable_names, first_order
 from gradlint.experiments.mismatch import mismatch
@@ -31,9 +27,17 @@ from gradlint.numerics.decide import decide
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.targets.build import from_object
 from gradlint.trace.problem import Problem
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+from tests.benchmarks.support.measure import heading, table
+from tests.benchmarks.support.planted import (
+    OPERATORS,
+    VISIBLE,
+    Fault,
+    Operator,
+    drawn_gradients,
+    faults,
+    planted,
+    same,
+)
 
 GOAL_RIGHT, GOAL_FALSE = 0.95, 0.01
 RIGHT, NONE, FALSE, UNSEEN = "right", "none", "false", "not seen"

@@ -1,7 +1,7 @@
 """What gradlint says of a fixed set of operators, as one JSON that two versions can be compared by.
 
-Run it with ``python tests/benchmarks/frozen_set.py OUT.json`` on either version, then compare
-with ``python tests/benchmarks/frozen_set.py --compare BEFORE.json AFTER.json``. The set is all of
+Run it with ``python -m tests.benchmarks.frozen_set OUT.json`` on either version, then compare
+with ``python -m tests.benchmarks.frozen_set --compare BEFORE.json AFTER.json``. The set is all of
 ``examples/`` and ``specs/``, every planted bug with its twin, and every fourth operator of
 PyTorch's operator database, each under a fixed seed. Kept are codes, severities, verdicts, inputs,
 indices and exit codes; wording, numbers and durations are left out.
@@ -22,6 +22,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from tests.benchmarks.planted_bugs import _findings
+from tests.benchmarks.support.planted_bugs import all_bugs
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 7
@@ -76,9 +79,6 @@ def by_command(folder: str) -> Iterator[tuple[str, Any]]:
 
 def planted_bugs() -> Iterator[tuple[str, Any]]:
     """Every planted bug and its twin, checked by ``gradlint.check``."""
-    from _planted_bugs import all_bugs
-    from planted_bugs import _findings
-
     for bug in all_bugs():
         for which, op in (("faulty", bug.faulty), ("fixed", bug.fixed)):
             found = sorted(

@@ -1,6 +1,6 @@
 """PyTorch's operator database: false alarms, planted faults, and time beside fast mode.
 
-Run it with ``python tests/benchmarks/operator_database.py [--dtype float32] [--part NAME]``. Every
+Run it with ``python -m tests.benchmarks.operator_database [--dtype float32] [--part NAME]``. Every
 operator of ``op_db`` that is differentiable, its first three samples: each gradient is judged as
 it is (a disagreement is a false alarm) and with three planted faults (agreement is a miss).
 ``gradcheck(fast_mode=True)`` judges the same samples in the same run.
@@ -23,11 +23,6 @@ from dataclasses import asdict
 from itertools import islice
 
 import torch
-from _faults import FAULTS, faulty, sizeable_place
-from _known import known
-from _measure import heading, markdown, table
-from _operators import Case, cases, judged
-from _tally import CAUGHT, GOAL_MISSED, Line, Tally, outcome_of, rows, slowest
 
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.directions import cotangent, move_scale
@@ -35,6 +30,19 @@ from gradlint.numerics.products import norm, unit_roundoff, widened
 from gradlint.numerics.verdict import AGREES, DIFFERS
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+from tests.benchmarks.support.faults import FAULTS, faulty, sizeable_place
+from tests.benchmarks.support.known import known
+from tests.benchmarks.support.measure import heading, markdown, table
+from tests.benchmarks.support.operators import Case, cases, judged
+from tests.benchmarks.support.tally import (
+    CAUGHT,
+    GOAL_MISSED,
+    Line,
+    Tally,
+    outcome_of,
+    rows,
+    slowest,
+)
 
 SEED = 5
 

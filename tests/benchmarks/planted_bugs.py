@@ -1,8 +1,8 @@
 """Bugs that people ship, planted one by one: what gradlint and torch's own checkers say of them.
 
-Run it with ``python tests/benchmarks/planted_bugs.py [--only TEXT] [--markdown]``. Every bug of
-``_planted_bugs/`` and its fixed twin go through ``gradlint.check`` with all rules, and through
-``torch.autograd.gradcheck`` (slow mode) and ``gradgradcheck`` with their defaults.
+Run it with ``python -m tests.benchmarks.planted_bugs [--only TEXT] [--markdown]``. Every bug of
+``support/planted_bugs/`` and its fixed twin go through ``gradlint.check`` with all rules, and
+through ``torch.autograd.gradcheck`` (slow mode) and ``gradgradcheck`` with their defaults.
 
 Goals: every bug found under its code, no finding of severity error or warning in any twin.
 """
@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from _measure import heading, markdown, table
-from _planted_bugs import Bug, all_bugs
 
 import gradlint
 from gradlint.model.sample import map_tensors
 from gradlint.trace.global_state import preserved_state
+from tests.benchmarks.support.measure import heading, markdown, table
+from tests.benchmarks.support.planted_bugs import Bug, all_bugs
 
 SEED = 7
 FAMILIES = {

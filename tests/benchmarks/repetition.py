@@ -1,6 +1,6 @@
 """False alarms by repetition: operators that are right, under fresh seeds.
 
-Run it with ``python tests/benchmarks/repetition.py [--seeds 500] [--dtype bfloat16] [--jobs 2]``.
+Run it with ``python -m tests.benchmarks.repetition [--seeds 500] [--dtype bfloat16] [--jobs 2]``.
 The operators of ``_repeated.py`` go through GL401 and GL801 as in ``gradlint check``, with fresh
 inputs, parameters, cotangents and directions for every seed.
 
@@ -20,8 +20,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import torch
-from _measure import heading, table
-from _repeated import REPEATED, Repeated
 
 from gradlint.checking.examine import expand_samples
 from gradlint.experiments.subject import Subject
@@ -31,6 +29,8 @@ from gradlint.model.settings import Settings
 from gradlint.rules.precision.low_precision_gradient import RULE as GL801
 from gradlint.rules.value.wrong_gradient import RULE as GL401
 from gradlint.targets.build import from_object
+from tests.benchmarks.support.measure import heading, table
+from tests.benchmarks.support.repeated import REPEATED, Repeated
 
 DTYPES = ("float64", "float32", "bfloat16")
 SEEDS = 500

@@ -1,6 +1,6 @@
 """One wrong element among many: eleven operators at 10² to 10⁶ elements.
 
-Run it with ``python tests/benchmarks/scale.py [--full] [--dtype float32] [--ops …] [--sizes …]``.
+Run it with ``python -m tests.benchmarks.scale [--full] [--dtype float32] [--ops …] [--sizes …]``.
 For every operator, size and seed one element of the gradient is zeroed, or its sign flipped, or
 the whole gradient is 1 % too large. Each is judged as it is by ``GL401``, without the search for
 the place; so is the operator without a fault. A cell says how many faults were caught, ``?`` how
@@ -25,13 +25,13 @@ from itertools import product
 from multiprocessing import get_context
 
 import torch
-from _faults import FAULTS
-from _measure import heading, markdown, spaced, table
-from _operators import judged
-from _scales import SCALES, TRIPLE, problem_of
-from _tally import CAUGHT, DECLARED, SILENT, outcome_of
 
 from gradlint.numerics.verdict import DIFFERS, UNSURE
+from tests.benchmarks.support.faults import FAULTS
+from tests.benchmarks.support.measure import heading, markdown, spaced, table
+from tests.benchmarks.support.operators import judged
+from tests.benchmarks.support.scales import SCALES, TRIPLE, problem_of
+from tests.benchmarks.support.tally import CAUGHT, DECLARED, SILENT, outcome_of
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 SEEDS = 20

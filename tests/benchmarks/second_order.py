@@ -1,6 +1,6 @@
 """Second derivatives of PyTorch's operator database: how many agree.
 
-Run it with ``python tests/benchmarks/second_order.py [--part NAME]``: for information, float64,
+Run it with ``python -m tests.benchmarks.second_order [--part NAME]``: for information, float64,
 inputs of at most 2000 elements together, and the operators whose second derivatives PyTorch
 claims.
 """
@@ -14,12 +14,12 @@ import warnings
 from collections import Counter
 
 import torch
-from _known import known
-from _measure import heading, table
-from _operators import cases, judged_twice
 
 from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
 from gradlint.trace.op_io import OpRaised
+from tests.benchmarks.support.known import known
+from tests.benchmarks.support.measure import heading, table
+from tests.benchmarks.support.operators import cases, judged_twice
 
 #: Elements of all inputs of a sample together.
 MOST = 2000

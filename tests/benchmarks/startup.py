@@ -1,6 +1,6 @@
 """Start-up of the commands that need no torch, against ``python -c "import torch"``.
 
-Run it with ``python tests/benchmarks/startup.py [rounds]``. Goal: each under half.
+Run it with ``python -m tests.benchmarks.startup [rounds]``. Goal: each under half.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from _measure import GRADLINT, IMPORT_TORCH, heading, interleaved, median, table, wall
+from tests.benchmarks.support.measure import (
+    GRADLINT,
+    IMPORT_TORCH,
+    heading,
+    interleaved,
+    median,
+    table,
+    wall,
+)
 
 GOAL = 0.5
 

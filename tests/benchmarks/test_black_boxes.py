@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from _operators import cases
-from black_boxes import FAULTS, examined, reason
+
+from tests.benchmarks.black_boxes import FAULTS, examined, reason
+from tests.benchmarks.support.operators import cases
 
 RIGHT = ("softmax", "nn_functional_linear", "cumsum", "index_add", "nn_functional_relu", "std")
 

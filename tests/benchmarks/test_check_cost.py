@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from check_cost import GOAL_CALLS, ROOT, calls_beside_numerics
+
+from tests.benchmarks.check_cost import GOAL_CALLS, ROOT, calls_beside_numerics
 
 EXAMPLES = ("elementwise.py:Square", "elementwise.py:Exp", "linear.py:Linear")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import cost
 import pytest
-from _faults import FLIPPED, ZEROED
+
+from tests.benchmarks import cost
+from tests.benchmarks.support.faults import FLIPPED, ZEROED
 
 
 @pytest.mark.parametrize("checker", ["judgement behind GL401", "gradlint.gradcheck"])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import diagnosis
 import pytest
 import torch
-from _planted import OPERATORS
+
+from tests.benchmarks import diagnosis
+from tests.benchmarks.support.planted import OPERATORS
 
 SEED = 11
 

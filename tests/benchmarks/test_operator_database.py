@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from _faults import FACTOR, FAULTS, FLIPPED, ZEROED, faulty, sizeable_place
-from _known import KNOWN, known
-from _operators import cases, judged
-from _tally import CAUGHT, DECLARED, SILENT, rows
-from operator_database import run
 
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.trace.op_io import OpRaised
+from tests.benchmarks.operator_database import run
+from tests.benchmarks.support.faults import FACTOR, FAULTS, FLIPPED, ZEROED, faulty, sizeable_place
+from tests.benchmarks.support.known import KNOWN, known
+from tests.benchmarks.support.operators import cases, judged
+from tests.benchmarks.support.tally import CAUGHT, DECLARED, SILENT, rows
 
 #: Smooth, kinked, reducing, normalising, indexing, of several inputs and outputs, in place of all.
 SOME = {

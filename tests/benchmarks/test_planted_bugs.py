@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from _planted_bugs import Bug, all_bugs
-from planted_bugs import FAMILIES, quiet, summary, told
+
+from tests.benchmarks.planted_bugs import FAMILIES, quiet, summary, told
+from tests.benchmarks.support.planted_bugs import Bug, all_bugs
 
 BUGS = all_bugs()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from _repeated import REPEATED, Repeated
-from repetition import DTYPES, checks, report, run, subject_of
+
+from tests.benchmarks.repetition import DTYPES, checks, report, run, subject_of
+from tests.benchmarks.support.repeated import REPEATED, Repeated
 
 HARD = (
     "sigmoid, saturated",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from _faults import FACTOR, FAULTS, FLIPPED, ZEROED
-from _scales import SCALES, TRIPLE, problem_of
-from _tally import CAUGHT, DECLARED, SILENT
-from scale import CLEAN, Result, Trial, attempt, cell, rows, trials
+
+from tests.benchmarks.scale import CLEAN, Result, Trial, attempt, cell, rows, trials
+from tests.benchmarks.support.faults import FACTOR, FAULTS, FLIPPED, ZEROED
+from tests.benchmarks.support.scales import SCALES, TRIPLE, problem_of
+from tests.benchmarks.support.tally import CAUGHT, DECLARED, SILENT
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """The GPU suite: all that only a GPU can show, in ten minutes, and one table last.
 
-    python tests/gpu/run.py [--keep FOLDER]
+    python -m tests.gpu.run [--keep FOLDER]
 
 Runs every test marked ``cuda``, ``gradlint check specs --device cuda --require-device``, the faulty
 twins, the agreement of CUDA with the CPU for every operator and dtype, and ``gradlint kernels
@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.gpu.support import parts, table
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "kernels"), str(Path(__file__).parent)]
 
 NOTHING_CHECKED = 5
 
@@ -38,12 +39,9 @@ def main() -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
     )
-    import _parts
-    import _table
-
     started = time.monotonic()
-    rows = _parts.run_all(folder, started)
-    print(_table.rendered(rows, time.monotonic() - started))
+    rows = parts.run_all(folder, started)
+    print(table.rendered(rows, time.monotonic() - started))
     print(f"logs: {folder}")
     return 0 if all(row.ok for row in rows) else 1
 

@@ -7,19 +7,23 @@ import sys
 import time
 from pathlib import Path
 
-import _parts
 import pytest
 import torch
-from _table import Row, rendered
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / "kernels"))
+from tests.gpu.support import parts
+from tests.gpu.support.table import Row, rendered
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_nothing_is_checked_and_the_reason_is_told() -> None:
     done = subprocess.run(
-        [sys.executable, str(HERE / "run.py")], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.gpu.run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 5
     assert done.stdout.startswith("GPU suite skipped, nothing was checked: ")
@@ -41,7 +45,7 @@ def test_the_table_marks_what_is_not_as_it_must_be() -> None:
 
 
 def commands(folder: Path, code: str, started: float) -> tuple[object, str, float]:
-    return _parts.Commands(folder, started).json("name", [sys.executable, "-c", code])
+    return parts.Commands(folder, started).json("name", [sys.executable, "-c", code])
 
 
 def test_json_is_read_and_trouble_is_told(tmp_path: Path) -> None:
@@ -55,7 +59,7 @@ def test_json_is_read_and_trouble_is_told(tmp_path: Path) -> None:
 
 
 def test_a_part_that_outlasts_the_budget_is_ended(tmp_path: Path) -> None:
-    started = time.monotonic() - (_parts.BUDGET_S - _parts.RESERVE_S - 1.0)
+    started = time.monotonic() - (parts.BUDGET_S - parts.RESERVE_S - 1.0)
     found, why, _ = commands(tmp_path, "import time; time.sleep(1000)", started)
     assert (found, why) == (None, "out of time")
     assert commands(tmp_path, "print('{}')", started - 10.0)[:2] == (None, "out of time")
@@ -87,15 +91,15 @@ def test_results_become_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             ],
         },
     }
-    monkeypatch.setattr(_parts.Commands, "json", found)
-    runner = _parts.Commands(tmp_path, time.monotonic())
-    total, bad = _parts.specs(runner)
+    monkeypatch.setattr(parts.Commands, "json", found)
+    runner = parts.Commands(tmp_path, time.monotonic())
+    total, bad = parts.specs(runner)
     assert (total.result, total.ok, total.seconds) == ("1 of 2 pass", False, 3.0)
     assert (bad.item, bad.result, bad.ok) == ("gelu", "inconclusive", False)
-    total, *rest = _parts.agreement(runner)
+    total, *rest = parts.agreement(runner)
     assert (total.result, total.ok) == ("1 of 3 (operator, dtype) agree", False)
     assert [row.item for row in rest] == ["gelu float16", "exp float64"]
-    assert [(row.item, row.result) for row in _parts.benchmark(runner)] == [
+    assert [(row.item, row.result) for row in parts.benchmark(runner)] == [
         ("float32", "copy 4000 GB/s"),
         ("relu forward", "2.000 ms, 90% of the floor, 1.50 × eager PyTorch"),
     ]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from _agreement import share
-from _emulated_cases import FAMILIES, results
-from _emulated_library import made_once
-from _emulated_runs import RUNS, run_all
+
+from tests.kernels.support.agreement import share
+from tests.kernels.support.emulated_cases import FAMILIES, results
+from tests.kernels.support.emulated_library import made_once
+from tests.kernels.support.emulated_runs import RUNS, run_all
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from _emulated_library import made_once
-from _emulated_runs import run_all
-from _stand_in import checked, codes
+
+from tests.kernels.support.emulated_library import made_once
+from tests.kernels.support.emulated_runs import run_all
+from tests.kernels.support.stand_in import checked, codes
 
 
 def test_specifications_hold(

@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from _emulated_library import EMULATION, WATCHED, device_objects, made_once, outcomes, program
-from _faulty import FOLDER, TWINS
 
 from gradlint.native.roots import kernels_root
+from tests.kernels.support.emulated_library import (
+    EMULATION,
+    WATCHED,
+    device_objects,
+    made_once,
+    outcomes,
+    program,
+)
+from tests.kernels.support.faulty import FOLDER, TWINS
 
 #: What is said of a twin in each order of the threads and blocks (emulation/twins.cpp).
 FOUND = {

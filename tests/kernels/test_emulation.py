@@ -8,7 +8,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from _emulated_library import (
+
+from gradlint.native.roots import kernels_root
+from tests.kernels.support.emulated_library import (
     EMULATION,
     ORDERS,
     WATCHED,
@@ -17,8 +19,6 @@ from _emulated_library import (
     outcomes,
     program,
 )
-
-from gradlint.native.roots import kernels_root
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from _faulty import FOLDER, TWINS, Twin
 
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.run import execute
+from tests.kernels.support.faulty import FOLDER, TWINS, Twin
 
 #: The rules on transforms, which compile, are left out: they take most of the time and find
 #: consequences only.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from _agreement import SETTINGS, SHARES, disagreement, opened
 
 from gradlint.experiments.subject import Subject
 from gradlint.model.settings import Settings
 from gradlint.native.roots import specs_root
 from gradlint.rules.catalogue import by_code
+from tests.kernels.support.agreement import SETTINGS, SHARES, disagreement, opened
 
 SPECS = sorted(specs_root().glob("*.yaml"))
 

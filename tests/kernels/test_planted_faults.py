@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from _stand_in import checked, codes
-from _wrong_library import FAULTS, wrong_library
 
 from gradlint.native.roots import kernels_root, specs_root
+from tests.kernels.support.stand_in import checked, codes
+from tests.kernels.support.wrong_library import FAULTS, wrong_library
 
 #: Specs whose operator is that of another kernel.
 KERNELS = {"gumbel_softmax_hard": "gumbel_softmax", "scale_in_place": "scale"}

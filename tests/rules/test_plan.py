@@ -53,7 +53,7 @@ OPS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "two outputs": (lambda x: (x.exp(), x.sin()), (randn(3, 4),)),
     "dropout": (torch.nn.Dropout(0.5), (randn(3, 4),)),
     "sin 1e6x": (lambda x: (1e6 * x).sin(), (randn(3, 4),)),
-    "large": (torch.tanh, (randn(400, 400),)),
+    "large": (torch.tanh, (randn(200, 200),)),
 }
 
 

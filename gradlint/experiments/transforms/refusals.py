@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from gradlint.diagnosis.engine_errors import error_text
-from gradlint.experiments.raised_errors import user_frames
 from gradlint.experiments.subject import Subject
 
 #: Texts by which PyTorch, or an op in its manner, says that a transform is not supported.
@@ -45,15 +44,6 @@ def is_refusal(error: BaseException) -> bool:
         return True
     text = error_text(error).lower()
     return any(phrase in text for phrase in _REFUSALS)
-
-
-def in_users_code(error: BaseException) -> bool:
-    """Whether user code raised the exception, and not PyTorch."""
-    frames = user_frames(error)
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return bool(frames) and last is not None and frames[-1].lineno == last.tb_lineno
 
 
 def functions_without(subject: Subject, *attributes: str) -> list[str]:

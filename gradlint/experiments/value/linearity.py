@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from gradlint.diagnosis.evidence import unravel
+from gradlint.experiments.gradient_agreement import with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import plain_number
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import with_stored_indices
 from gradlint.experiments.value.repeated_backward import Replay
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule

@@ -88,6 +88,7 @@ from typing import Any
 import torch
 
 from gradlint.diagnosis.engine_errors import error_line
+from gradlint.experiments.gradient_agreement import disagreement, with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import judged_by, skipped
 from gradlint.experiments.preconditions import (
@@ -98,7 +99,6 @@ from gradlint.experiments.preconditions import (
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.gradient_agreement import disagreement, with_stored_indices
 from gradlint.experiments.value.repeated_backward import Replay, Trial
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome

@@ -96,6 +96,7 @@ import torch
 
 from gradlint.diagnosis.precision import cast_down
 from gradlint.experiments.differentiable_maps import differentiable_names
+from gradlint.experiments.gradient_agreement import with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
@@ -108,7 +109,6 @@ from gradlint.experiments.preconditions import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.disconnected import judge_disconnected
-from gradlint.experiments.value.gradient_agreement import with_stored_indices
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from _planted_bugs.transforms import BUGS
 
 from gradlint.rules.catalogue import CATALOGUE, by_code
+from tests.benchmarks.support.planted_bugs.transforms import BUGS
 
 RULES = [rule for rule in CATALOGUE if rule.code in ("GL901", "GL902", "GL903", "GL905", "GL906")]
 

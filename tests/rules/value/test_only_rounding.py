@@ -33,7 +33,7 @@ def found(op: Callable[..., Tensor], seed: int, dtype: str) -> list[tuple[str, s
     ids=["layer norm", "centred", "softmax"],
 )
 def test_right_ones_are_silent(op: Callable[..., Tensor], dtype: str) -> None:
-    assert [found(op, seed, dtype) for seed in range(3)] == [[]] * 3
+    assert [found(op, seed, dtype) for seed in range(2)] == [[]] * 2
 
 
 class Probabilities(Function):

@@ -8,7 +8,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from . import Bug
+from tests.benchmarks.support.planted_bugs import Bug
 
 
 def draw(*shape: int, seed: int = 0) -> torch.Tensor:

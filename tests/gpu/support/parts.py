@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from _faulty import TWINS, Twin
-from _table import Row
+from tests.gpu.support.table import Row
+from tests.kernels.support.faulty import TWINS, Twin
 
 #: Seconds for the whole suite.
 BUDGET_S = 600.0
@@ -160,7 +160,7 @@ def _unfit(shows: str) -> str:
 
 def agreement(commands: Commands) -> list[Row]:
     """CUDA against the CPU, for every operator and dtype."""
-    command = [sys.executable, "tests/kernels/_agreement.py", "cuda"]
+    command = [sys.executable, "-m", "tests.kernels.support.agreement", "cuda"]
     found, why, seconds = commands.json("agreement", command)
     if found is None:
         return [Row("CPU and CUDA", "all operators", why, False, seconds)]

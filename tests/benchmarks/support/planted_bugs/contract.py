@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-from . import Bug
+from tests.benchmarks.support.planted_bugs import Bug
 
 _X = torch.tensor([[0.7, -1.3, 2.1], [-0.2, 1.6, -2.4]], dtype=torch.float64)
 

@@ -9,8 +9,8 @@ from torch.amp import custom_bwd, custom_fwd
 from torch.autograd import Function
 from torch.nn import functional
 
-from . import Bug
-from .gradients import draw, one
+from tests.benchmarks.support.planted_bugs import Bug
+from tests.benchmarks.support.planted_bugs.gradients import draw, one
 
 
 def positive() -> tuple[Any, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from _linked import compiled, linked
-
 from gradlint.native.recipe import Recipe
 from gradlint.native.reference import recipe
+from tests.kernels.support.linked import compiled, linked
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy
 import torch
 from torch.autograd import Function
 
-from . import Bug
+from tests.benchmarks.support.planted_bugs import Bug
 
 _X = torch.tensor([[0.7, -1.3, 2.1, 0.4], [-0.2, 1.6, -2.4, 0.9], [1.1, -0.6, 0.3, -1.8]])
 _INDEX = torch.tensor([2, -3, 1])

@@ -12,9 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
-from _emulated_cases import DTYPES, FAMILIES, WIDTHS, Results, results
-from _emulated_library import ORDERS, emulated_library
 from torch import Tensor
+
+from tests.kernels.support.emulated_cases import DTYPES, FAMILIES, WIDTHS, Results, results
+from tests.kernels.support.emulated_library import ORDERS, emulated_library
+
+ROOT = Path(__file__).parents[3]
 
 #: Multiprocessors of the device and orders of the threads: an H200's, and so few that a block has
 #: many rows.
@@ -28,8 +31,9 @@ def run_all(folder: Path) -> None:
         list(
             pool.map(
                 lambda family: subprocess.run(
-                    [sys.executable, __file__, library, family, folder / f"{family}.pt"],
+                    [sys.executable, "-m", __name__, library, family, folder / f"{family}.pt"],
                     check=True,
+                    cwd=ROOT,
                 ),
                 FAMILIES,
             )

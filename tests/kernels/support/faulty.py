@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "examples" / "faulty_kernels"
+FOLDER = Path(__file__).parents[3] / "examples" / "faulty_kernels"
 
 
 @dataclass(frozen=True)

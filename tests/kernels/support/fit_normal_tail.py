@@ -31,10 +31,7 @@ def mills(z: float) -> float:
 def fit(scale: float, degree: int) -> tuple[np.ndarray, float]:
     """Coefficients of the powers of t, lowest first, as float32, and the largest relative error
     of the polynomial with them."""
-    lowest = 1 / (1 + scale * FARTHEST)
-    nodes = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
-    t = lowest + (1 - lowest) * (nodes + 1) / 2
-    exact = np.array([mills((1 / x - 1) / scale) for x in t])
+    lowest, nodes, _, exact = sampled(scale)
     basis = np.polynomial.chebyshev.chebvander(nodes, degree) / exact[:, None]
     weights = np.full(POINTS, 1 / POINTS)
     found, least = np.zeros(degree + 1), np.inf
@@ -48,7 +45,21 @@ def fit(scale: float, degree: int) -> tuple[np.ndarray, float]:
         weights /= weights.sum()
     powers = Chebyshev(found, domain=[lowest, 1]).convert(kind=Polynomial).coef
     rounded = powers.astype(np.float32).astype(np.float64)
-    return rounded, float(np.abs(np.polynomial.polynomial.polyval(t, rounded) / exact - 1).max())
+    return rounded, relative_error(scale, rounded)
+
+
+def relative_error(scale: float, coefficients: np.ndarray) -> float:
+    """The largest relative error of the polynomial with these coefficients, lowest power first."""
+    _, _, t, exact = sampled(scale)
+    return float(np.abs(np.polynomial.polynomial.polyval(t, coefficients) / exact - 1).max())
+
+
+def sampled(scale: float) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """The lowest t, Chebyshev nodes in [-1, 1], the t of each, and Mills' ratio there."""
+    lowest = 1 / (1 + scale * FARTHEST)
+    nodes = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
+    t = lowest + (1 - lowest) * (nodes + 1) / 2
+    return lowest, nodes, t, np.array([mills((1 / x - 1) / scale) for x in t])
 
 
 if __name__ == "__main__":

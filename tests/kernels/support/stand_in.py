@@ -15,9 +15,9 @@ from gradlint.running.run import execute
 MODULE = """
 from pathlib import Path
 import torch
-from gradlint.native import reference as _reference
+from gradlint.native import reference
 
-_reference._loaded[0] = Path({library!r})
+reference._loaded[0] = Path({library!r})
 torch.ops.load_library({library!r})
 """
 

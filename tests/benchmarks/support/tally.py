@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from _faults import FAULTS
-from _operators import Case
-
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE, InputJudgement
+from tests.benchmarks.support.faults import FAULTS
+from tests.benchmarks.support.operators import Case
 
 GOAL_MISSED = {"float64": 0.003, "float32": 0.01}
 GOAL_TIME = 3.0

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 import torch
-from _faults import Faulty
 
 from gradlint.experiments.differentiable_maps import first_order, second_order
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.numerics.decide import Decision, decide
 from gradlint.trace.problem import Problem
+from tests.benchmarks.support.faults import Faulty
 
 #: Directions of the second order: those of GL501.
 TWICE = ("aligned", "signs", "equalised")

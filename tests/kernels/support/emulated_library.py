@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from _linked import compiled, linked
 
 from gradlint.native import _tools
 from gradlint.native._files import locked
 from gradlint.native.reference import recipe
 from gradlint.native.roots import kernels_root
+from tests.kernels.support.linked import compiled, linked
 
-EMULATION = Path(__file__).parent / "emulation"
+EMULATION = Path(__file__).parents[1] / "emulation"
 
 #: What is linked with every kernel.
 DEVICE = tuple(

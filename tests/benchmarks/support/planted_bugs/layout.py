@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-from . import Bug
+from tests.benchmarks.support.planted_bugs import Bug
 
 
 def _randn(*shape: int) -> torch.Tensor:

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from _faults import FACTOR, Faulty, sizeable_place
 
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.numerics.directions import move_scale
 from gradlint.trace.problem import Problem
+from tests.benchmarks.support.faults import FACTOR, Faulty, sizeable_place
 
 Tensors = tuple[torch.Tensor, ...]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from _planted_bugs import Bug
+from tests.benchmarks.support.planted_bugs import Bug
 
 
 def _randn(*shape: int) -> Tensor:

@@ -1,0 +1,36 @@
+"""Names in ``gradlint`` that vulture finds no use of, though each has one; a reason for each group.
+
+``pyproject.toml`` names what is used by a pattern or a decorator. An entry here that no longer
+stands for anything can go.
+"""
+
+# ruff: noqa: B018, F821
+
+# Part of an interface that Python, torch, Typer, rich or PyYAML calls.
+__dir__  # of the package
+list_commands  # of Typer's groups
+context_settings
+short_help
+overflow  # of a line of rich
+yaml_implicit_resolvers
+_forkserver_address  # of multiprocessing, which is made to forget it
+
+# Looked up by the name of a command, or of a function that a worker is given.
+validate
+bench
+
+# Fields of a pydantic model: they are read by name, or described in the schema of a spec.
+model_config
+description
+
+# Methods of generated namespaces, looked up by name.
+rand_like
+
+# For readers and tests of a report or a target.
+constructor  # what was chosen for a module that gradlint constructed
+pointed  # the error's place in the text of an expression
+reference_sources
+by_code
+unknown_selectors
+HEADINGS
+NAMESPACE
