@@ -15,11 +15,11 @@ import sys
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from gradlint.checking.examine import examine
+from gradlint.model.events import CheckDone, Event, Found
 from gradlint.model.op import Op
 from gradlint.model.settings import Settings
 from tests.benchmarks.support.known import known
@@ -75,16 +75,18 @@ class Told:
 
 def examined(case: Case, ignore: tuple[str, ...] = COMPILING) -> Told:
     """All rules on ``case``, in this process."""
-    events: list[tuple[str, Any]] = []
+    events: list[Event] = []
     op = Op(case.name, case.name, "callable", case.call)
     settings = Settings(seed=SEED, ignore=ignore)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        examine(op, [case.sample], settings, lambda kind, payload: events.append((kind, payload)))
+        examine(op, [case.sample], settings, events.append)
     findings = [
-        (item.code, item.severity, item.message) for kind, item in events if kind == "finding"
+        (event.finding.code, event.finding.severity, event.finding.message)
+        for event in events
+        if isinstance(event, Found)
     ]
-    verdicts = Counter(item.verdict for kind, item in events if kind == "check")
+    verdicts = Counter(event.check.verdict for event in events if isinstance(event, CheckDone))
     return Told(case.name, findings, verdicts)
 
 

@@ -8,6 +8,7 @@ import torch
 from gradlint.checking.examine import examine
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence
+from gradlint.model.events import Found
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
@@ -112,7 +113,7 @@ def test_a_branch_that_backward_has_otherwise():
         from_object(LeakyRelu),
         [Sample("given", "given", (X.clone().requires_grad_(), 0.1))],
         Settings(select=("GL401",), seed=3),
-        lambda kind, value: events.append((kind, value)),
+        events.append,
     )
-    (finding,) = [value for kind, value in events if kind == "finding"]
+    (finding,) = [event.finding for event in events if isinstance(event, Found)]
     assert (finding.cause, "where `x` is negative" in finding.cause_text) == ("value-range", True)

@@ -85,7 +85,7 @@ def test_the_comparison_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> No
     def results(op: object, sample: object) -> list[torch.Tensor]:
         return [next(calls)(sample.args[0]).detach()]  # type: ignore[attr-defined]
 
-    monkeypatch.setattr("_agreement.opened", opened_twice)
-    monkeypatch.setattr("_agreement._results", results)
+    monkeypatch.setattr("tests.kernels.support.agreement.opened", opened_twice)
+    monkeypatch.setattr("tests.kernels.support.agreement._results", results)
     assert disagreement(path, torch.float64, "cpu") > 1.0
     assert SETTINGS.seed == 1

@@ -79,7 +79,7 @@ def test_integer_tensors_only(op: Any) -> None:
     report = check(op, torch.tensor([1, 2]))
     assert verdict(report) == "inconclusive"
     assert said(report) == (
-        "no input requires grad: nothing was judged; give floating or complex tensors"
+        "no input requires grad: nothing was judged; give floating-point or complex tensors"
     )
 
 
@@ -154,9 +154,12 @@ def test_outputs_that_change_shape_or_dtype_with_the_values() -> None:
 @pytest.mark.parametrize(
     ("op", "text"),
     [
-        (lambda x: float(x.detach().sum()), "no output is floating or complex (output: float)"),
-        (lambda x: None, "no output is floating or complex"),
-        (lambda x: x.argsort(), "no output is floating or complex"),
+        (
+            lambda x: float(x.detach().sum()),
+            "no output is floating-point or complex (output: float)",
+        ),
+        (lambda x: None, "no output is floating-point or complex"),
+        (lambda x: x.argsort(), "no output is floating-point or complex"),
     ],
 )
 def test_outputs_without_a_derivative(op: Any, text: str) -> None:

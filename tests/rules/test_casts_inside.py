@@ -10,6 +10,7 @@ import torch
 from gradlint.checking.examine import examine
 from gradlint.experiments.differentiable_maps import float64_twin
 from gradlint.experiments.subject import Subject
+from gradlint.model.events import Found
 from gradlint.model.report import Finding
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -75,12 +76,12 @@ def findings(function: type, dtype: torch.dtype, *, wrong: bool) -> list[Finding
     generator = torch.Generator().manual_seed(4)
     x = torch.randn(4, 5, generator=generator, dtype=torch.float64).to(dtype)
     sample = Sample("s", "--inputs", (x.requires_grad_(), wrong))
-    events: list[tuple[str, Any]] = []
+    events: list[Any] = []
     settings = Settings(
         seed=3, select=("GL4", "GL5", "GL801"), dtypes=(str(dtype).removeprefix("torch."),)
     )
-    examine(from_object(function), [sample], settings, lambda *event: events.append(event))
-    return [event for kind, event in events if kind == "finding"]
+    examine(from_object(function), [sample], settings, events.append)
+    return [event.finding for event in events if isinstance(event, Found)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

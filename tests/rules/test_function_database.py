@@ -11,6 +11,7 @@ import torch
 
 from gradlint.checking.examine import examine
 from gradlint.inputs._infer import infer
+from gradlint.model.events import CheckDone, Found
 from gradlint.model.report import Check, Finding
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -77,12 +78,15 @@ def given(name: str) -> list[Sample]:
 def examined(
     function: type, samples: list[Sample], ignore: tuple[str, ...] = ()
 ) -> tuple[list[Finding], list[Check]]:
-    events: list[tuple[str, Any]] = []
+    events: list[Any] = []
     settings = Settings(seed=1, ignore=ignore)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        examine(from_object(function), samples, settings, lambda *event: events.append(event))
-    return [p for k, p in events if k == "finding"], [p for k, p in events if k == "check"]
+        examine(from_object(function), samples, settings, events.append)
+    return (
+        [event.finding for event in events if isinstance(event, Found)],
+        [event.check for event in events if isinstance(event, CheckDone)],
+    )
 
 
 def told(findings: list[Finding]) -> Told:

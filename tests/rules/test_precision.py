@@ -8,6 +8,7 @@ import torch
 from gradlint.checking.examine import examine
 from gradlint.experiments.judged_dtype import accepted, computes_in, outputs_in_float32
 from gradlint.experiments.subject import Subject
+from gradlint.model.events import CheckDone
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
@@ -96,9 +97,9 @@ def test_right_gradients_pass_and_wrong_ones_fail_in_the_dtype_inside(dtype):
 
         checks = []
 
-        def emit(kind, payload, checks=checks):
-            if kind == "check":
-                checks.append(payload)
+        def emit(event, checks=checks):
+            if isinstance(event, CheckDone):
+                checks.append(event.check)
 
         settings = Settings(seed=1, order=1, select=("GL401",))
         examine(from_object(Op), [sample(5, 6)], settings, emit)

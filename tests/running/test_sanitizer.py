@@ -192,4 +192,4 @@ def test_the_setting_takes_the_four_tools() -> None:
         )
     with pytest.raises(GradlintError, match="not one of memcheck") as caught:
         resolve_settings({"sanitizer": "memchek"}, environ={}, rules=rule_names())
-    assert "did you mean memcheck?" in caught.value.hint
+    assert "did you mean `memcheck`?" in caught.value.hint

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from gradlint.checking.examine import examine
+from gradlint.model.events import Found
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.ops.vjp import refuses_grad
@@ -152,15 +153,15 @@ def test_an_op_that_only_backward_differentiates(inside: bool) -> None:
 def test_its_gradient_is_judged(inside: bool) -> None:
     verdicts = {}
     for op in (Reentrant, Halved):
-        events: list[tuple[str, Any]] = []
+        events: list[Any] = []
         x = torch.tensor([0.3, -1.2, 0.7], dtype=torch.float64, requires_grad=True)
         examine(
             from_object(op.applied if inside else op),
             [Sample("s", "given", (x,))],
             Settings(select=("GL004", "GL401", "GL501", "GL503"), seed=1),
-            lambda kind, value, events=events: events.append((kind, value)),
+            events.append,
         )
-        found = [value for kind, value in events if kind == "finding"]
+        found = [event.finding for event in events if isinstance(event, Found)]
         verdicts[op] = sorted((finding.code, finding.cause) for finding in found)
     assert verdicts == {
         Reentrant: [("GL503", None)],

@@ -138,7 +138,7 @@ def probe(subject: Subject) -> Outcome:
     if reason:
         return skipped(reason)
     if not subject.problem.inputs:
-        note = "no input requires grad: nothing was judged; give floating or complex tensors"
+        note = "no input requires grad: nothing was judged; give floating-point or complex tensors"
         return inconclusive(note)
     if not any(output.differentiable for output in subject.run.outputs):
         return judge_disconnected(subject, RULE)
