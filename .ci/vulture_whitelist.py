@@ -26,11 +26,18 @@ description
 # Methods of generated namespaces, looked up by name.
 rand_like
 
+# Methods that pydantic calls of a schema's generator.
+float_schema
+default_schema
+field_is_required
+field_title_should_be_set
+
 # For readers and tests of a report or a target.
 constructor  # what was chosen for a module that gradlint constructed
 pointed  # the error's place in the text of an expression
 reference_sources
 by_code
-unknown_selectors
 HEADINGS
+VERDICTS
+SANITIZERS
 NAMESPACE

@@ -73,9 +73,6 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         plan.call_s = forward_s + backward_s
     second = any(rule.order == 2 for rule in rules)
 
-    def seconds(calls: Calls) -> float:
-        return calls.forward * forward_s + calls.backward * backward_s
-
     longest = settings.timeout * SHARE_OF_TIMEOUT
 
     def affordable(
@@ -111,18 +108,40 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
         _fit_into_budget(
             plan, settings.max_calls - other_calls(looks, shape, most=False).total, shape, second
         )
-    for family, calls_of in (
+    plan.predictions = _predictions(subject, plan, rules, (forward_s, backward_s))
+    return plan
+
+
+def _predictions(
+    subject: Subject, plan: Plan, rules: Sequence[Rule], call_s: tuple[float, float]
+) -> list[Prediction]:
+    """What ``rules`` will take, by family.
+
+    Args:
+        call_s: seconds of one forward and of one backward call.
+    """
+    shape = plan.shape
+    assert shape is not None
+    families = {rule.code[:3] for rule in rules}
+    others = [rule for rule in rules if rule.code not in ("GL401", "GL501")]
+
+    def seconds(calls: Calls) -> float:
+        return calls.forward * call_s[0] + calls.backward * call_s[1]
+
+    predictions = []
+    by_family: tuple[tuple[str, Callable[[bool], Calls] | None], ...] = (
         ("others", None),
         ("GL4", lambda most: first_order_calls(len(plan.first), shape, most=most)),
         ("GL5", lambda most: second_order_calls(len(plan.second), shape, most=most)),
-    ):
+    )
+    for family, calls_of in by_family:
         if calls_of is None:
             usual, most = (other_calls(others, shape, most=m) for m in (False, True))
         elif family not in families or (family == "GL5" and not plan.second):
             continue
         else:
             usual, most = calls_of(False), calls_of(True)
-        plan.predictions.append(
+        predictions.append(
             Prediction(
                 subject.sample.label,
                 family,
@@ -134,7 +153,7 @@ def make_plan(subject: Subject, rules: Sequence[Rule]) -> Plan:
                 memory_bytes(shape, family),
             )
         )
-    return plan
+    return predictions
 
 
 def beyond_budget(subject: Subject, rule: Rule) -> str:

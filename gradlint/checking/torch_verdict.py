@@ -6,6 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -63,6 +64,23 @@ class _FastModeFailed(Exception):
     """Fast mode has failed, and goes on to slow mode."""
 
 
+@dataclass
+class _Call:
+    """The op as torch's checker calls it.
+
+    Args:
+        inputs: number of differentiable inputs; outputs: names of the differentiable outputs.
+        elements: of inputs and outputs, each; forward_s, both_s: seconds of a forward call, and
+            of one with its backward.
+    """
+
+    inputs: int
+    outputs: list[str]
+    elements: tuple[int, int]
+    forward_s: float
+    both_s: float
+
+
 def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     """What ``torch.autograd.<name>`` says, and who is right where it disagrees with us.
 
@@ -76,44 +94,65 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     if problem.has_sparse_inputs and name == "gradgradcheck":
         return TorchVerdict("slow", "skipped", "it can't judge sparse inputs")
     try:
-        started = time.perf_counter()
-        leaves, outputs = problem.linearize()
-        chosen = [item for item in outputs if item.differentiable]
-        forward_s = time.perf_counter() - started
-        if chosen:
-            problem.backward(chosen, leaves, [torch.ones_like(item.value) for item in chosen])
-        call_s = time.perf_counter() - started
-        if subject.plan.call_s is not None:  # the machine may have stalled just now
-            forward_s, call_s = (min(s, subject.plan.call_s) for s in (forward_s, call_s))
+        call = _timed_call(subject)
     except OpRaised as raised:
         return TorchVerdict("slow", "skipped", f"{raised.phase} raises")
-    if not chosen:
+    if not call.outputs:
         return TorchVerdict("slow", "skipped", "no output is differentiable")
-    n = sum(leaf.numel() for leaf in leaves)
-    m = sum(item.value.numel() for item in chosen)
-    if n + m > LARGEST:
-        return TorchVerdict("fast", "skipped", f"{n + m} elements are more than it can judge")
-    calls_s = 2 * n * forward_s + 2 * m * call_s
+    if sum(call.elements) > LARGEST:
+        elements = sum(call.elements)
+        return TorchVerdict("fast", "skipped", f"{elements} elements are more than it can judge")
+    return _asked(subject, name, ours, call, _mode(name, call))
+
+
+def _timed_call(subject: Subject) -> _Call:
+    """One forward and one backward, timed. Raises OpRaised."""
+    problem = subject.problem
+    started = time.perf_counter()
+    leaves, outputs = problem.linearize()
+    chosen = [item for item in outputs if item.differentiable]
+    forward_s = time.perf_counter() - started
+    if chosen:
+        problem.backward(chosen, leaves, [torch.ones_like(item.value) for item in chosen])
+    both_s = time.perf_counter() - started
+    if subject.plan.call_s is not None:  # the machine may have stalled just now
+        forward_s, both_s = (min(s, subject.plan.call_s) for s in (forward_s, both_s))
+    elements = (
+        sum(leaf.numel() for leaf in leaves),
+        sum(item.value.numel() for item in chosen),
+    )
+    return _Call(len(leaves), [item.name for item in chosen], elements, forward_s, both_s)
+
+
+def _mode(name: str, call: _Call) -> Literal["slow", "fast"]:
+    """Slow mode where it is affordable."""
+    n, m = call.elements
+    calls_s = 2 * n * call.forward_s + 2 * m * call.both_s
     if name == "gradgradcheck":
-        calls_s = (2 * (n + m) + 2 * n) * 2 * call_s
+        calls_s = (2 * (n + m) + 2 * n) * 2 * call.both_s
     affordable_s = AFFORDABLE_FEW_S if n + m <= FEW_ELEMENTS else AFFORDABLE_S
-    slow = calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN
-    mode: Literal["slow", "fast"] = "slow" if slow else "fast"
-    names = [item.name for item in chosen]
-    left = FAST_CALLS * (len(leaves) + 1) * (len(chosen) + 1)
+    return "slow" if calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN else "fast"
+
+
+def _asked(
+    subject: Subject, name: str, ours: str, call: _Call, mode: Literal["slow", "fast"]
+) -> TorchVerdict:
+    """The verdict of torch's checker in ``mode``, with a word on who is right."""
+    problem = subject.problem
+    left = FAST_CALLS * (call.inputs + 1) * (len(call.outputs) + 1)
 
     def function(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         nonlocal left
         left -= 1
-        if left < 0 and not slow:
+        if left < 0 and mode == "fast":
             raise _FastModeFailed
         found = problem.connect(values)
-        return tuple(item.value for item in found if item.name in names)
+        return tuple(item.value for item in found if item.name in call.outputs)
 
     inputs = tuple(value.detach().clone().requires_grad_() for value in problem.values())
     check: Callable[..., bool] = getattr(torch.autograd, name)
     arguments: dict[str, Any] = dict(ARGUMENTS.get(_coarsest_real_dtype(inputs), {}))
-    arguments["fast_mode"] = not slow
+    arguments["fast_mode"] = mode == "fast"
     broke = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -125,22 +164,30 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
         except Exception as error:
             verdict = TorchVerdict(mode, "fail", _first_line(error))
             broke = not isinstance(error, GradcheckError)
+    if verdict.verdict == "fail" and ours == "pass":
+        verdict.agreement = _why_torch_fails(subject, verdict, inputs, broke=broke)
+    verdict.agreement = verdict.agreement or _agreement(name, mode, verdict.verdict, ours)
+    return verdict
+
+
+def _why_torch_fails(
+    subject: Subject, verdict: TorchVerdict, inputs: tuple[torch.Tensor, ...], *, broke: bool
+) -> str:
+    """Why torch rejects an op that gradlint confirmed; empty where its numbers are the reason."""
     wrote = any(
         not torch.equal(now.detach(), before)
-        for now, before in zip(inputs, problem.values(), strict=True)
+        for now, before in zip(inputs, subject.problem.values(), strict=True)
         if now.layout == torch.strided and not now.is_nested and bool(before.isfinite().all())
     )
-    if verdict.verdict == "fail" and ours == "pass" and broke:
-        verdict.agreement = CALL_RAISED
-    elif verdict.verdict == "fail" and ours == "pass" and wrote:
-        verdict.agreement = WRITES_TO_INPUT
-    elif verdict.verdict == "fail" and ours == "pass" and not _ABOUT_VALUES.search(verdict.message):
-        verdict.agreement = NOT_ABOUT_VALUES
-    elif subject.op.intent.surrogate and verdict.verdict == "fail" and ours == "pass":
-        verdict.agreement = "gradlint is right: a surrogate is declared, which gradcheck can't know"
-    else:
-        verdict.agreement = _agreement(name, mode, verdict.verdict, ours)
-    return verdict
+    if broke:
+        return CALL_RAISED
+    if wrote:
+        return WRITES_TO_INPUT
+    if not _ABOUT_VALUES.search(verdict.message):
+        return NOT_ABOUT_VALUES
+    if subject.op.intent.surrogate:
+        return "gradlint is right: a surrogate is declared, which gradcheck can't know"
+    return ""
 
 
 def _agreement(name: str, mode: str, theirs: str, ours: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradlint.base.errors import GradlintError
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 
@@ -29,14 +27,6 @@ class NoInputsFound(GradlintError):
 
     def __reduce__(self) -> tuple[type[NoInputsFound], tuple[list[tuple[str, str]], str, int]]:
         return NoInputsFound, (self.attempts, self.line_to_add, self.count)
-
-    def payload(self) -> dict[str, Any]:
-        """The facts for a report, as JSON-able values."""
-        return {
-            "attempts": self.attempts,
-            "line_to_add": self.line_to_add,
-            "count": self.count,
-        }
 
 
 def line_to_add(evidence: list[Evidence], function: bool) -> str:

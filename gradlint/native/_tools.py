@@ -144,7 +144,7 @@ def _beside_python() -> str:
     folders = [os.path.dirname(sys.executable or "")]
     try:
         # Optional: ninja may also be installed in other ways.
-        from ninja import BIN_DIR
+        from ninja import BIN_DIR  # noqa: PLC0415 (only where ninja is not on PATH)
 
         folders.append(BIN_DIR)
     except ImportError:

@@ -199,7 +199,7 @@ class Page:
             return "".join(line.plain.rstrip() + "\n" for line in self.lines)
         console = styled_console()
         console.print(Text("\n").join(self.lines), soft_wrap=True)
-        return console.file.getvalue()  # type: ignore[attr-defined]
+        return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
 def styled_console(*, record: bool = False) -> Console:

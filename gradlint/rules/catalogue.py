@@ -6,7 +6,7 @@ A row holds everything about a rule that is not in its own file. To add a rule, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gradlint.model.rule import CallCounts, Implies, Rule, Stage
 from gradlint.model.settings import Settings
@@ -239,7 +239,7 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
 
     Selectors are codes, prefixes of codes (``GL1``), names or ``ALL``. As in ruff, the most
     specific selector that fits a rule decides; between equally specific ones, ignoring wins.
-    Selectors that fit no rule have no effect here: see :func:`unknown_selectors`.
+    Selectors that fit no rule have no effect here: settings refuse them when they are read.
     """
     select = ("ALL",) if settings.select is None else settings.select
     chosen = []
@@ -249,11 +249,6 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
         if wanted > unwanted:
             chosen.append(rule)
     return chosen
-
-
-def unknown_selectors(selectors: Iterable[str], catalogue: Sequence[Rule] = CATALOGUE) -> list[str]:
-    """Those of ``selectors`` that fit no rule of ``catalogue``."""
-    return [text for text in selectors if not any(_specificity(text, rule) for rule in catalogue)]
 
 
 def _specificity(selector: str, rule: Rule) -> int:

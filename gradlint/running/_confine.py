@@ -72,7 +72,7 @@ def normal_signals() -> None:
 def move_up(fd: int) -> int:
     """A duplicate of ``fd`` at a high number, closed on exec; ``fd`` itself is closed."""
     try:
-        import fcntl
+        import fcntl  # noqa: PLC0415 (not on Windows)
 
         moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FIRST_FD)
     except (ImportError, OSError):
@@ -109,7 +109,7 @@ def show_stack_on_death(dumps: int) -> None:
 def limit_memory(allowance_mb: int | None) -> None:
     """No core dumps, and at most ``allowance_mb`` MiB of data beyond what is held now (Linux)."""
     try:
-        import resource
+        import resource  # noqa: PLC0415 (not on Windows)
     except ImportError:
         return
     with suppress(ValueError, OSError):

@@ -103,16 +103,16 @@ def serve(
 
 def _settle() -> None:
     """Wait for the device, so that what it still does is seen; leave the rest to Python's end."""
-    import torch
+    import torch  # noqa: PLC0415 (the parent imports this module without torch)
 
     with suppress(Exception):
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             torch.cuda.synchronize()
 
 
 def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     try:
-        import torch
+        import torch  # noqa: PLC0415 (the parent imports this module without torch)
 
         torch.set_num_threads(1)
     except Exception as error:  # the fault of neither an op nor gradlint
@@ -128,7 +128,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
         replaced = originals.blamed(error)
-        from gradlint.trace.op_io import OpRaised as RaisedByOp
+        from gradlint.trace.op_io import OpRaised as RaisedByOp  # noqa: PLC0415 (loads torch)
 
         if isinstance(error, RaisedByOp):
             channel.send_last(OpRaised(_account(error.error, watch, error.phase)))

@@ -184,7 +184,8 @@ def call_in_worker(work: Work[R], *, timeout: float | None = None) -> R:
     name = type(work).__name__
     ref = OpRef(name, "module", name)
     settings = Settings(timeout=timeout or Settings.timeout)
-    return _run(CallTask(Job(work), ref, settings, timeout or float("inf")))
+    result: R = _run(CallTask(Job(work), ref, settings, timeout or float("inf")))
+    return result
 
 
 def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> Any:

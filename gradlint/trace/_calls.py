@@ -157,25 +157,21 @@ class Calls:
         )
         self._kinds: list[tuple[str, str]] = []
         self._facts: list[tuple[torch.dtype, torch.Size]] | None = None
-        self._copy_leaves = False
+        #: Whether the op writes to its inputs, and so gets copies that are not leaves.
+        self.in_place = False
         self._origins: list[torch.Tensor] = []
         self._handed: list[Handed] | None = None
         self._spare = Spare()
-        self._binding = Binding(op, sample)
-
-    @property
-    def in_place(self) -> bool:
-        """Whether the op writes to its inputs, and so gets copies that are not leaves."""
-        return self._copy_leaves
+        self.binding = Binding(op, sample)
 
     def unwatched(self, passed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Tensors that the op returns for ``passed``, without seeding random generators and without
         converting exceptions."""
         self.forward_calls += 1
-        if self._copy_leaves:
+        if self.in_place:
             passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in passed]
         with phase("forward"):
-            returned = self._binding.call(passed)
+            returned = self.binding.call(passed)
         return [item.value for item in outputs_in("output", returned, [])]
 
     @contextmanager
@@ -207,7 +203,7 @@ class Calls:
         flags = requires_grad or [grad] * len(values)
         self._origins = list(values)
         return [
-            self._binding.as_passed(k, self._spare.copy(k, value.detach())).requires_grad_(flag)
+            self.binding.as_passed(k, self._spare.copy(k, value.detach())).requires_grad_(flag)
             for k, (value, flag) in enumerate(zip(values, flags, strict=True))
         ]
 
@@ -223,13 +219,13 @@ class Calls:
             returned = self._invoke(leaves, constants)
         except OpRaised as raised:
             text = error_text(raised.error) if isinstance(raised.error, RuntimeError) else ""
-            if self._copy_leaves or not all(part in text for part in _LEAF_IN_PLACE):
+            if self.in_place or not all(part in text for part in _LEAF_IN_PLACE):
                 if len(self.raised) < MOST_TOLD:
                     self.raised.append(error_line(raised.error))
                 raise
             # PyTorch does not allow in-place ops on leaves, so the op gets copies that are not
             # leaves.
-            self._copy_leaves = True
+            self.in_place = True
             self._put_back(leaves)
             returned = self._invoke(leaves, constants)
         self.non_tensor_outputs = []
@@ -261,11 +257,11 @@ class Calls:
         with phase("forward"), self._around():
             start_from(self.seed)
             passed = leaves
-            if self._copy_leaves:
+            if self.in_place:
                 passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in leaves]
             mode = torch.is_grad_enabled()
             try:
-                return self._binding.call(passed, constants, self._handed)
+                return self.binding.call(passed, constants, self._handed)
             except Exception as error:
                 raise OpRaised("forward", error) from error
             finally:

@@ -53,7 +53,7 @@ class Problem(Calls):
         found = self.at(self.sample.converted(torch.float64, device))
         found.zeroed = self.zeroed
         # Parameters of a module were rounded to the low dtype; the twin starts from those values.
-        found._binding.take_values(self._binding)
+        found.binding.take_values(self.binding)
         return found
 
     def exact(self) -> tuple[Problem, torch.dtype] | None:
@@ -64,7 +64,7 @@ class Problem(Calls):
             return None
         found = self.in_float64() or self.at(self.sample)
         found.zeroed = self.zeroed
-        found._copy_leaves = self._copy_leaves
+        found.in_place = self.in_place
         found.uncast = True
         return found, dtype
 
@@ -96,23 +96,23 @@ class Problem(Calls):
         """
         found = self.at(self.sample)
         found.zeroed = self.zeroed
-        found._copy_leaves = self._copy_leaves
-        found._binding.invoke = transform(self._binding.invoke)
+        found.in_place = self.in_place
+        found.binding.invoke = transform(self.binding.invoke)
         return found
 
     @property
     def inputs(self) -> list[Input]:
         """The differentiable inputs: tensors of the sample, then parameters of a module."""
-        return self._binding.inputs
+        return self.binding.inputs
 
     @property
     def parameters(self) -> list[Input]:
         """The differentiable inputs that are parameters of a module."""
-        return self.inputs[len(self.inputs) - len(self._binding.parameters) :]
+        return self.inputs[len(self.inputs) - len(self.binding.parameters) :]
 
     def put(self, values: Mapping[int, torch.Tensor]) -> None:
         """Replace the sample's own values of some differentiable inputs, given by position."""
-        self._binding.put(values)
+        self.binding.put(values)
 
     def values(self) -> list[torch.Tensor]:
         """The sample's own values of the differentiable inputs, detached."""
@@ -167,7 +167,7 @@ class Problem(Calls):
     ) -> list[Output]:
         """Outputs connected to the caller's own ``leaves`` by a graph; ``constants`` changes the
         memory layout of the tensors that are not inputs."""
-        passed = [self._binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)]
+        passed = [self.binding.as_passed(k, leaf) for k, leaf in enumerate(leaves)]
         with torch.enable_grad():
             return self._call(passed, constants)
 
@@ -222,7 +222,7 @@ class Problem(Calls):
                     found = accumulated(tensors, leaves, given, retain_graph=retain_graph)
             except Exception as error:
                 raise OpRaised("backward", error) from error
-        return [self._binding.picked(k, grad) for k, grad in enumerate(found)]
+        return [self.binding.picked(k, grad) for k, grad in enumerate(found)]
 
     def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
         """Run every node of the graph, by ``torch.autograd.backward`` with ones.
@@ -232,7 +232,7 @@ class Problem(Calls):
         Raises:
             OpRaised: when a node raises.
         """
-        if not all(pattern.accumulates for pattern in self._binding.patterns.values()):
+        if not all(pattern.accumulates for pattern in self.binding.patterns.values()):
             return
         self.backward_calls += 1
         with phase("backward"):
@@ -260,12 +260,12 @@ class Problem(Calls):
     @property
     def has_sparse_inputs(self) -> bool:
         """Whether a differentiable input is sparse, so that ``values`` are its stored values."""
-        return bool(self._binding.patterns)
+        return bool(self.binding.patterns)
 
     def index_of(self, position: int, index: Sequence[int]) -> list[int]:
         """The index, in the tensor that the op gets, of the element ``index`` of an input's value;
         it differs for sparse inputs only."""
-        return self._binding.index_of(position, index)
+        return self.binding.index_of(position, index)
 
 
 def draws_random_numbers(problem: Problem) -> bool:

@@ -13,7 +13,7 @@ import gradlint.rules
 from gradlint.model.report import SEVERITIES
 from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import CATALOGUE, by_code, select_rules, unknown_selectors
+from gradlint.rules.catalogue import CATALOGUE, by_code, select_rules
 
 FAMILIES = {
     "GL0": ("loading",),
@@ -105,4 +105,3 @@ def test_rules_are_found_by_code_and_name() -> None:
     assert found.name == "wrong_number_of_gradients"
     assert by_code("missing_gradient") is by_code("GL103")
     assert by_code("GL1") is None
-    assert unknown_selectors(["GL1", "GL999", "ALL", "wrong_gradient", "x"]) == ["GL999", "x"]

@@ -79,7 +79,7 @@ def _other_call(subject: Subject) -> tuple[list[torch.Tensor], list[Output]] | N
         if sample is None:
             continue
         problem = subject.problem.at(sample)
-        problem._copy_leaves = subject.problem._copy_leaves
+        problem.in_place = subject.problem.in_place
         try:
             found = problem.linearize(values)
         except OpRaised:

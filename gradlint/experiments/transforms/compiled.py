@@ -62,8 +62,8 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
     The partitioner is the plain one: that of the backend "aot_eager" imports Inductor, which takes
     a second and decides what is saved, not what is computed. Calls are counted as ``problem``'s.
     """
-    import torch._dynamo
-    from torch._dynamo.backends.debugging import (
+    import torch._dynamo  # noqa: PLC0415 (takes as long to load as torch)
+    from torch._dynamo.backends.debugging import (  # noqa: PLC0415 (takes as long to load as torch)
         aot_eager_default_partitioner,
     )
 
@@ -94,7 +94,7 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
 
 def compiled_backward() -> Any:
     """Backward calls of the body go through compiled autograd, where this PyTorch has it."""
-    from torch._dynamo import compiled_autograd
+    from torch._dynamo import compiled_autograd  # noqa: PLC0415 (takes as long to load as torch)
 
     enable = getattr(compiled_autograd, "_enable", None) or getattr(
         compiled_autograd, "enable", None
@@ -106,7 +106,7 @@ def compiled_backward() -> Any:
 
 def why_not_compiled() -> str:
     """Why ``torch.compile`` can't run here; else ""."""
-    import torch._dynamo
+    import torch._dynamo  # noqa: PLC0415 (takes as long to load as torch)
 
     if not torch._dynamo.is_dynamo_supported():
         return "torch.compile does not work with this Python or on this platform"
