@@ -6,11 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gradlint.base.text import error_text
 from gradlint.diagnosis._engine_texts import KNOWN
-
-#: Characters of an exception's text that are kept (heuristic: the compiler's texts are a tenth of
-#: that; searching a text of 50 MB takes longer than a check may).
-MOST_TEXT = 20_000
 
 
 @dataclass(frozen=True)
@@ -55,24 +52,6 @@ def explain_text(text: str) -> Explanation | None:
         if pattern.search(text):
             return Explanation(slug, meaning, fix, text)
     return None
-
-
-def error_text(error: BaseException) -> str:
-    """``str(error)``, cut to :data:`MOST_TEXT` characters, or a text that says why it has none;
-    never raises."""
-    try:
-        text = str(error)
-        return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"
-    except BaseException as inner:
-        return f"<{type(error).__name__}, whose __str__ raises {type(inner).__name__}>"
-
-
-def error_line(error: BaseException, limit: int = 200) -> str:
-    """``ErrorType: first line of its text``, cut to ``limit`` characters; never raises."""
-    text = error_text(error).strip()
-    first = text.splitlines()[0] if text else ""
-    line = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.dropin._function import Function
 from gradlint.dropin._options import Options
 from gradlint.dropin.failure import Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.differentiable_maps import differentiable_names
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, JudgementElsewhere

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 import gradlint
-from gradlint.diagnosis.engine_errors import Explanation, error_line, error_text, explain
+from gradlint.base.text import error_line, error_text
+from gradlint.diagnosis.engine_errors import Explanation, explain
 from gradlint.experiments.context_calls import context_call_place
 from gradlint.experiments.gradient_place import Place
 from gradlint.experiments.returned_gradients import backward_place

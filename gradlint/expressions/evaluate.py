@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from gradlint.base.text import error_line
 from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
@@ -116,7 +117,7 @@ class _Interpreter:
         except limits.TooLarge as error:
             raise self.error(node, f"refused: {error}") from None
         except Exception as error:
-            raise self.error(node, f"{self.shown(node)} failed: {_said(error)}") from error
+            raise self.error(node, f"{self.shown(node)} failed: {error_line(error)}") from error
 
     def on_Constant(self, node: ast.Constant) -> Any:
         return limits.check_items(node.value)
@@ -279,13 +280,3 @@ class _Interpreter:
 
 def _constant(name: str) -> Any:
     return words.CONSTANTS[name] if name in words.CONSTANTS else getattr(torch, name)
-
-
-def _said(error: BaseException) -> str:
-    try:
-        lines = str(error).strip().splitlines()
-    except Exception:
-        lines = []
-    text = lines[0] if lines else ""
-    name = type(error).__name__
-    return f"{name}: {text[:300]}" if text else name

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import GradlintError, InputsError, TargetError
-from gradlint.base.text import nearest, short_text
+from gradlint.base.text import error_line, nearest, short_text
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.inputs._attempt import process_state_restored, run
@@ -23,7 +23,7 @@ from gradlint.model.op import Op
 from gradlint.model.report import Location
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.targets.importing import import_file, import_module
-from gradlint.targets.load_error import LoadError, described, raised_at
+from gradlint.targets.load_error import LoadError, raised_at
 
 #: What a function that gives inputs may return.
 FORMS = (
@@ -66,7 +66,7 @@ def from_function(
         value = function()
     except (Exception, SystemExit) as error:
         raise InputsError(
-            f"the function raised {described(error)}{_line_of(raised_at(error))}",
+            f"the function raised {error_line(error)}{_line_of(raised_at(error))}",
             place=place,
             hint=f"It is called without arguments. {FORMS}",
         ) from error
@@ -85,7 +85,7 @@ def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
         raise InputsError(error.message, place=place, hint=hint) from error
     except Exception as error:
         raise InputsError(
-            f"the expression raised {described(error)}",
+            f"the expression raised {error_line(error)}",
             place=place,
             hint="Check the shapes and values in it.",
         ) from error

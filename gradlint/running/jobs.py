@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradlint.base.errors import NotHere
+from gradlint.base.text import error_line
 from gradlint.checking.examine import examine as examine_rules
 from gradlint.checking.sweep_measurement import sweep_op
 from gradlint.inputs.lazy import with_shapes
@@ -33,7 +34,7 @@ from gradlint.spec.open import open_spec
 from gradlint.spec.starter import dump_starter
 from gradlint.targets.load import expand
 from gradlint.targets.load import load as load_target
-from gradlint.targets.load_error import LoadError, described
+from gradlint.targets.load_error import LoadError
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.originals import of_torch
 from gradlint.trace.random import start_from
@@ -106,5 +107,5 @@ def _failures_sent(send: Emit) -> Iterator[None]:
         except NoInputsFound as error:
             send(NoInputs(error.attempts, error.line_to_add, error.count))
         except LoadError as error:
-            text = described(error.error) if error.error is not None else ""
+            text = error_line(error.error) if error.error is not None else ""
             send(Unloadable(error.message, text, error.location, error.hint))

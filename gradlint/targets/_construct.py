@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import torch
 
+from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
 from gradlint.targets.calls import call_hints
-from gradlint.targets.load_error import LoadError, described, load_error, short_repr
+from gradlint.targets.load_error import LoadError, load_error, short_repr
 from gradlint.targets.signature import signature_of
 
 #: Values of size-like arguments, in order of trial: distinct ones first, so that a
@@ -242,7 +243,7 @@ def _not_constructible(
     failure: BaseException | None,
 ) -> LoadError:
     names = ", ".join(f"`{parameter.name}`" for parameter in required)
-    last = f"; {shown_call(cls, tried[-1])} raised {described(failure)}" if failure else ""
+    last = f"; {shown_call(cls, tried[-1])} raised {error_line(failure)}" if failure else ""
     return LoadError(
         f"`{cls.__name__}` needs {names} to be constructed, and none of {len(tried)} guesses "
         f"worked{last}",

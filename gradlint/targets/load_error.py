@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import TypeVar
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import error_line, first_line
 from gradlint.model.report import Location
 from gradlint.targets.source_file import read_source, shown_path
 
 _T = TypeVar("_T")
 
 #: Longest text of an exception that is quoted in one line.
-_LONGEST = 300
+_MOST_TEXT = 300
 
 #: Frames below these folders are gradlint's own, or the import machinery's.
 _PASSED_OVER = (
@@ -80,7 +81,7 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
     location = raised_at(error, root)
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return LoadError(
-            f"syntax error: {one_line(error.msg)}",
+            f"syntax error: {first_line(error.msg)}",
             error,
             _syntax_place(error),
             kind="syntax",
@@ -105,24 +106,7 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
             kind="missing",
             hint="Install it, or run gradlint from the folder that it is imported from.",
         )
-    return LoadError(f"{doing} raised {described(error)}", error, location)
-
-
-def described(error: BaseException) -> str:
-    """``Type: first line of its text``; survives a ``__str__`` that raises."""
-    try:
-        text = str(error)
-    except BaseException:
-        text = "(its text can't be read: __str__ raised)"
-    text = one_line(text)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def one_line(text: object) -> str:
-    """The first line of ``text`` that is not empty, shortened."""
-    lines = [line.strip() for line in str(text).splitlines() if line.strip()]
-    line = lines[0] if lines else ""
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return LoadError(f"{doing} raised {error_line(error, _MOST_TEXT)}", error, location)
 
 
 def short_repr(value: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.base.text import error_line, error_text
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.ops.phase import phase

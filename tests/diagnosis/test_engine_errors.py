@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.autograd.function import once_differentiable
 
+from gradlint.base.text import error_line, error_text
 from gradlint.diagnosis._engine_texts import KNOWN
-from gradlint.diagnosis.engine_errors import REJECTIONS, error_line, error_text, explain
+from gradlint.diagnosis.engine_errors import REJECTIONS, explain
 
 
 def leaf(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:

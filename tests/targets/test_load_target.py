@@ -335,7 +335,7 @@ RAISING = {
     "speechless": (
         "class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n",
         "raised",
-        "E: (its text can't be read",
+        "E: <E, whose __str__ raises ValueError>",
         3,
     ),
     "library": ("import json\njson.loads('{')\n", "raised", "JSONDecodeError", 2),

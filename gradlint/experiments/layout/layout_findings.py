@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.base.text import error_line, error_text
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.layout.cotangent_layouts import AlteredCall, in_layout, pull_from_graph

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_text
+from gradlint.base.text import error_text
 from gradlint.experiments.call_budget import SECOND_ORDER_RESERVE, decide_within
 from gradlint.experiments.differentiable_maps import SecondOrder, second_order
 from gradlint.experiments.gradient_place import Place, gradient_place

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_text
+from gradlint.base.text import error_text
 from gradlint.experiments.baseline_comparison import Baseline, Difference, make_baseline
 from gradlint.experiments.state.guarded_run import same_values
 from gradlint.experiments.subject import Subject

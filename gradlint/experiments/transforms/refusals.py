@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_text
+from gradlint.base.text import error_text
 from gradlint.experiments.subject import Subject
 
 #: Texts by which PyTorch, or an op in its manner, says that a transform is not supported.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from gradlint.diagnosis.engine_errors import error_line, error_text
+from gradlint.base.text import error_line, error_text
 from gradlint.diagnosis.evidence import unravel
 from gradlint.experiments.mismatch import plain_number
 from gradlint.experiments.raised_errors import (

@@ -75,7 +75,7 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.device.tiled_sample import TiledRun, WrongBlock, run_beyond_limit
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_on_cuda

@@ -68,7 +68,7 @@ References
 
 from __future__ import annotations
 
-from gradlint.diagnosis.engine_errors import error_text
+from gradlint.base.text import error_text
 from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome

@@ -78,7 +78,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_text, explain
+from gradlint.base.text import error_text
+from gradlint.diagnosis.engine_errors import explain
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.order.second_order import (
     SecondOrderAttempt,

@@ -82,7 +82,7 @@ from dataclasses import replace
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.returned_gradients import ReturnedGradient, backward_place, returned_place
 from gradlint.experiments.shape.compared_gradients import engine_finding, returned_tensors

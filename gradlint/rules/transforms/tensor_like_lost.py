@@ -65,7 +65,7 @@ References
 
 from __future__ import annotations
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_not_transformable

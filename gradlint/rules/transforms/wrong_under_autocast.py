@@ -83,7 +83,7 @@ from __future__ import annotations
 
 import math
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite

@@ -96,7 +96,7 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable

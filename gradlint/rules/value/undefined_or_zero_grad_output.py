@@ -87,7 +87,7 @@ from typing import Any
 
 import torch
 
-from gradlint.diagnosis.engine_errors import error_line
+from gradlint.base.text import error_line
 from gradlint.experiments.gradient_agreement import disagreement, with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import judged_by, skipped
