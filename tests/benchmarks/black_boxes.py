@@ -111,7 +111,7 @@ def apart(case: Case, ignore: tuple[str, ...]) -> Told:
 def reason(case: Case, code: str) -> str:
     """Why a finding of severity error stands; "" where it must not."""
     if code in ("GL401", "GL402") and known(case.name, case.number, case.dtype):
-        return "see `_known.py`"
+        return "see `support/known.py`"
     if (case.name, code) in FAULTS:
         return f"wrong in PyTorch: {FAULTS[case.name, code]}"
     for (name, wanted), text in PROPERTIES.items():

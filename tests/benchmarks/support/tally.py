@@ -107,7 +107,7 @@ def _column(tally: Tally, dtype: str) -> list[tuple[str, str, str]]:
         ("false alarms", str(verdicts[DIFFERS]), "0"),
         ("inconclusive", str(verdicts[UNSURE]), ""),
         ("agree to fewer digits", str(verdicts[ROUNDED]), ""),
-        ("left out (see `_known.py`)", str(sum(tally.known.values())), ""),
+        ("left out (see `support/known.py`)", str(sum(tally.known.values())), ""),
     ]
     for fault in FAULTS:
         counts = {outcome: tally.faults[fault, outcome] for outcome in (CAUGHT, DECLARED, SILENT)}
