@@ -111,17 +111,17 @@ def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, st
 def without_suppressed(outcome: Outcome) -> Outcome:
     """``outcome`` without the findings that a comment on their line, or on the ``def`` around it,
     accepts: ``# gradlint: ignore[GL602] reason``."""
-    kept, told = [], []
+    kept, notes = [], []
     for finding in outcome.findings:
         reason = _reason_in_comment(finding)
         if reason is None:
             kept.append(finding)
         else:
-            told.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
-    if not told:
+            notes.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
+    if not notes:
         return outcome
     outcome.findings = kept
-    outcome.note = "; ".join(part for part in (outcome.note, *told) if part)
+    outcome.note = "; ".join(part for part in (outcome.note, *notes) if part)
     if outcome.verdict == "fail" and all(finding.severity == "info" for finding in kept):
         outcome.verdict = "skipped"
     return outcome
@@ -156,8 +156,8 @@ def _reason_in_comment(finding: Finding) -> str | None:
 
 
 def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
-    """Lines whose comments speak for ``location``: its own, and the headers of the functions and
-    classes that hold it."""
+    """Line ranges where a comment applies to ``location``: its own lines, and the headers of the
+    functions and classes around it."""
     found = [(location.line, location.end_line or location.line)]
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and (
@@ -178,7 +178,7 @@ def examine(
 
     Args:
         op: the loaded operator.
-        samples: its samples, in float64 unless the op takes less.
+        samples: its samples, in float64 unless the op takes only narrower dtypes.
         settings: what was asked for.
         emit: called with each event of ``gradlint.model.events`` as it comes.
         done: (code, sample label) pairs not to be run again, after a crash.
@@ -300,13 +300,13 @@ def _examine_sample(
         verdicts[rule.code] = outcome.verdict
     if first:
         with preserved_state():
-            _beside_the_rules(subject, verdicts, emit, done)
+            _report_first_sample(subject, verdicts, emit, done)
 
 
-def _beside_the_rules(
+def _report_first_sample(
     subject: Subject, verdicts: dict[str, str], emit: Emit, done: frozenset[tuple[str, str]]
 ) -> None:
-    """What is told of the first sample besides findings: randomness, anatomy, torch's verdict."""
+    """Emit what is reported only for the first sample: randomness, anatomy, torch's verdicts."""
     sample = subject.sample
     try:
         if subject.run.error is None and draws_random_numbers(subject.problem):
@@ -331,20 +331,20 @@ def _beside_the_rules(
             continue
         failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
         with phase("rule"):
-            told = torch_verdict(subject, name, "fail" if failed else verdicts[code])
-            emit(TorchVerdictMade(name, told))
+            verdict = torch_verdict(subject, name, "fail" if failed else verdicts[code])
+            emit(TorchVerdictMade(name, verdict))
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
-    """Run one rule, with its calls counted; what the op raises outside the shared run is said.
-    Before the first one, what ``rules`` will take is predicted and told."""
+    """Run one rule and count its calls; an error that the op raises makes it inconclusive.
+    Before the first rule, the cost of all ``rules`` is predicted and emitted."""
     problem = subject.problem
     forward, backward = problem.forward_calls, problem.backward_calls
     started = time.perf_counter()
     with phase("rule"), preserved_state():
         try:
             if subject.planned is None:
-                with preserved_state():  # whose changes the rule may be there to see
+                with preserved_state():  # the rule may look for changes that planning makes
                     subject.planned = make_plan(subject, rules)
                 emit(Predicted(subject.plan.predictions))
             left_out = beyond_budget(subject, rule)

@@ -37,11 +37,12 @@ ROUNDINGS = 30.0
 #: Worst elements shown in a finding.
 SHOWN = 3
 
-#: Up to this many elements, all are measured; up to the second number, where that takes no longer
-#: than :data:`MOST_SECONDS`; up to the third, likewise, where nothing else tells the cause.
+#: A gradient of up to the first number of elements is measured in all of them; up to the second,
+#: where that takes at most :data:`MOST_SECONDS`; up to the third, where also no other way has found
+#: the cause.
 MEASURE_ALL_QUICKLY, MEASURE_ALL, MEASURE_ALL_LAST = 16, 256, 4096
 
-#: See above.
+#: Seconds that measuring all elements of a gradient may take.
 MOST_SECONDS = 3.0
 
 #: Elements of a larger tensor that are measured where a cause is known for the whole of it.
@@ -50,16 +51,16 @@ CHECKED = 5
 #: Wrong and right elements measured where the wrong ones were searched for.
 MEASURED_WRONG, MEASURED_RIGHT = 4, 2
 
-#: What is said where directions told that a gradient is wrong, and no element could be measured.
+#: Evidence where directions show that a gradient is wrong, but no single element can be measured.
 NONE_ALONE = "no element could be measured alone: not finite or not smooth along it"
 
-#: Draws of small tensors that serve as evidence, and of large ones, of which each holds memory.
+#: Random draws used as evidence: for small tensors, and for large ones, where each takes memory.
 DRAWS, DRAWS_LARGE = 8, 3
 
 
 @dataclass
 class Mismatch:
-    """Everything a finding says of one wrong gradient."""
+    """Everything a finding says about one wrong gradient."""
 
     cause: Cause | None
     numbers: dict[str, Any]
@@ -108,7 +109,7 @@ def mismatch(
 
 
 class _Case:
-    """One input whose gradient is wrong, while its cause is looked for."""
+    """The search for the cause of one wrong gradient."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class _Case:
         return self.evidence[0]
 
     def diagnose(self, outputs: Sequence[str]) -> Cause | None:
-        """Measure what it takes, and name the cause."""
+        """Measure as many elements as needed, and name the cause."""
         count, name = self.value.numel(), self.names[self.item.index]
         answered = response(self.function, self.evidence)
         found = Located()
@@ -349,7 +350,7 @@ def _ask_backward(function: Map, evidence: Sequence[Evidence]) -> Response:
         return Response()
     again = pull(mixed)
     if not same(again, got):
-        # What comes back depends on the calls before: is it the answer to the one before?
+        # The result depends on earlier calls. Is it the gradient of the call just before?
         pull(first)
         settled = pull(first)
         late = pull(second)
@@ -364,14 +365,14 @@ def _ask_backward(function: Map, evidence: Sequence[Evidence]) -> Response:
 
 
 def uses_earlier_inputs(function: Map, evidence: Sequence[Evidence], seed: int) -> bool:
-    """Whether backward, called at another point and then here, answers for the other point."""
-    beside = nudge(function, seed)
-    if beside is None or not evidence:
+    """Whether backward, called at another point and then here, returns the other point's one."""
+    moved = nudge(function, seed)
+    if moved is None or not evidence:
         return False
     index, vs = evidence[0].index, evidence[0].cotangents
     try:
-        beside.gradients_at(beside.values, vs)
-        there = widened(beside.gradients_at(beside.values, vs)[index])
+        moved.gradients_at(moved.values, vs)
+        there = widened(moved.gradients_at(moved.values, vs)[index])
         first = widened(function.gradients_at(function.values, vs)[index])
         again = widened(function.gradients_at(function.values, vs)[index])
     except OpRaised:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 _MARK = "========="
 
-#: Lines that open no error: banners, and calls of CUDA's API that fail, often as consequences.
+#: Lines that do not start an error: banners, and failed calls of CUDA's API, which often follow
+#: from an error.
 _NO_ERROR = (
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
@@ -26,7 +27,7 @@ _NO_ERROR = (
     "Info: ",
 )
 
-#: Lines by which the tool says that it could not look.
+#: Lines that say that the tool itself could not do its work.
 _TROUBLE = ("Internal Sanitizer Error", "Target application", "Error: ", "Fatal", "Unable to")
 
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
@@ -47,8 +48,8 @@ class DeviceError:
         kind: in the tool's words, such as "Invalid __global__ read of size 4 bytes".
         kernel: the function that ran, with its arguments' types.
         file, line: in the source, where the kernel was compiled with ``-lineinfo``; else "" and 0.
-        thread, block: of the first time, such as "(31,0,0)".
-        address: what is said of the address.
+        thread, block: of the first occurrence, such as "(31,0,0)".
+        address: what the tool says about the address.
         others: the other sides of a race: "Read access at f(int *) in a.cu:12".
         launched: the kernel that was launched, where ``kernel`` is a function called in it.
         warning: whether the tool calls it a warning.
@@ -70,13 +71,13 @@ class DeviceError:
 
 @dataclass
 class SanitizerReport:
-    """All of a report.
+    """Everything in a report.
 
     Args:
-        errors: distinct ones, in the order of their first times.
-        total: how many errors the summary counts; None where there is no summary: the tool did
-            not come to its end.
-        troubles: what the tool said of its own troubles.
+        errors: distinct ones, in the order of first occurrence.
+        total: how many errors the summary counts; None without a summary, because the tool did
+            not finish.
+        troubles: problems that the tool reported about itself.
     """
 
     errors: list[DeviceError] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """The sample, repeated along its first axis until it is huge.
 
-Where every slice along the first axis is computed by itself, repeating the inputs repeats the
+Where every slice along the first axis is computed independently, repeating the inputs repeats the
 outputs and gradients. A few repetitions show whether that is so; then enough of them pass the
 largest 32-bit index, and every block must still be the same.
 """
@@ -22,8 +22,8 @@ from gradlint.trace.op_io import OpRaised
 #: Elements beyond which a 32-bit index overflows.
 INDEX_LIMIT = 2**31
 
-#: Repetitions by which it is seen whether slices are computed by themselves, and by which the time
-#: of a huge call is foretold.
+#: Repetitions that show whether slices are computed independently, and repetitions that are timed
+#: to predict the time of a huge call.
 FEW, MANY = 3, 4096
 
 #: Bytes held at the peak, in units of the repeated inputs and outputs (leaf, output, cotangent,
@@ -39,7 +39,7 @@ CHUNK = 2**26
 
 @dataclass
 class WrongBlock:
-    """The first block that is not like the others.
+    """The first block that differs from the others.
 
     Args:
         what: "output" or "gradient"; ``name`` of the output or input.
@@ -59,7 +59,7 @@ class WrongBlock:
 
 @dataclass
 class TiledRun:
-    """What came of it: ``reason`` why it could not be tried, ``raised`` what the huge call raised,
+    """The result: ``reason`` why it could not be tried, ``raised`` what the huge call raised,
     ``wrong`` what differs there, ``elements`` of its largest tensor."""
 
     reason: str = ""

@@ -52,7 +52,7 @@ class AlteredCall:
 
 
 def in_layout(cotangents: dict[str, torch.Tensor], layout: str) -> dict[str, torch.Tensor] | None:
-    """``cotangents`` in ``layout``, those that have none contiguous; None where none has one."""
+    """``cotangents`` in ``layout``, or copied where one can't take it; None where none can."""
     found = {name: relaid(value, layout) for name, value in cotangents.items()}
     if all(value is None for value in found.values()):
         return None
@@ -81,7 +81,7 @@ def call_with_cotangents(subject: Subject, layout: str) -> AlteredCall | None:
 
 
 def call_with_ones(subject: Subject, layout: str) -> AlteredCall | None:
-    """The same for cotangents of ones, beside contiguous ones."""
+    """The same for cotangents of ones, compared with contiguous cotangents of ones."""
     baseline = subject.once(make_baseline)
     if baseline is None:
         return None
@@ -124,8 +124,8 @@ def pull_from_graph(
 def _differences(
     baseline: Baseline, gradients: _Gradients, expected: _Gradients
 ) -> list[Difference]:
-    """As ``Baseline.differences``, beside other gradients. A sum that cancels is allowed the
-    rounding of one that does not."""
+    """Like ``Baseline.differences``, but compared with ``expected``. A sum that cancels is allowed
+    the rounding of one that does not."""
     found = []
     for position in baseline.comparable_inputs():
         want, allowed = expected[position], baseline.allowed(position)

@@ -12,8 +12,8 @@ from gradlint.trace.op_io import OpRaised
 
 
 def is_elementwise(subject: Subject) -> bool:
-    """Whether one element of the output depends on one element of each input, all of its shape, as
-    far as a cotangent tells that is zero at all others."""
+    """Whether each output element depends on one element of each input, all of one shape, as far
+    as a cotangent shows that is zero at all elements but one."""
     outputs = [item for item in subject.run.outputs if item.differentiable]
     shape = outputs[0].value.shape
     inputs = [item.value for item in subject.problem.inputs]
@@ -32,7 +32,7 @@ def is_elementwise(subject: Subject) -> bool:
 
 def is_batch(subject: Subject) -> bool:
     """Whether the first axis of the first input is that of a batch: outputs have it and rows do not
-    mix, as far as cotangents of the first and of the last row tell; or outputs have no axes."""
+    mix, as far as cotangents of the first and of the last row show; or outputs have no axes."""
     outputs = [item for item in subject.run.outputs if item.differentiable]
     position, first = next(
         ((k, i.value) for k, i in enumerate(subject.problem.inputs) if i.value.dim()), (0, None)

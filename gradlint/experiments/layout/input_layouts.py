@@ -38,11 +38,12 @@ from gradlint.trace.layouts import LAYOUT_WORDS, relaid
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem, draws_random_numbers
 
-#: Tensors of which each is laid out alone to find the one that matters; of more, the first ones.
+#: At most this many tensors are laid out one at a time to find the one that matters.
 MOST_ALONE = 6
 
-#: Layouts that the parameters of a module do not take: no caller hands them over, and what makes
-#: them (a transposition, channels_last, a slice of a fused weight) leaves no gaps between elements.
+#: Layouts that are not tried on the parameters of a module: callers don't pass those, and the ways
+#: they get a layout (a transposition, channels_last, a slice of a fused weight) leave no gaps
+#: between elements.
 NOT_OF_MODULES = ("strided",)
 
 #: Random numbers fill a tensor in the order of its memory.
@@ -90,7 +91,7 @@ def _judge_random(
 ) -> list[Finding] | None:
     """The same where random numbers differ, so that values can't be compared: whether anything is
     missing, has another shape or is not finite, and whether the gradient is that of what forward
-    computes with these random numbers. None in place of findings where that can't be told."""
+    computes with these random numbers. None where that can't be decided."""
     kinds = ("missing", "shape", "NaN")
     left = replace(
         seen,
@@ -135,7 +136,7 @@ def tensors_with_layout(subject: Subject) -> list[tuple[str, torch.Tensor]]:
 
 
 def changed_by(subject: Subject, layout: str) -> list[str]:
-    """Names of the tensors whose memory layout changes under ``layout``, and may change."""
+    """Names of the tensors that ``layout`` changes in memory, where it applies to them."""
     own = {item.name for item in subject.problem.parameters} if layout in NOT_OF_MODULES else set()
     return [
         name
@@ -229,7 +230,7 @@ def culprits(
 
 
 class _RandomOperators(TorchDispatchMode):
-    """Notes whether PyTorch's operators draw random numbers in the body."""
+    """Records whether any PyTorch operator that is called draws random numbers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -50,7 +50,7 @@ def cotangent_findings(
 
     Args:
         found: calls with layouts that change something.
-        also: what else is special about them, in words.
+        also: words appended to the description of the layouts.
     """
     findings = []
     errors: dict[str, list[AlteredCall]] = {}

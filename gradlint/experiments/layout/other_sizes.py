@@ -1,4 +1,4 @@
-"""Which other sizes are tried, and what came of each."""
+"""Which other sizes are tried, and the result of each."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ MOST_SECONDS, OVERHEAD = 0.5, 2e-3
 #: Seconds up to which a call is timed again, as a busy machine stalls one now and then.
 TIMED_AGAIN_S = 2.0
 
-#: Times as many elements as have been timed, at most, for which a guess from them is trusted.
+#: A time is extrapolated to at most this many times the elements that were timed.
 LARGEST_EXTRAPOLATION = 4
 
-#: Product of a sequence of integers that change with sizes, up to which they do: it may be a shape.
+#: Integer arguments change with the sizes only up to this product: they may be a shape.
 MOST_IN_SHAPE = 2**20
 
 #: Share of ``--timeout`` after which no further sizes are tried.
 SHARE_OF_TIMEOUT = 0.25
 
-#: Sizes of the sample of which each is changed alone; of more, the first ones.
+#: At most this many sizes of the sample are changed one at a time.
 MOST_ALONE = 3
 
 #: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
 #: number).
 LEADING_SIZES = (3, 5, 7, 9, 11)
 
-#: What is said of a fault at an odd size that is none at the even one beside it.
+#: Hint on a fault at an odd size where the next even size is right.
 RIGHT_WHERE_EVEN = "right where {even}: forward accepts an odd size where it needs two halves"
 
 #: Verdicts that are faults.
@@ -85,8 +85,8 @@ class SizeTrial:
         sizes: old size → new size.
         batch: whether an axis of a batch was changed.
         carried: whether outputs have the axes that were changed.
-        hint: what else was seen, in words; such a fault may be a demand that forward leaves
-            unsaid.
+        hint: what else was seen, in words; with one, the fault may come from a requirement that
+            forward does not check.
     """
 
     words: str
@@ -106,7 +106,7 @@ class SizeTrials:
     """The op of ``subject`` at other sizes than the sample's.
 
     ``left_out`` says why not all were tried, and ``small`` why odd ones are smaller than usual;
-    empty where that is not so.
+    both are empty otherwise.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -132,8 +132,9 @@ class SizeTrials:
         return True
 
     def alone(self, size: int) -> list[SizeTrial]:
-        """Each size of the sample changed to ``size``, the others kept. Indices and offsets alone
-        are not emptied: what reads them without looking would end the process."""
+        """Each size of the sample changed to ``size``, the others kept. Sizes that only
+        indices or offsets have are not set to zero: an op that reads those unchecked would crash
+        the process."""
         kept = [] if size else [old for old in self.groups if not self._of_values(old)]
         wanted = [old for old in self.groups if old not in kept]
         found = [self.changed({old: size}) for old in wanted[:MOST_ALONE]]
@@ -145,8 +146,8 @@ class SizeTrials:
         return any(tensor.is_floating_point() or tensor.is_complex() for tensor in kinds)
 
     def odd(self) -> SizeTrial | None:
-        """All sizes at once changed to odd ones, else each alone; a fault is traced to one. Where
-        all is well with an axis in front too, that is not tried again."""
+        """All sizes changed to odd ones at once; where that fails, each alone, to find the one at
+        fault. Where the op is right with an axis in front too, that is not tried again."""
         sizes, self.small = affordable_sizes(self.subject, self.groups)
         if not sizes:
             return None
@@ -168,8 +169,8 @@ class SizeTrials:
         return found
 
     def _right_where_even(self, old: int, odd: int) -> str:
-        """What is said where even sizes are right in place of ``odd``: several of them, since one
-        may be right for its values alone."""
+        """The hint where even sizes are right in place of ``odd``; several are tried, since one may
+        be right by chance."""
         even = self.changed({old: twice_a_prime(odd)})
         if even is None or even.judgement.verdict != RIGHT:
             return ""
@@ -203,7 +204,7 @@ class SizeTrials:
         return all(self.changed({old: twice_a_prime(old)}) is None for old in item.sizes)
 
     def ranks(self) -> list[SizeTrial]:
-        """An axis more in front of the tensors that share their first axis, and that one less."""
+        """Tensors that share their first axis, with another axis in front, or without that axis."""
         sample, leading = self.subject.sample, self._leading()
         found = [None if self._leading_axis_is_right else self.with_leading_axis_added()]
         if leading and not self.late:
@@ -263,7 +264,7 @@ class SizeTrials:
 
 
 def _describe_axes(subject: Subject, tried: SizeTrial, sizes: dict[int, int]) -> None:
-    """Tell what the changed axes are; a size that outputs keep was broadcast, not taken."""
+    """Record what the changed axes are; a size that outputs keep was broadcast, not taken."""
     tried.sizes = sizes
     before = {item.name: item.value.shape for item in subject.run.outputs}
     after = {item.name: item.value.shape for item in tried.judgement.outputs}
@@ -307,8 +308,8 @@ def shape_words(subject: Subject, sample: Sample, change: dict[Axis, int]) -> st
 def affordable_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> tuple[dict[int, int], str]:
     """The :func:`odd_sizes` that calls are quick enough for, and a note where they are smaller.
 
-    How much longer a call takes at larger sizes is told by calls at two sizes: one alone does not
-    say what part of it is spent whatever the size, as all of it may be on a slow machine.
+    How the time grows with the size is measured by calls at two sizes: one alone does not show how
+    much of the time is constant overhead, which on a slow machine may be nearly all of it.
     """
     usual = odd_sizes(subject, groups)
     if not usual:

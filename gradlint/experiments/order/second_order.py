@@ -24,10 +24,10 @@ from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
 
-#: Inputs whose pairs are looked at; of more, the first ones.
+#: Only pairs among this many first inputs are checked for symmetry.
 MOST_INPUTS = 4
 
-#: Of the second look, relative to the seed of the first.
+#: Seed of the confirming measurement, relative to that of the first.
 CONFIRMING_SEED = 1
 
 #: Names whose use in backward leaves results without a graph.
@@ -47,7 +47,7 @@ REFUSALS = (
     "twice",
     "has no autograd formula",
     "autograd was not registered",
-    "compatible with .grad()",  # nor, then, with create_graph
+    "compatible with .grad()",  # and so not with create_graph either
 )
 
 
@@ -103,7 +103,7 @@ def differentiate_twice(subject: Subject) -> SecondOrderAttempt:
 
 
 def is_lost(attempt: SecondOrderAttempt, place: int) -> bool:
-    """Whether the claimed second derivative of value ``place`` is nothing at all."""
+    """Whether the claimed second derivative of value ``place`` is zero everywhere."""
     assert attempt.map is not None
     assert attempt.decision is not None
     return all(
@@ -123,12 +123,12 @@ class Asymmetry:
 
 
 def asymmetry(subject: Subject, attempt: SecondOrderAttempt) -> Asymmetry | None:
-    """The pair of inputs whose second derivatives are least symmetric, seen twice; None where
-    all are symmetric to within rounding, or can't be had.
+    """The pair of inputs whose second derivatives are least symmetric, confirmed by a second
+    measurement; None where all are symmetric to within rounding, or can't be computed.
 
-    One forward, one backward and two double backwards an input; twice that where it finds. Only in
-    float64: in less, the rounding of terms that cancel is no smaller than many second derivatives.
-    The second look is without casts to 16 bits inside.
+    Costs one forward, one backward and two double backwards an input; twice that where an asymmetry
+    is found. Only in float64: in narrower dtypes, the rounding of terms that cancel is as large as
+    many second derivatives. The second measurement avoids casts to 16 bits inside the op.
     """
     wide = (torch.float64, torch.complex128)
     if not all(item.value.dtype in wide for item in subject.problem.inputs):
@@ -166,8 +166,8 @@ def _worst_pair(
         products[k] = [
             problem.backward([g], leaves, [w.to(g.dtype)], retain_graph=True) for w in ws[k]
         ]
-    # Per unit move of the size of the inputs, outputs, gradients and second derivatives have one
-    # unit: below that share of the outputs a second derivative is rounding.
+    # With moves as large as the inputs, outputs, gradients and second derivatives are in the same
+    # unit: a second derivative below the rounding of the outputs is noise.
     floor = sum(
         norm(widened(v).abs() * widened(item.value).abs())
         for v, item in zip(vs, chosen, strict=True)

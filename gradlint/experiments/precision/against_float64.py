@@ -1,4 +1,4 @@
-"""Gradients in low precision, their float64 twins, and what the difference between them says."""
+"""Gradients in low precision compared with those in float64, and the causes of differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradlint.numerics.twin import TwinJudgement, compare
 from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED
 from gradlint.trace.op_io import Input
 
-#: Dtypes that computations are found cast to.
+#: Dtypes that a computation may have been cast to.
 COARSER = (torch.bfloat16, torch.float16)
 
 #: ‖g − g₆₄‖ / ‖g₆₄‖ of a gradient that was rounded once to a dtype, in units of its ε: 0.2 for
@@ -42,28 +42,28 @@ def low_precision_inputs(subject: Subject) -> list[int]:
 
 
 def gradients_in_float32(subject: Subject) -> list[Input]:
-    """The inputs in float64 whose gradient, for cotangents in float64, is a number of float32
-    throughout; without those that GL401 has found wrong."""
+    """The inputs whose gradient, for cotangents in float64, holds only values that float32 can
+    represent; without those that GL401 has found wrong."""
     function = subject.first_order_map
     generator = torch.Generator().manual_seed(subject.seed)
     vs = [cotangent(y, generator) for y in function.outputs]
     if any(rounded_to_float32(v) for v in vs):
         return []
     gradients = function.gradients_at(function.values, vs)
-    told = subject.wrong_inputs
+    wrong = subject.wrong_inputs
     return [
         subject.problem.inputs[index]
         for index in subject.judged
-        if index not in told and rounded_to_float32(gradients[index])
+        if index not in wrong and rounded_to_float32(gradients[index])
     ]
 
 
 def compare_with_float64(subject: Subject, low: Sequence[int]) -> tuple[list[TwinJudgement], str]:
     """The comparison of the inputs ``low``, without those that GL401 has found wrong already; or
-    a reason why there is none."""
+    a reason why they can't be compared."""
     decision = subject.first_order
-    told = subject.wrong_inputs
-    left = [index for index in low if index not in told]
+    wrong = subject.wrong_inputs
+    left = [index for index in low if index not in wrong]
     if not left:
         return [], "see GL401"
     known = decision.compared

@@ -1,7 +1,7 @@
 """How the error of a low-precision gradient grows with the size of the tensors.
 
 Sums that are kept in float32 lose a rounding or two, however long they are. Sums kept in a 16-bit
-dtype stand still after a few hundred terms. Each size of the sample is made long in turn, with
+dtype stop growing after a few hundred terms. Each size of the sample is enlarged in turn, with
 positive cotangents so that sums grow, and ‖g − g₆₄‖ / ‖g₆₄‖ is compared with that at the sample's
 own size and with what one rounding of the inputs changes.
 """
@@ -23,8 +23,8 @@ from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import draws_random_numbers
 
-#: Times that a size is made longer, at least, and its length then, at least: a bfloat16 sum of
-#: positive terms stands still after 256 of them.
+#: A size is multiplied by at least the first, and is then at least the second: a bfloat16 sum of
+#: positive terms stops growing after 256 of them.
 LONGER, LONGEST = 64, 1024
 
 #: Seconds of a longer forward call beyond which the other calls are not made.
@@ -41,11 +41,12 @@ MOST_SIZES, MOST_ELEMENTS = 2, 2**18
 #: stay within two roundings of a 16-bit dtype, random walks of 1024 roundings below ten).
 ROUNDINGS, TIMES, CONDITION = 16.0, 16.0, 8.0
 
-#: And more than n positive terms lose that are added one by one in float32, which is not wrong: at
-#: most n of these (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2).
+#: An error also has to exceed what n positive terms lose when they are added one by one in float32,
+#: which is not wrong: at most n times this (Higham, Accuracy and Stability of
+#: Numerical Algorithms, 2002, section 4.2).
 ONE_BY_ONE = unit_roundoff(torch.float32)
 
-#: Smallest cotangent beside largest: 1 ± this.
+#: Cotangents lie between 1 - this and 1 + this.
 SPREAD = 0.5
 
 
@@ -64,12 +65,12 @@ class ErrorGrowth:
 
 @dataclass(frozen=True)
 class _Errors:
-    """Of the gradients on one sample.
+    """Errors of the gradients on one sample.
 
     Args:
         errors: ‖g − g₆₄‖ / ‖g₆₄‖ an input, or None.
         conditions: what rounding the inputs changes in float64, likewise.
-        terms: no sum behind them has more.
+        terms: no sum in the op has more terms than this.
     """
 
     errors: list[float | None]
@@ -91,7 +92,7 @@ def growing_errors(
     if draws_random_numbers(subject.problem):
         return  # other numbers are drawn in float64
     before: list[float | None] | None = None
-    told: set[int] = set()
+    reported: set[int] = set()
     for size, axes in list(tied_axes(sample).items())[:MOST_SIZES]:
         longer = max(LONGER * size, LONGEST)
         change = dict.fromkeys(axes, longer)
@@ -111,14 +112,14 @@ def growing_errors(
         for position in positions:
             error, condition = after.errors[position], after.conditions[position]
             small = before[position]
-            if error is None or condition is None or small is None or position in told:
+            if error is None or condition is None or small is None or position in reported:
                 continue
             eps = unit_roundoff(subject.problem.inputs[position].value.dtype)
             allowed = max(
                 ROUNDINGS * eps, TIMES * small, CONDITION * condition, ONE_BY_ONE * after.terms
             )
             if error > allowed:
-                told.add(position)
+                reported.add(position)
                 yield ErrorGrowth(position, size, longer, small, error, allowed)
 
 
@@ -131,7 +132,7 @@ def _elements(sample: Sample, change: dict[tuple[int, int], int]) -> int:
 
 
 def _asked_for(sample: Sample, size: int, longer: int) -> int:
-    """Elements of the largest shape that an argument asks for, ``size`` made ``longer`` in it."""
+    """Elements of the largest shape among the arguments, with ``size`` replaced by ``longer``."""
     values = [*sample.args, *sample.kwargs.values()]
     shapes = [
         [longer if part == size else max(part, 1) for part in value]
@@ -142,7 +143,7 @@ def _asked_for(sample: Sample, size: int, longer: int) -> int:
 
 
 def _too_slow(subject: Subject, sample: Sample) -> float:
-    """Seconds of a forward on ``sample`` where the other calls are not made for them; else 0."""
+    """Seconds that a forward on ``sample`` takes where that is too long; else 0."""
     problem = subject.problem.at(sample)
     try:
         seconds = least_seconds(problem.forward, SLOW_S, most=TIMED_AGAIN_S)

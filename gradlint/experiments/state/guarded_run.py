@@ -1,7 +1,7 @@
-"""One forward and up to four backwards of its graph, with everything guarded: what the op got and
-what it saved is compared, element by element, with what it was.
+"""One forward and up to four backwards of its graph that detect writes: the tensors that the op got
+and saved are compared, element by element, with copies made before.
 
-Values are compared and not version counters, which kernels bypass.
+Values are compared rather than version counters, which kernels bypass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gradlint.trace.written import ArgumentWritten, argument_name, marked_dirty,
 
 @dataclass(frozen=True)
 class WrittenTensor:
-    """A tensor that is not what it was.
+    """A tensor that was written to.
 
     Args:
         name: of the argument, output or attribute.
@@ -54,12 +54,12 @@ class GuardedRun:
 
     Args:
         error: what forward or the first backward raised.
-        arguments, cotangents, saved: tensors that were written to; inner: by Functions inside of
-            the op, to what is no argument of the op.
+        arguments, cotangents, saved: tensors that were written to.
+        inner: intermediate tensors that Functions inside of the op wrote to.
         first, second: gradients of the first and the second backward under the same random
             numbers; other: of one under other random numbers, made where backward draws any.
-        residual: of one in which inputs are added to outputs (``added``: output name → position),
-            where they are not what that makes of ``first``, in every bit.
+        residual: gradients of one in which inputs are added to outputs (``added``: output name →
+            position), where they differ in any bit from what ``first`` implies.
         second_error, other_error, residual_error: what those raised.
         draws: whether forward, and whether backward, draw random numbers.
         outputs: values that forward returned, by name.
@@ -87,7 +87,7 @@ class GuardedRun:
 
 
 def same_values(now: torch.Tensor, was: torch.Tensor) -> bool:
-    """Whether two tensors are the same but for NaN."""
+    """Whether two tensors have the same shape, dtype and values; NaN equals NaN."""
     if now.shape != was.shape or now.dtype != was.dtype:
         return False
     try:

@@ -32,15 +32,15 @@ from gradlint.trace.op_io import OpRaised
 #: Cotangents are multiplied by this: the scale that torch.amp.GradScaler starts with.
 LARGE = 2.0**16
 
-#: And by this: the mean over a batch of a thousand (heuristic; much smaller ones would underflow
-#: in a half precision inside).
+#: They are also multiplied by this, as the mean over a batch of a thousand does (heuristic; much
+#: smaller factors would underflow where the op computes in half precision).
 SMALL = 2.0**-10
 
-#: float16 overflows at 65504 and loses bits below 6e-5: it is multiplied by this, and by nothing
-#: smaller than one.
+#: float16 overflows at 65504 and loses bits below 6e-5: its cotangents are multiplied by this, and
+#: never made smaller.
 LARGE_HALF = 2.0**3
 
-#: A factor that is no power of two: what is off after it is rounding.
+#: A factor that is not a power of two: the error that it causes measures the rounding.
 ODD_FACTOR = 1.125
 
 #: Multiples of that rounding by which a sum may be off (heuristic: largest of many against
@@ -50,16 +50,16 @@ ROUNDINGS = 64.0
 #: Share of a gradient that is allowed for rounding in 32 bits and more, at most.
 SINGLE_PRECISION_SHARE = TOLERATED[24]
 
-#: Note on a gradient that is as good as zero.
+#: Note on a gradient that would be zero without rounding.
 ROUNDING_NOTE = "its gradient is nothing but rounding error"
 
-#: Of the seed of the second cotangents, relative to the run's.
+#: Seed of the second cotangents, relative to the run's.
 SEED = 7
 
 
 @dataclass
 class _Departure:
-    """How g at some cotangents is not what linearity makes it; worst element of one input."""
+    """How a gradient departs from linearity, with the worst element of one input."""
 
     text: str
     index: list[int]
@@ -76,8 +76,8 @@ class _Departure:
 def nonlinear_findings(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str]]:
     """Findings of ``rule`` for inputs whose gradient is not linear in grad_output, and notes.
 
-    Inputs whose gradient is wrong in itself are left out: that finding says so too. Costs one
-    forward and three backwards where nothing is found, one more in 16 bits.
+    Inputs with a wrong gradient are left out: GL401 reports them already. Costs one forward and
+    three backwards where nothing is found, one more in 16 bits.
     """
     gradients = subject.run.gradients or []
     known = subject.wrong_inputs
@@ -96,8 +96,8 @@ def nonlinear_findings(subject: Subject, rule: Rule) -> tuple[list[Finding], lis
     notes += [
         f"{subject.problem.inputs[k].name}: {ROUNDING_NOTE}" for k in departures if k in rounding
     ]
-    told = {k: found for k, found in departures.items() if k not in rounding}
-    return [_finding(subject, rule, k, found) for k, found in told.items()], notes
+    reported = {k: found for k, found in departures.items() if k not in rounding}
+    return [_finding(subject, rule, k, found) for k, found in reported.items()], notes
 
 
 def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[str]]:
@@ -106,12 +106,12 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
     vs, ws = _cotangents(subject, replay)
     large, small = _multiples(subject)
     far = replay.pull([large * w for w in ws])
-    # Where rounding may hide a clip in a sum, the multiple alone is looked at too.
+    # Rounding may hide in the sum that a gradient is clipped: the multiple is checked alone too.
     coarse = max((_share(subject, k) for k in chosen), default=0.0) > SINGLE_PRECISION_SHARE
     up = replay.pull([large * v for v in vs]) if coarse else None
     both = replay.pull([v + w for v, w in zip(vs, ws, strict=True)])
     near = replay.pull([small * v for v in vs]) if small < 1.0 else None
-    # The run's own gradients are g(v), unless some outputs are left out since.
+    # The run's own gradients are g(v), unless some outputs have been left out since then.
     masked = bool(subject.problem.zeroed)
     here = replay.pull(vs) if masked else subject.run.gradients or []
     suspects = []
@@ -126,7 +126,7 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
         if not _in_range(here[k], top, large, small):
             continue
         off = _largest(g_both - g - g_far / large)
-        # Multiples round alike, also where nothing is left of the gradient but rounding.
+        # All multiples round in the same way, even where the gradient is nothing but rounding.
         scaled = 0.0 if up is None else _largest(_widened_or_zero(up[k], here[k]) / large - g)
         if near is not None:
             scaled = max(scaled, _largest(_widened_or_zero(near[k], here[k]) / small - g))
@@ -137,7 +137,7 @@ def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[
 
 
 def _confirm(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departure]:
-    """What each suspect does, seen with a forward for every backward."""
+    """How each suspect departs from linearity, with a fresh forward for every backward."""
     replay = Replay(subject.problem, fresh=True)
     vs, ws = _cotangents(subject, replay)
     large, small = _multiples(subject)
@@ -192,8 +192,8 @@ def _share(subject: Subject, position: int) -> float:
 
 
 def _cancelled(subject: Subject, position: int, vs: Sequence[torch.Tensor]) -> float:
-    """Rounding that is left where a gradient cancels to nothing: some of what the outputs weigh,
-    per move of the size of the input."""
+    """Rounding that remains where a gradient cancels to zero: a share of the weighted outputs,
+    divided by the typical size of the input."""
     value = subject.problem.inputs[position].value
     outputs = [item.value for item in subject.run.outputs if item.differentiable]
     weighed = sum(norm(widened(v) * widened(y)) for v, y in zip(vs, outputs, strict=True))

@@ -17,7 +17,8 @@ from gradlint.trace.op_io import OpRaised
 #: Roundings of the outputs that a difference of two of them may hold (heuristic).
 ROUNDINGS = 16.0
 
-#: Slopes at the two steps that differ by more are those of a jump, a root or an oscillation.
+#: Where slopes at two steps differ by more than this share, there is a jump, a root or an
+#: oscillation.
 STEADY = 5e-2
 
 #: Seed that stands for the direction of the values themselves.
@@ -106,7 +107,7 @@ class SlopesAtPoint:
     def element(
         self, position: int, element: int, step: float, *twins: int
     ) -> OneSidedSlopes | None:
-        """Slopes along one element, and its ``twins`` as much, per unit."""
+        """Slopes along one element, moved together with its ``twins``, per unit."""
         value = self.values[position]
         size = max(abs(float(value.reshape(-1)[element])), self._typical[position])
         flat = torch.zeros(value.numel(), dtype=value.dtype, device=value.device)
@@ -115,9 +116,11 @@ class SlopesAtPoint:
         floor = (1 + len(twins)) * self._floors[position]
         return self._slopes({position: direction}, size * step, floor)
 
-    def beside(self, position: int, elements: Sequence[int], shift: float) -> SlopesAtPoint | None:
-        """The point at which some elements of one input are larger by ``shift`` of themselves, with
-        the gradients of this one; None where the op has no values there."""
+    def neighbour(
+        self, position: int, elements: Sequence[int], shift: float
+    ) -> SlopesAtPoint | None:
+        """The point at which some elements of one input are multiplied by ``1 + shift``, with the
+        gradients of this point; None where the op can't be evaluated there."""
         values = list(self.values)
         values[position] = values[position].clone(memory_format=torch.contiguous_format)
         values[position].view(-1)[list(elements)] *= 1.0 + shift
@@ -139,15 +142,15 @@ class SlopesAtPoint:
     def elements(
         self, chosen: dict[int, list[int]], step: float
     ) -> tuple[OneSidedSlopes, float, float] | None:
-        """Slopes along single elements of several inputs at once, each by another amount, with what
-        the gradient predicts, and Σ |gᵢ·uᵢ|."""
+        """Slopes along single elements of several inputs at once, each by a different amount, with
+        what the gradient predicts, and Σ |gᵢ·uᵢ|."""
         directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
         for position, flat in chosen.items():
             value, gradient = self.values[position], self.gradients[position]
             typical = self._typical[position]
             unit = torch.zeros(value.numel(), dtype=torch.float64, device=value.device)
             for number, element in enumerate(flat):
-                # No two amounts, and no two of their sums and differences, are alike.
+                # The amounts differ, and so do their sums and differences.
                 amount = (1.0 + 0.618 * (number + 1 + position) % 1.0) * (-1.0) ** number
                 unit[element] = amount * max(abs(float(value.reshape(-1)[element])), typical)
             unit = unit.reshape(value.shape)
@@ -231,8 +234,9 @@ class SlopesAtPoint:
 def is_stable(
     subject: Subject, extreme: ExtremePoint, gradient: torch.Tensor, position: int
 ) -> bool:
-    """Whether the gradient of input ``position`` stays when the inputs move by a few roundoffs:
-    where it is ill-conditioned, its error is no fault. Equal elements stay equal."""
+    """Whether the gradient of input ``position`` stays the same when the inputs move by a
+    few roundoffs: an error of an ill-conditioned gradient is not a defect. Equal elements stay
+    equal."""
     for times in (3.0, 7.0):
         moved = [
             value * (1.0 + times * unit_roundoff(value.dtype))

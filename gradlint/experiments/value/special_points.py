@@ -30,17 +30,18 @@ from gradlint.experiments.value.one_sided_slopes import (
 )
 from gradlint.numerics.products import all_finite
 
-#: The step at which a suspicion is looked at again: jumps and roots have other slopes there.
+#: A suspect is measured again at a step this many times wider, where the slopes of jumps and roots
+#: differ.
 WIDER = 2.0**5
 
 #: Elements that are measured one by one for the evidence, in each input that is wrong.
 SHOWN = 6
 
-#: Where equal elements move together, as a message says it.
+#: Where equal elements are moved together, in the words of a message.
 EQUAL = "where equal elements move together"
 
-#: Special elements are right together when the gradient tells their change this closely: ten times
-#: closer than what is looked for, since each is a part of the whole (heuristic).
+#: Special elements are right together when the gradient predicts their change this closely: ten
+#: times closer than for one element, since each is only a part of the sum (heuristic).
 TOGETHER_TOLERATED = 1e-4
 
 #: Special elements that are measured, at most, over all inputs.
@@ -58,7 +59,7 @@ class SpecialPoints:
 
     @property
     def measurable(self) -> bool:
-        """Whether the function is known in enough digits."""
+        """Whether the function is computed precisely enough to measure slopes."""
         return self._step > 0.0
 
     def wrong(self, extreme: ExtremePoint) -> Iterator[WrongAtPoint]:
@@ -79,13 +80,13 @@ class SpecialPoints:
     def _single(
         self, extreme: ExtremePoint, at: SlopesAtPoint, usable: Sequence[int]
     ) -> Iterator[WrongAtPoint]:
-        told: set[int] = set()
+        reported: set[int] = set()
         places = extreme.places[:MOST_PLACES]
         if self._right_together(at, [place for place in places if place.position in usable]):
             self.judged.append(extreme.name)
             return
         for place in places:
-            if place.position not in usable or place.position in told:
+            if place.position not in usable or place.position in reported:
                 continue
             if self._measured.project[place.position] is not None:
                 continue  # elements of a symmetric matrix do not move alone
@@ -100,32 +101,32 @@ class SpecialPoints:
                 claimed = float(flat[[place.element, *twins]].sum())
                 if not found.excludes(claimed, self._measured.slack(found, claimed)):
                     continue
-                if self._right_beside(at, place, twins, claimed):
+                if self._right_at_neighbour(at, place, twins, claimed):
                     continue
                 again = at.element(place.position, place.element, WIDER * self._step, *twins)
                 if is_steady(found, again):
-                    told.add(place.position)
+                    reported.add(place.position)
                     where = EQUAL if twins else f"where it {place.words}"
                     joint = claimed if twins else None
-                    yield self._told(at, place.position, place.element, found, where, joint)
+                    yield self._wrong_at(at, place.position, place.element, found, where, joint)
                     break
 
-    def _right_beside(
+    def _right_at_neighbour(
         self, at: SlopesAtPoint, place: SpecialElement, twins: tuple[int, ...], claimed: float
     ) -> bool:
-        """Whether the gradient is that of a point one unit in the last place away: a bound that the
-        op's dtype rounds is another number in float64, and lies beside the element there."""
+        """Whether the gradient is that of a point one unit in the last place away: a bound that is
+        rounded in the op's dtype differs in float64, and lies next to the element there."""
         unit = self._measured.units[place.position]
         for shift in (unit, -unit) if unit else ():
-            beside = at.beside(place.position, [place.element, *twins], shift)
-            found = beside and beside.element(place.position, place.element, self._step, *twins)
+            near = at.neighbour(place.position, [place.element, *twins], shift)
+            found = near and near.element(place.position, place.element, self._step, *twins)
             if found and not found.excludes(claimed, self._measured.slack(found, claimed)):
                 return True
         return False
 
     def _right_together(self, at: SlopesAtPoint, places: Sequence[SpecialElement]) -> bool:
         """Whether the special elements, moved all at once by different amounts, meet no kink, and
-        the gradient tells the change: then each of them is right."""
+        the gradient predicts the change: then each of them is right."""
         if len(places) < 2 or any(
             self._measured.project[place.position] is not None for place in places
         ):
@@ -162,13 +163,14 @@ class SpecialPoints:
             ):
                 worst = self._worst(at, position)
                 if worst is not None:
-                    yield self._told(at, position, *worst, WORDS[extreme.name])
+                    yield self._wrong_at(at, position, *worst, WORDS[extreme.name])
 
     def _together(
         self, extreme: ExtremePoint, at: SlopesAtPoint, moved: Sequence[int]
     ) -> Iterator[WrongAtPoint]:
-        """Equal elements moved so that they stay equal: whatever a gradient makes of the kink
-        between them, it must tell this change (conservative fields, Bolte & Pauwels 2021)."""
+        """Equal elements moved so that they stay equal: whichever value a gradient takes at
+        the kink between them, it must predict this change (conservative fields, Bolte & Pauwels
+        2021)."""
         for position in moved:
             found = at.along([position], self._step, seed=VALUES_DIRECTION)
             if found is None or not found[0].smooth(self._tolerated):
@@ -183,7 +185,7 @@ class SpecialPoints:
             if abs(slopes.right - again[0].right) > STEADY * slopes.size + slopes.noise:
                 continue
             if is_stable(self._subject, extreme, at.gradients[position], position):
-                yield self._told(at, position, 0, slopes, EQUAL, claimed)
+                yield self._wrong_at(at, position, 0, slopes, EQUAL, claimed)
 
     def _differs(self, at: SlopesAtPoint, position: int) -> bool:
         """Whether the gradient of one input is wrong along two fresh directions, and the slope
@@ -224,7 +226,7 @@ class SpecialPoints:
                 worst = (error, element, found)
         return worst and (worst[1], worst[2])
 
-    def _told(
+    def _wrong_at(
         self,
         at: SlopesAtPoint,
         position: int,
