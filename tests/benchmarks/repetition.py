@@ -1,8 +1,8 @@
 """False alarms by repetition: operators that are right, under fresh seeds.
 
 Run it with ``python -m tests.benchmarks.repetition [--seeds 500] [--dtype bfloat16] [--jobs 2]``.
-The operators of ``support/repeated.py`` go through GL401 and GL801 as in ``gradlint check``, with fresh
-inputs, parameters, cotangents and directions for every seed.
+The operators of ``support/repeated.py`` go through GL401 and GL801 as in ``gradlint check``, with
+fresh inputs, parameters, cotangents and directions for every seed.
 
 Goals: no failure in float64, float32 and bfloat16; the share of inconclusive checks is reported.
 """

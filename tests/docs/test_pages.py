@@ -39,10 +39,7 @@ _FILE = re.compile(rf"^([\w./-]+\.(?:{_ENDINGS})|[\w.-]+/[\w./-]*)(?::([A-Za-z_]
 _MODULE = re.compile(r"^(tests(?:\.\w+)+)$")
 
 #: Words with these beginnings are no files of this repository, but those of an imagined user.
-_IMAGINED = (
-    *("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/"),
-    "_known.py",  # printed by a benchmark
-)
+_IMAGINED = ("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/")
 
 
 def fences(page: Path) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a call of the op does to the process around it, put back and told in words."""
+"""What a call of the op does to the process around it: seen, put back, and said in words."""
 
 from __future__ import annotations
 
