@@ -5,9 +5,9 @@ operator of ``op_db`` that is differentiable, its first three samples: each grad
 it is (a disagreement is a false alarm) and with three planted faults (agreement is a miss).
 ``gradcheck(fast_mode=True)`` judges the same samples in the same run.
 
-Goals: no false alarm but at the operators of ``support/known.py``; at most 0.3 % of the faults missed
-in float64 and 1 % in float32, none of them within the resolving power that the verdict states; the
-clean pass within 3 times fast mode.
+Goals: no false alarm but at the operators of ``support/known.py``; at most 0.3 % of the faults
+missed in float64 and 1 % in float32, none of them within the resolving power that the verdict
+states; the clean pass within 3 times fast mode.
 """
 
 from __future__ import annotations
