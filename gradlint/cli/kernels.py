@@ -17,7 +17,6 @@ from gradlint.native.compile import Compiled
 from gradlint.native.progress import Progress
 from gradlint.report.text import Page
 
-# -- The table of ``gradlint kernels bench``, and the sizes that it is asked for ------------------
 #: More elements than any machine has memory for: a typing mistake.
 _MOST = 2**40
 
@@ -79,8 +78,6 @@ def _milliseconds(seconds: float | None) -> str:
 def _ratio(eager: float | None, own: float) -> str:
     return "" if eager is None else f"{eager / own:.2f}"
 
-
-# -------------------------------------------------------------------------------------------------
 
 kernels = typer.Typer(
     help="The reference operators in C++ and CUDA: torch.ops.gradlint.",
@@ -255,9 +252,6 @@ def check(
         quiet=quiet,
         debug=debug,
     )
-
-
-# -- shared -------------------------------------------------------------------------------------
 
 
 def _devices(texts: Sequence[str] | None) -> tuple[str, ...] | None:
