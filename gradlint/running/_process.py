@@ -162,7 +162,8 @@ class Worker:
         """Take nothing more from it, and end it: what it said can't be true."""
         self._refused = True
         self._pending.clear()
-        self._kill_group()
+        if self.ending is None:  # its last words may be read when it is gone already
+            self._kill_group()
 
     # -- inner workings -------------------------------------------------------------------------
 

@@ -47,6 +47,14 @@ def test_torch_is_loaded_before_the_fork() -> None:
     assert worker.ending.finished
 
 
+def test_the_last_words_of_a_worker_that_is_gone_can_be_refused() -> None:
+    _, worker = events_of(Job(CallWork(os.getpid)))
+    ending = worker.ending
+    worker.refuse()
+    assert worker.ending is ending
+    assert worker.pump() == []
+
+
 def test_every_call_has_a_process_of_its_own() -> None:
     first, second = call(os.getpid), call(os.getpid)
     assert len({first, second, os.getpid()}) == 3
