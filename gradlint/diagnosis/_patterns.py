@@ -17,6 +17,9 @@ MOST_WRONG = 0.7
 #: Names of the first two axes of a matrix.
 ROWS = ("row", "column")
 
+#: How words about several rows, columns or indices begin.
+_PLURALS = ("rows ", "columns ", "indices ", "the first and the last ")
+
 
 def pattern_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
     """The pattern of the wrong elements if all were measured; None if they form no pattern."""
@@ -111,18 +114,20 @@ def _product(pattern: Pattern, name: str) -> Cause:
             + _aside(words),
             f"look at how backward treats index {number} of axis {axis}",
         )
+    verb = "are" if words.startswith(_PLURALS) else "is"
     helps = {
         "one-slice": "look at how backward treats {where}",
-        "periodic": "look at strides and loop steps in backward: {where} is skipped or written "
-        "twice",
+        "periodic": "look at strides and loop steps in backward: {where} {verb} skipped or "
+        "written twice",
         "boundary": "look at how backward treats the edges: padding, halos, a loop that starts at "
         "1; here {where}",
-        "block": "look at block sizes and bounds in backward: {where} is skipped or written twice",
+        "block": "look at block sizes and bounds in backward: {where} {verb} skipped or "
+        "written twice",
     }
     return Cause(
         slug,
-        f"{slug}: only {words} of `{name}` is wrong",
-        helps[slug].format(where=words),
+        f"{slug}: only {words} of `{name}` {verb} wrong",
+        helps[slug].format(where=words, verb=verb),
     )
 
 

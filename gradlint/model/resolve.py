@@ -166,7 +166,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
         'a table [tool.gradlint.per-target-ignores] with lines such as "legacy/*.py" = ["GL602"]',
     ),
     "order": (Annotated[int, Field(ge=1, le=2)], "1 or 2"),
-    "seed": (Annotated[int, Field(ge=0, le=_MOST)], "a whole number from 0"),
+    "seed": (Annotated[int, Field(ge=0, le=_MOST)], "a whole number from 0 to 2^63 - 1"),
     "timeout": (Annotated[float, Field(gt=0, allow_inf_nan=False)], "a number of seconds above 0"),
     "jobs": _COUNT,
     "fail_on": (FailOn, ""),

@@ -162,7 +162,7 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
         ),
         (
             "[tool.gradlint]\nseed = true\n",
-            "pyproject.toml:2:1: seed: expected a whole number from 0, got True",
+            "pyproject.toml:2:1: seed: expected a whole number from 0 to 2^63 - 1, got True",
         ),
         (
             "[tool.gradlint]\nselect = [\n  'GL401',\n  'GL404',\n]\n",
@@ -231,8 +231,8 @@ def test_mistakes_in_the_environment(
             "--select: no rule is called 'wrong_gradent'\n"
             "did you mean `wrong_gradient`? `gradlint rules` lists all",
         ),
-        ({"seed": -1}, "--seed: expected a whole number from 0, got -1"),
-        ({"seed": 2**63}, f"--seed: expected a whole number from 0, got {2**63}"),
+        ({"seed": -1}, "--seed: expected a whole number from 0 to 2^63 - 1, got -1"),
+        ({"seed": 2**63}, f"--seed: expected a whole number from 0 to 2^63 - 1, got {2**63}"),
         ({"timeout": 0}, "--timeout: expected a number of seconds above 0, got 0"),
         (
             {"dtypes": " , "},
