@@ -160,7 +160,7 @@ def read_name(evidence: Evidence) -> None:
 
 def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     """Add what the docstrings and comments of ``things`` (functions, classes) say."""
-    text = "\n".join(_prose(thing) for thing in things if thing is not None)
+    text = "\n".join(prose(thing) for thing in things if thing is not None)
     if not text:
         return
     for evidence in parameters:
@@ -205,8 +205,8 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
     return ()
 
 
-def _prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``."""
+def prose(thing: Any) -> str:
+    """Docstrings and comments of ``thing``, a function or a class."""
     try:
         source = inspect.getsource(thing)
     except Exception:

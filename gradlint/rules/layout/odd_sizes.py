@@ -127,7 +127,9 @@ def probe(subject: Subject) -> Outcome:
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
-        mild: Severity | None = "info" if odd.hint else None
+        mild: Severity | None = (
+            "info" if odd.hint or (odd.size_is_kept and not odd.carried) else None
+        )
         findings += findings_elsewhere(
             subject, RULE, odd.judgement, odd.words, cause="odd-size", help=help, severity=mild
         )
@@ -137,7 +139,8 @@ def probe(subject: Subject) -> Outcome:
         if item.judgement.verdict == RAISED and sizes.broadcast(item):
             continue
         # Where outputs do not have the axis, forward may rely on the sample's size without a check.
-        unstated_demand = item.judgement.verdict == RAISED and not (item.batch or item.carried)
+        raised = item.judgement.verdict == RAISED
+        unstated_demand = raised and not sizes.raises_where_carried(item)
         findings += findings_elsewhere(
             subject,
             RULE,
