@@ -3,7 +3,6 @@ in words, shapes such as ``x: (B, C, N)``."""
 
 from __future__ import annotations
 
-import ast
 import enum
 import inspect
 import re
@@ -11,6 +10,7 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
+from gradlint.inputs.documentation import prose
 
 #: Words in brackets that are types or remarks, not axes.
 _NO_AXES = frozenset(
@@ -203,22 +203,3 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
             continue
         return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
     return ()
-
-
-def prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``, a function or a class."""
-    try:
-        source = inspect.getsource(thing)
-    except Exception:
-        return inspect.getdoc(thing) or ""
-    comments = re.findall(r"#\s*(.*)", source)
-    try:
-        tree = ast.parse(inspect.cleandoc(source))
-    except (SyntaxError, ValueError, RecursionError):
-        return "\n".join([inspect.getdoc(thing) or "", *comments])
-    documents = [
-        ast.get_docstring(node) or ""
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    ]
-    return "\n".join([*documents, *comments])

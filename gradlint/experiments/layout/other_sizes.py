@@ -22,7 +22,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     judge_at_other_inputs,
 )
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.documented_ranks import documented_ranks
+from gradlint.inputs.documentation import documented_ranks
 from gradlint.inputs.resized import (
     Axis,
     repeats_indices,

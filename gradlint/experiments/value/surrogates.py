@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,13 +15,20 @@ from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
+from gradlint.inputs.documentation import prose
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
 from gradlint.numerics.directions import cotangent
 
+#: What makes a surrogate one that can be checked.
+_DECLARE = (
+    "declare the surrogate in a spec (`surrogate:`), and backward is compared with that, exactly"
+)
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
+#: What docstrings and comments call a gradient that is not the derivative of forward, on purpose.
+_DOCUMENTED = re.compile(r"straight[- ]?through|surrogate|\bSTE\b", re.IGNORECASE)
 #: Relative disagreement allowed between backward and its declaration, in units of the dtype's
 #: epsilon: the two may order their operations differently (heuristic).
 ROUNDINGS = 1e3
@@ -123,13 +131,23 @@ def _evaluate(
     return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
 
 
-def soften_beside_surrogates(findings: Sequence[Finding]) -> None:
+def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn about other inputs of an op that rounds: where forward is piecewise constant in
-    one, gradients are surrogates, and that of a step size or a bound is then one too."""
+    one, gradients are surrogates, and that of a step size or a bound is then one too. What the
+    documentation calls a surrogate is information: it is meant, and there is nothing to compare it
+    with."""
     rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
+    if not rounds:
+        return
+    text = prose(subject.op.defining) if subject.op.defining is not None else ""
+    documented = _DOCUMENTED.search(text) is not None
     for item in findings:
-        if rounds and item.severity == "error" and item.input not in rounds:
-            item.severity = "warning"
+        named = re.search(rf"\b{re.escape(item.input or '')}\b", text) is not None
+        if item.input in rounds and documented:
+            item.severity = "info"
+            item.help = "its documentation says that this is no derivative: " + _DECLARE
+        elif item.input not in rounds and item.severity == "error":
+            item.severity = "info" if documented and named else "warning"
             item.help = (
                 f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
                 f"`{item.input}` is part of the same surrogate, declare it as well; otherwise "

@@ -115,7 +115,7 @@ from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
     judge_surrogates,
-    soften_beside_surrogates,
+    soften_surrogates,
 )
 from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
 from gradlint.model.report import CheckVerdict, Finding, Severity
@@ -194,7 +194,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     nonlinear, said = nonlinear_findings(subject, RULE)
     nonlinear_inputs = {finding.input for finding in nonlinear}
     findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
-    soften_beside_surrogates(findings)
+    soften_surrogates(subject, findings)
     name_gradient_stops(subject, findings)
     notes += said
     if any_defect(findings):

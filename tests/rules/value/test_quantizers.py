@@ -34,6 +34,14 @@ class RightStep(LearnedStep):
         return grad, (grad * (x / step).round()).sum()
 
 
+class DocumentedStep(LearnedStep):
+    """Rounding, straight-through; the gradient of ``step`` is round(x / step) - x / step."""
+
+
+class DocumentedForOne(LearnedStep):
+    """Rounding, with the straight-through estimator for the first argument."""
+
+
 class NoSurrogate(torch.autograd.Function):
     """A factor wrong beside a gradient that is passed on, but nothing is rounded."""
 
@@ -64,6 +72,18 @@ def test_the_gradient_of_a_step_size_is_part_of_the_surrogate():
     }
     assert found["x"].cause == "straight-through"
     assert "part of the same surrogate" in found["step"].help
+
+
+def test_a_documented_surrogate_is_information():
+    found = outcome(DocumentedStep)
+    assert {item.input: item.severity for item in found.findings} == {"x": "info", "step": "info"}
+    assert found.verdict == "pass"
+    assert "its documentation says" in found.findings[0].help
+
+
+def test_what_the_documentation_does_not_name_stays_a_warning():
+    found = {item.input: item.severity for item in outcome(DocumentedForOne).findings}
+    assert found == {"x": "info", "step": "warning"}
 
 
 def test_one_that_is_right_is_not_mentioned():

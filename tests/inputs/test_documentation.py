@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradlint.inputs.documented_ranks import ranks_in
+from gradlint.inputs.documentation import ranks_in
 
 
 @pytest.mark.parametrize(

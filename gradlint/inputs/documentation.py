@@ -1,10 +1,12 @@
-"""Numbers of axes that an op's documentation gives: ``(N, C, L)`` in a docstring or a comment."""
+"""What the docstrings and comments of an op say, and the numbers of axes that they give."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+from typing import Any
 
-from gradlint.inputs._annotations import prose
 from gradlint.model.op import Op
 
 #: Letters or short words in brackets, such as ``(N, C, L)`` or ``[batch, dim]``; with an ellipsis
@@ -34,3 +36,22 @@ def ranks_in(text: str) -> frozenset[int]:
         if any(_SYMBOL.fullmatch(axis) for axis in axes):
             found.add(len(axes))
     return frozenset(found)
+
+
+def prose(thing: Any) -> str:
+    """Docstrings and comments of ``thing``, a function or a class."""
+    try:
+        source = inspect.getsource(thing)
+    except Exception:
+        return inspect.getdoc(thing) or ""
+    comments = re.findall(r"#\s*(.*)", source)
+    try:
+        tree = ast.parse(inspect.cleandoc(source))
+    except (SyntaxError, ValueError, RecursionError):
+        return "\n".join([inspect.getdoc(thing) or "", *comments])
+    documents = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    ]
+    return "\n".join([*documents, *comments])
