@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gradlint.checking.plan import beyond_budget, make_plan
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
@@ -349,7 +350,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 emit(Predicted(subject.plan.predictions))
             left_out = beyond_budget(subject, rule)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
-            outcome = without_suppressed(outcome)
+            outcome = as_loud_as_evidence(without_suppressed(outcome))
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

@@ -6,7 +6,7 @@ spoil a later measurement.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
@@ -137,6 +137,7 @@ class Calls:
             by zero, so that the others can be judged.
         preserve_state: restore global state after every call (slower; for ops that change it).
         uncast: leave out casts to coarser dtypes, so that the op computes in the sample's.
+        surroundings: makes a context in which forward and backward run, or None.
     """
 
     def __init__(self, op: Op, sample: Sample, seed: int) -> None:
@@ -152,6 +153,7 @@ class Calls:
         self.mode_changes: list[str] = []
         self.preserve_state = False
         self.uncast = False
+        self.surroundings: Callable[[], AbstractContextManager[Any]] | None = None
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
         )
@@ -184,10 +186,12 @@ class Calls:
             self._handed = None
 
     def _around(self) -> AbstractContextManager[Any]:
-        if not self.preserve_state and not self.uncast:
+        if not self.preserve_state and not self.uncast and self.surroundings is None:
             return nullcontext()
 
         around = ExitStack()
+        if self.surroundings is not None:
+            around.enter_context(self.surroundings())
         if self.preserve_state:
             around.enter_context(preserved_state())
         if self.uncast:

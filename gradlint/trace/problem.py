@@ -85,6 +85,7 @@ class Problem(Calls):
         found.preserve_state = self.preserve_state
         found.own_generators = self.own_generators
         found.only_backward = self.only_backward
+        found.surroundings = self.surroundings
         return found
 
     def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
