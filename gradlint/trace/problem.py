@@ -86,6 +86,7 @@ class Problem(Calls):
         found.own_generators = self.own_generators
         found.only_backward = self.only_backward
         found.surroundings = self.surroundings
+        found.patience = self.patience
         return found
 
     def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
@@ -211,9 +212,14 @@ class Problem(Calls):
         with phase("backward"), self._around():
             try:
                 if not self.only_backward or create_graph:
-                    found = vjp(
-                        tensors, leaves, given, create_graph=create_graph, retain_graph=retain_graph
-                    )
+                    with self._limited(leaves):
+                        found = vjp(
+                            tensors,
+                            leaves,
+                            given,
+                            create_graph=create_graph,
+                            retain_graph=retain_graph,
+                        )
             except Exception as error:
                 if create_graph or not refuses_grad(error):
                     raise OpRaised("backward", error) from error

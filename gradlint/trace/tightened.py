@@ -36,11 +36,12 @@ class Tightened(TorchFunctionMode):
 
     Attributes:
         calls: of functions of PyTorch, by the op or by what it calls.
+        changed: how many comparisons and numbers were changed.
     """
 
     def __init__(self, factor: float = 1.0, *, left: bool = True, most: int | None = None) -> None:
         super().__init__()
-        self.calls = 0
+        self.calls = self.changed = 0
         self._factor, self._left, self._most = factor, left, most
 
     def __torch_function__(
@@ -56,20 +57,25 @@ class Tightened(TorchFunctionMode):
         if name in _NUMBERS:
             found = func(*args, **kwargs)
             small = isinstance(found, float) and abs(found) <= SMALL
+            self.changed += small
             return found * self._factor if small else found
         if name.strip("_") in _COMPARISONS and len(args) == 2:
             return self._compared(func, *args)
         if name in ("allclose", "isclose"):
             tighter = {k: kwargs.get(k, v) / self._factor for k, v in _CLOSE.items()}
+            self.changed += 1
             return func(*args, **{**kwargs, **tighter})
         return func(*args, **kwargs)
 
     def _compared(self, func: Callable[..., Any], one: Any, other: Any) -> Any:
         if isinstance(other, float):
-            return func(one, other / self._factor if 0.0 < other <= SMALL else other)
+            small = 0.0 < other <= SMALL
+            self.changed += small
+            return func(one, other / self._factor if small else other)
         tensors = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
         if not tensors or not one.is_floating_point() or one.numel() * other.numel() != 1:
             return func(one, other)
+        self.changed += 1
         if self._left:
             return func(one * self._factor, other)
         return func(one, other * self._factor)

@@ -42,7 +42,7 @@ def what_explains(subject: Subject, position: int, relative_error: float) -> dic
             return {"torch_owned": True}
     elif relative_error <= SLIGHT and agrees_with_autograd(subject, position):
         return {"explained": "measurement"}
-    if right_when_converged(subject, position):
+    if right_when_converged(subject, position, relative_error):
         return {"explained": "solver"}
     return {}
 

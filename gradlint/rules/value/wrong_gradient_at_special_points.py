@@ -88,7 +88,7 @@ from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
-from gradlint.experiments.value.solver_tolerance import find_solver
+from gradlint.experiments.value.solver_tolerance import find_early_end, find_solver
 from gradlint.experiments.value.special_points import SpecialPoints
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -130,10 +130,13 @@ def probe(subject: Subject) -> Outcome:
 def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, str]]:
     """Position and words of what is wrong at special points only because forward iterates to a
     tolerance: it is right there with a tighter one."""
+    extremes = subject.once(make_extremes)
+    zeros = extremes.named("zeros")
     solver = subject.once(find_solver)
+    if solver is None and zeros is not None:
+        solver = find_early_end(subject, zeros.make())
     if solver is None:
         return set()
-    extremes = subject.once(make_extremes)
 
     def wrong_now() -> set[tuple[int, str]]:
         points = SpecialPoints(subject, right)
