@@ -14,9 +14,11 @@ from typing import Any
 import torch
 
 from gradlint.checking.plan import beyond_budget, make_plan
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
+from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.model.events import (
     ANATOMY,
@@ -39,6 +41,7 @@ from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
 from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision
+from gradlint.ops.patience import NotTried, Patience
 from gradlint.ops.phase import phase
 from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.targets.intent import ignores_in
@@ -47,6 +50,11 @@ from gradlint.trace.anatomy import anatomy
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
+
+#: Share of ``--timeout`` that a call on inputs of a check's own choosing may take; how many times
+#: as long as the sample's, if that is more; and the largest share (heuristic: such calls are
+#: meant to take half a second at most, and a minute is the usual time-out).
+CHOSEN_SHARE, SLOWER, MOST_CHOSEN_SHARE = 0.02, 20.0, 0.1
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -329,10 +337,25 @@ def _report_first_sample(
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
             emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
             continue
+        if subject.made("make_guarded") and subject.once(make_guarded).freed:
+            left_out = "left out: the op frees memory that it is given, which torch's check reads"
+            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
+            continue
         failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
         with phase("rule"):
             verdict = torch_verdict(subject, name, "fail" if failed else verdicts[code])
             emit(TorchVerdictMade(name, verdict))
+
+
+def patience_for(subject: Subject, rule: Rule) -> Patience | None:
+    """The limit of time for calls of ``rule`` on inputs that it chooses; None where it chooses
+    none, or the op has not run."""
+    if not rule.chooses or subject.run.error is not None:
+        return None
+    timeout = subject.settings.timeout
+    return Patience(
+        min(max(CHOSEN_SHARE * timeout, SLOWER * subject.run_s), MOST_CHOSEN_SHARE * timeout)
+    )
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
@@ -341,21 +364,29 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
     problem = subject.problem
     forward, backward = problem.forward_calls, problem.backward_calls
     started = time.perf_counter()
+    patience = None
     with phase("rule"), preserved_state():
         try:
             if subject.planned is None:
                 with preserved_state():  # the rule may look for changes that planning makes
                     subject.planned = make_plan(subject, rules)
                 emit(Predicted(subject.plan.predictions))
+            patience = problem.patience = patience_for(subject, rule)
             left_out = beyond_budget(subject, rule)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
-            outcome = without_suppressed(outcome)
+            outcome = as_loud_as_evidence(without_suppressed(outcome))
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(
                 "inconclusive",
                 note=f"{raised.phase} raised {name} away from the sample's first call",
             )
+            if isinstance(raised.error, NotTried):
+                outcome = Outcome("skipped")
+        finally:
+            problem.patience = None
+    if patience is not None and patience.note:
+        outcome.note = "; ".join(filter(None, (outcome.note, patience.note)))
     judged = subject.plan.pairs(rule.code) if outcome.verdict != "skipped" else None
     fewer = subject.plan.note(rule.code) if judged else ""
     if fewer:

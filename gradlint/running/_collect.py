@@ -22,7 +22,7 @@ from gradlint.model.events import (
 )
 from gradlint.model.report import Check, TargetReport, Verdict
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import select_rules
+from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
@@ -30,6 +30,10 @@ UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")
 
 #: Work that is begun and concluded as rules are, without being one.
 _BESIDE_RULES = frozenset((ANATOMY, *get_args(TorchCheck)))
+
+
+#: Rules that run the op on sizes and values of their own.
+_CHOOSING = frozenset(rule.code for rule in CATALOGUE if rule.chooses)
 
 
 class Contradiction(Exception):
@@ -152,6 +156,25 @@ class Collector:
         else:
             code, sample = self.current
             self.report.checks.append(Check(code, "inconclusive", sample, note=note))
+
+    def chose_inputs(self) -> bool:
+        """Whether what is running chooses its own sizes and values, after the op has returned on
+        the sample: if it is slow there, that is no fault."""
+        if self.current is None or self.current[0] not in _CHOOSING:
+            return False
+        sample = self.current[1]
+        return any(
+            check.sample == sample and check.verdict in ("pass", "fail")
+            for check in self.report.checks
+        )
+
+    def too_slow(self, phase: str, timeout: float) -> None:
+        """What was running took too long on inputs that it chose."""
+        if self.current is None:
+            return
+        code, sample = self.current
+        note = f"not tried: {phase} took more than {timeout:g} s on inputs that this check chose"
+        self.report.checks.append(Check(code, "skipped", sample, note=note))
 
     def finish(self) -> TargetReport:
         """The report, with its verdict, and every finding's consequences under it."""

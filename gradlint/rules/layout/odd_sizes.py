@@ -131,7 +131,14 @@ def probe(subject: Subject) -> Outcome:
             "info" if odd.hint or (odd.size_is_kept and not odd.carried) else None
         )
         findings += findings_elsewhere(
-            subject, RULE, odd.judgement, odd.words, cause="odd-size", help=help, severity=mild
+            subject,
+            RULE,
+            odd.judgement,
+            odd.words,
+            cause="odd-size",
+            help=help,
+            kind="other-size",
+            severity=mild,
         )
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
@@ -148,12 +155,19 @@ def probe(subject: Subject) -> Outcome:
             item.words,
             cause="size-one",
             help=HELP,
+            kind="other-size",
             severity="info" if unstated_demand else None,
         )
     for item in [] if any_defect(findings) else sizes.ranks():
         if item.faulty and item.judgement.verdict != RAISED:
             findings += findings_elsewhere(
-                subject, RULE, item.judgement, item.words, cause="rank", help=HELP_RANK
+                subject,
+                RULE,
+                item.judgement,
+                item.words,
+                cause="rank",
+                help=HELP_RANK,
+                kind="other-rank",
             )
     if any_defect(findings):
         return Outcome("fail", findings)
