@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from gradlint.checking.further import FurtherSamples
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
@@ -47,6 +48,9 @@ from gradlint.trace.anatomy import anatomy
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
+
+#: Families of rules that look at first derivatives: further samples are for them.
+_FIRST_ORDER = ("GL1", "GL2", "GL302", "GL4")
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -201,8 +205,30 @@ def examine(
         emit(Note(note))
     emit(Samples([_described(op, sample) for sample in variants]))
     once = _each_defect_once(emit)
-    for number, sample in enumerate(variants):
+    subjects = [
         _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+        for number, sample in enumerate(variants)
+    ]
+    if subjects and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
+        _look_further(subjects[0], rules, once, done)
+
+
+def _look_further(
+    first: Subject, rules: Sequence[Rule], emit: Emit, done: frozenset[tuple[str, str]]
+) -> None:
+    """Look at further samples, which differ from that of ``first``."""
+
+    def explain(sample: Sample, codes: tuple[str, ...]) -> None:
+        def with_words(event: Event) -> None:
+            if isinstance(event, Found) and sample.label not in event.finding.message:
+                event.finding.message += f" {sample.label}"
+            emit(event)
+
+        wanted = [rule for rule in rules if rule.code.startswith(codes)]
+        _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
+
+    with phase("rule"), preserved_state():
+        FurtherSamples(first, emit, done, explain).run()
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:
@@ -285,7 +311,7 @@ def _examine_sample(
     done: frozenset[tuple[str, str]],
     *,
     first: bool,
-) -> None:
+) -> Subject:
     subject = Subject(op, sample, settings)
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
@@ -301,6 +327,8 @@ def _examine_sample(
     if first:
         with preserved_state():
             _report_first_sample(subject, verdicts, emit, done)
+    subject.release(())
+    return subject
 
 
 def _report_first_sample(
