@@ -204,17 +204,34 @@ def examine(
     for note in notes:
         emit(Note(note))
     emit(Samples([_described(op, sample) for sample in variants]))
-    once = _each_defect_once(emit)
+    told: set[str] = set()
+    once = _noting_inputs(_each_defect_once(emit), told)
     subjects = [
         _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
         for number, sample in enumerate(variants)
     ]
     if subjects and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
-        _look_further(subjects[0], rules, once, done)
+        _look_further(subjects[0], rules, once, done, told)
+
+
+def _noting_inputs(emit: Emit, told: set[str]) -> Emit:
+    """``emit``, with the inputs whose gradient is found wrong added to ``told``."""
+
+    def note(event: Event) -> None:
+        if isinstance(event, Found) and event.finding.code == "GL401":
+            finding = event.finding
+            told.update({finding.input} if finding.input and finding.severity != "info" else ())
+        emit(event)
+
+    return note
 
 
 def _look_further(
-    first: Subject, rules: Sequence[Rule], emit: Emit, done: frozenset[tuple[str, str]]
+    first: Subject,
+    rules: Sequence[Rule],
+    emit: Emit,
+    done: frozenset[tuple[str, str]],
+    told: set[str],
 ) -> None:
     """Look at further samples, which differ from that of ``first``."""
 
@@ -228,7 +245,7 @@ def _look_further(
         _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
 
     with phase("rule"), preserved_state():
-        FurtherSamples(first, emit, done, explain).run()
+        FurtherSamples(first, emit, done, explain, told).run()
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:

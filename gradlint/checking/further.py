@@ -25,6 +25,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     judged_inputs,
 )
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
+from gradlint.experiments.shape.compared_gradients import returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import (
     Designed,
@@ -51,6 +52,9 @@ MOST_CALLS, SHARE_OF_TIMEOUT = 90, 0.1
 #: Significand bits below which one direction says too little: float16 and bfloat16.
 FEWEST_BITS = 24
 
+#: The verdict where forward broadcasts by accident, as backward shows.
+ACCIDENT = "accepted by accident"
+
 #: By verdict, the families and rules that explain it.
 _EXPLAINED_BY = {
     WRONG: ("GL10", "GL201", "GL203", "GL204", "GL401"),
@@ -68,12 +72,15 @@ class FurtherSamples:
         emit: takes the events.
         done: (code, sample label) pairs that ran before a crash.
         explain: runs the rules of some codes on a sample where something is wrong.
+        told: names of the inputs whose gradient was found wrong so far; ``explain`` adds to it.
     """
 
     subject: Subject
     emit: Emit
     done: frozenset[tuple[str, str]]
     explain: Callable[[Sample, tuple[str, ...]], None]
+    told: set[str]
+    _spent: int = 0
     _taken: dict[str, list[Any]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -81,14 +88,10 @@ class FurtherSamples:
         """Look at one sample after the other, while there are calls and time left."""
         if self._why_none():
             return
-        problem = self.subject.problem
-        most = problem.forward_calls + problem.backward_calls + MOST_CALLS
         until = time.monotonic() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in self._designed():
             late = time.monotonic() >= until or not affords_another(self.subject)
-            if late or problem.forward_calls + problem.backward_calls >= most:
-                return
-            if not judged_inputs(self.subject):
+            if late or self._spent >= MOST_CALLS:
                 return
             label = designed.sample.label
             if label not in self._seen and (FURTHER, label) not in self.done:
@@ -142,11 +145,7 @@ class FurtherSamples:
         if seen.verdict == RIGHT:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
-        codes = _EXPLAINED_BY.get(seen.verdict, ())
-        if sample.kind != "same" and seen.verdict == RAISED:
-            codes = ()  # forward takes such arguments by accident
-        if sample.kind == "extreme" and seen.verdict == NOT_FINITE:
-            codes = ()  # GL302 looks at extremes itself
+        codes = () if self._is_told(seen, sample) else _EXPLAINED_BY.get(seen.verdict, ())
         tried = Tried(
             label,
             seen.verdict,
@@ -154,9 +153,20 @@ class FurtherSamples:
             problem.backward_calls - backward,
             time.perf_counter() - started,
         )
+        self._spent += tried.forward_calls + tried.backward_calls
         self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
         if codes:
             self.explain(sample, codes)
+
+    def _is_told(self, seen: JudgementElsewhere, sample: Sample) -> bool:
+        """Whether what is seen needs no explanation, or was explained before."""
+        if seen.verdict == RAISED:
+            # Forward takes some shapes by accident, and a refusal by backward is no silent fault.
+            return sample.kind != "same"
+        if seen.verdict == NOT_FINITE:
+            return sample.kind == "extreme"  # GL302 looks at extremes itself
+        names = {seen.subject.problem.inputs[k].name for k in seen.positions}
+        return names <= self.told
 
     def _judged(self, designed: Designed) -> tuple[JudgementElsewhere, Sample]:
         """The first of the sample and its alternatives that forward takes, and what is seen."""
@@ -168,7 +178,17 @@ class FurtherSamples:
         as_if = designed.as_if if seen.verdict != REFUSED else None
         if as_if is not None and not self._same(seen.outputs, as_if):
             seen.verdict = REFUSED  # no plain broadcast: it means something else
+        elif as_if is not None and (
+            seen.verdict == RAISED or (seen.verdict == WRONG and self._summed_by_engine(sample))
+        ):
+            seen.verdict = ACCIDENT
         return seen, sample
+
+    def _summed_by_engine(self, sample: Sample) -> bool:
+        """Whether backward leaves it to autograd's engine to sum a gradient to the shape of its
+        input: its author did not think of operands that are broadcast."""
+        items, _ = returned_shapes(Subject(self.subject.op, sample, self.subject.settings))
+        return any(shape != wanted for _, shape, wanted in items)
 
     def _same(self, outputs: list[Output], as_if: Sample) -> bool:
         problem = self.subject.problem.at(as_if)

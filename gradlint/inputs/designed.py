@@ -157,6 +157,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if variable or evidence is None or now is inspect.Parameter.empty:
             continue
+        if _stops_gradients(parameter.name):
+            continue
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         candidates = _values(parameter.name, now, evidence.values, kind, rank)
         others = _distinct(now, candidates)
@@ -165,6 +167,12 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         if len(found) >= MOST_ARGUMENTS:
             break
     return found
+
+
+def _stops_gradients(name: str) -> bool:
+    """Whether an argument of this name says which rows get no gradient although outputs depend on
+    them, as ``padding_idx`` of ``torch.nn.functional.embedding`` does."""
+    return any(word in name.lower() for word in ("padding_idx", "pad_id"))
 
 
 def _distinct(now: Any, candidates: Sequence[Any]) -> list[Any]:
@@ -280,7 +288,7 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     for parameter in op.signature.parameters.values():
         value = given.get(parameter.name, parameter.default)
         words = parameter.name.lower()
-        if not any(word in words for word in ("ignore", "padding_idx", "pad_id", "blank")):
+        if not any(word in words for word in ("ignore", "blank")):
             continue
         for name, tensor in sample.named_tensors(op.signature):
             if sample.domains.get(name) != "indices" or tensor.numel() < 2:

@@ -122,7 +122,7 @@ class Tried:
     """A further sample, on which only the gradient was looked at.
 
     ``label`` completes a sentence, as in "with stride=2". ``verdict``: "right", "wrong", "raised"
-    (by backward), "not finite", "refused" (by forward) or "undecided".
+    (by backward), "not finite", "refused" (by forward), "accepted by accident" or "undecided".
     """
 
     label: str
