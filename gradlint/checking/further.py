@@ -6,9 +6,11 @@ Only where the gradient looks wrong there, or backward raises, the rules of firs
 
 from __future__ import annotations
 
+import enum
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -145,7 +147,7 @@ class FurtherSamples:
         if seen.verdict == RIGHT:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
-        codes = () if self._is_told(seen, sample) else _EXPLAINED_BY.get(seen.verdict, ())
+        codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())
         tried = Tried(
             label,
             seen.verdict,
@@ -158,11 +160,12 @@ class FurtherSamples:
         if codes:
             self.explain(sample, codes)
 
-    def _is_told(self, seen: JudgementElsewhere, sample: Sample) -> bool:
+    def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""
         if seen.verdict == RAISED:
-            # Forward takes some shapes by accident, and a refusal by backward is no silent fault.
-            return sample.kind != "same"
+            # Forward takes some numbers and shapes by accident; flags and names it was written for.
+            moved = designed.moved.values()
+            return not moved or not all(isinstance(v, (bool, str, enum.Enum)) for v in moved)
         if seen.verdict == NOT_FINITE:
             return sample.kind == "extreme"  # GL302 looks at extremes itself
         names = {seen.subject.problem.inputs[k].name for k in seen.positions}
@@ -170,36 +173,58 @@ class FurtherSamples:
 
     def _judged(self, designed: Designed) -> tuple[JudgementElsewhere, Sample]:
         """The first of the sample and its alternatives that forward takes, and what is seen."""
-        tries = [designed.sample, *designed.alternatives]
-        for sample in tries:
+        if designed.as_if is not None:
+            return self._judged_broadcast(designed.sample, designed.as_if), designed.sample
+        for sample in (designed.sample, *designed.alternatives):
             seen = judge_at_other_inputs(self.subject, sample)
             if seen.verdict != REFUSED:
                 break
-        as_if = designed.as_if if seen.verdict != REFUSED else None
-        if as_if is not None and not self._same(seen.outputs, as_if):
-            seen.verdict = REFUSED  # no plain broadcast: it means something else
-        elif as_if is not None and (
-            seen.verdict == RAISED or (seen.verdict == WRONG and self._summed_by_engine(sample))
-        ):
-            seen.verdict = ACCIDENT
         return seen, sample
 
-    def _summed_by_engine(self, sample: Sample) -> bool:
-        """Whether backward leaves it to autograd's engine to sum a gradient to the shape of its
-        input: its author did not think of operands that are broadcast."""
-        items, _ = returned_shapes(Subject(self.subject.op, sample, self.subject.settings))
-        return any(shape != wanted for _, shape, wanted in items)
+    def _judged_broadcast(self, sample: Sample, as_if: Sample) -> JudgementElsewhere:
+        """What is seen where an operand is broadcast, by a backward that is meant for it: it sums
+        gradients to the shapes of their inputs itself, and is right for some operand."""
+        verdict = self._taken_as(sample, as_if)
+        if verdict != RIGHT:
+            return JudgementElsewhere(verdict, self.subject)
+        seen = judge_at_other_inputs(self.subject, sample)
+        if seen.verdict == RAISED or (seen.verdict == WRONG and not self._broadcasts):
+            seen.verdict = ACCIDENT
+        return seen
 
-    def _same(self, outputs: list[Output], as_if: Sample) -> bool:
-        problem = self.subject.problem.at(as_if)
+    def _taken_as(self, sample: Sample, as_if: Sample) -> str:
+        """Whether forward and backward both broadcast (RIGHT), neither does (REFUSED), or only
+        forward (ACCIDENT)."""
+        problem = self.subject.problem
+        there = Subject(self.subject.op, sample, self.subject.settings)
+        whole = problem.at(as_if)
         try:
-            others = problem.forward()
+            error = there.run.error
+            if error is not None:
+                return REFUSED if error.phase == "forward" else ACCIDENT
+            if any(shape != wanted for _, shape, wanted in returned_shapes(there)[0]):
+                return ACCIDENT  # autograd's engine sums
+            return RIGHT if _same(there.run.outputs, whole.forward()) else REFUSED
         except OpRaised:
-            return False
+            return REFUSED
         finally:
-            self.subject.problem.forward_calls += problem.forward_calls
-        return len(outputs) == len(others) and all(
-            one.value.shape == other.value.shape
-            and torch.allclose(one.value.detach(), other.value.detach())
-            for one, other in zip(outputs, others, strict=True)
+            problem.forward_calls += there.problem.forward_calls + whole.forward_calls
+            problem.backward_calls += there.problem.backward_calls
+
+    @cached_property
+    def _broadcasts(self) -> bool:
+        """Whether the gradient is right where some operand is broadcast."""
+        return any(
+            designed.as_if is not None
+            and self._taken_as(designed.sample, designed.as_if) == RIGHT
+            and judge_at_other_inputs(self.subject, designed.sample).verdict == RIGHT
+            for designed in broadcast(self.subject.op, self.subject.sample)
         )
+
+
+def _same(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
+    return len(outputs) == len(others) and all(
+        one.value.shape == other.value.shape
+        and torch.allclose(one.value.detach(), other.value.detach())
+        for one, other in zip(outputs, others, strict=True)
+    )

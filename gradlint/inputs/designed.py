@@ -118,7 +118,8 @@ def _shown(value: Any) -> str:
 
 
 def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
-    """``sample`` with a longer last axis of its largest tensor, and with all sizes doubled."""
+    """``sample`` with a longer last axis of its largest tensor, with all sizes doubled, and with
+    sizes that tensors share doubled in the first of them only."""
     groups = tied_axes(sample)
     tensors = tensors_of(sample)
     if not groups or not tensors:
@@ -128,6 +129,8 @@ def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
     for change in (
         {axis: size + 5 for size, axes in groups.items() if last in axes for axis in axes},
         {axis: 2 * size for size, axes in groups.items() for axis in axes},
+        # Groups of channels: a filter sees only those of its own group.
+        {axis: 2 * size for size, axes in groups.items() for axis in axes if axis[0] == axes[0][0]},
     ):
         found = resized(sample, change, seed=seed) if change else None
         if found is not None:
@@ -259,7 +262,7 @@ def other_indices(
         from_the_end: whether indices below zero may be tried.
     """
     for name, tensor in sample.named_tensors(op.signature):
-        if sample.domains.get(name.partition("[")[0]) != "indices" or tensor.numel() < 2:
+        if _domain(sample, name) != "indices" or tensor.numel() < 2:
             continue
         highest = int(tensor.max())
         flat = torch.arange(tensor.numel())
@@ -291,7 +294,7 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
         if not any(word in words for word in ("ignore", "blank")):
             continue
         for name, tensor in sample.named_tensors(op.signature):
-            if sample.domains.get(name) != "indices" or tensor.numel() < 2:
+            if _domain(sample, name) != "indices" or tensor.numel() < 2:
                 continue
             flat = tensor.reshape(-1).clone()
             if type(value) is int and not bool((tensor == value).any()):
@@ -396,21 +399,41 @@ def _floating(tensor: torch.Tensor) -> bool:
 
 
 def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with every value negative, every value positive, large, and small."""
+    """``sample`` with one sign in each tensor that has both, with large and with small values."""
     changes: tuple[tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], Any]], ...] = (
-        ("where all values are negative", "special", _ANY_SIGN, lambda t: -t.abs()),
-        ("where all values are positive", "special", _ANY_SIGN, lambda t: t.abs()),
+        (
+            "where all values are negative",
+            "special",
+            _ANY_SIGN,
+            lambda t: -t.abs() if _both_signs(t) else None,
+        ),
+        (
+            "where all values are positive",
+            "special",
+            _ANY_SIGN,
+            lambda t: t.abs() if _both_signs(t) else None,
+        ),
         (f"where values are {LARGE:g} times as large", "extreme", _SAME_SIGN, lambda t: LARGE * t),
         (f"where values are {SMALL:g} times as large", "extreme", _SAME_SIGN, lambda t: SMALL * t),
     )
     for label, kind, domains, change in changes:
         exchange = {
-            id(tensor): _leaf(change(tensor.detach()), tensor)
+            id(tensor): _leaf(changed, tensor)
             for name, tensor in sample.named_tensors(op.signature)
-            if _floating(tensor) and sample.domains.get(name) in domains
+            if _floating(tensor) and _domain(sample, name) in domains
+            if (changed := change(tensor.detach())) is not None
         }
         if exchange:
             yield Designed(_exchanged(sample, exchange, label, kind), {})
+
+
+def _both_signs(tensor: torch.Tensor) -> bool:
+    return bool((tensor < 0).any() & (tensor > 0).any())
+
+
+def _domain(sample: Sample, name: str) -> str:
+    """The domain of the tensor ``name``, which may be one of several in an argument."""
+    return sample.domains.get(name.partition("[")[0], "")
 
 
 def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Designed]:
@@ -421,7 +444,7 @@ def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Desi
     exchange = {
         id(tensor): _leaf(_scattered(tensor.detach(), marks), tensor)
         for name, tensor in sample.named_tensors(op.signature)
-        if _floating(tensor) and sample.domains.get(name) in _ANY_SIGN and tensor.numel() > 1
+        if _floating(tensor) and _domain(sample, name) in _ANY_SIGN and tensor.numel() > 1
     }
     if exchange:
         shown = ", ".join(f"{mark:g}" for mark in marks)
