@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from gradlint.checking.further import FurtherSamples
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import torch_verdict
@@ -55,6 +56,8 @@ from gradlint.trace.problem import Problem, draws_random_numbers
 #: as long as the sample's, if that is more; and the largest share (heuristic: such calls are
 #: meant to take half a second at most, and a minute is the usual time-out).
 CHOSEN_SHARE, SLOWER, MOST_CHOSEN_SHARE = 0.02, 20.0, 0.1
+#: Families of rules that look at first derivatives: further samples are for them.
+_FIRST_ORDER = ("GL1", "GL2", "GL302", "GL4")
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -208,9 +211,48 @@ def examine(
     for note in notes:
         emit(Note(note))
     emit(Samples([_described(op, sample) for sample in variants]))
-    once = _each_defect_once(emit)
-    for number, sample in enumerate(variants):
+    told: set[str] = set()
+    once = _noting_inputs(_each_defect_once(emit), told)
+    subjects = [
         _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+        for number, sample in enumerate(variants)
+    ]
+    if subjects and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
+        _look_further(subjects[0], rules, once, done, told)
+
+
+def _noting_inputs(emit: Emit, told: set[str]) -> Emit:
+    """``emit``, with the inputs whose gradient is found wrong added to ``told``."""
+
+    def note(event: Event) -> None:
+        if isinstance(event, Found) and event.finding.code == "GL401":
+            finding = event.finding
+            told.update({finding.input} if finding.input and finding.severity != "info" else ())
+        emit(event)
+
+    return note
+
+
+def _look_further(
+    first: Subject,
+    rules: Sequence[Rule],
+    emit: Emit,
+    done: frozenset[tuple[str, str]],
+    told: set[str],
+) -> None:
+    """Look at further samples, which differ from that of ``first``."""
+
+    def explain(sample: Sample, codes: tuple[str, ...]) -> None:
+        def with_words(event: Event) -> None:
+            if isinstance(event, Found) and sample.label not in event.finding.message:
+                event.finding.message += f" {sample.label}"
+            emit(event)
+
+        wanted = [rule for rule in rules if rule.code.startswith(codes)]
+        _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
+
+    with phase("rule"), preserved_state():
+        FurtherSamples(first, emit, done, explain, told).run()
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:
@@ -293,7 +335,7 @@ def _examine_sample(
     done: frozenset[tuple[str, str]],
     *,
     first: bool,
-) -> None:
+) -> Subject:
     subject = Subject(op, sample, settings)
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
@@ -309,6 +351,8 @@ def _examine_sample(
     if first:
         with preserved_state():
             _report_first_sample(subject, verdicts, emit, done)
+    subject.release(())
+    return subject
 
 
 def _report_first_sample(

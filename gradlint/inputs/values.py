@@ -102,7 +102,7 @@ def _tensor(
         flat = torch.arange(count) % 2 == 0
         if count > 2:
             flat = flat[torch.randperm(count, generator=generator)]
-        return flat.reshape(shape)
+        return _rows_of_both(flat.reshape(shape))
     if guess.dtype == "int":
         return _integers(guess, shape, count, sizes, generator, made)
     dtype = getattr(torch, plan.working)
@@ -129,11 +129,39 @@ def _integers(
         return spread("real", shape, count, generator).argsort(dim=-1)
     if guess.domain == "offsets" and len(shape) == 1:
         return torch.arange(shape[0])
+    high = guess.high or min(sizes.values(), default=3)
     if guess.domain == "sizes":
         return torch.full(shape, guess.high or 2)
-    high = guess.high or min(sizes.values(), default=3)
+    return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
+
+
+def _indices(domain: str, count: int, high: int, generator: torch.Generator) -> torch.Tensor:
+    """``count`` indices below ``high``, unsorted."""
+    if domain == "distinct" and count <= high:
+        return torch.randperm(high, generator=generator)[:count]
     order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
-    return (order % max(high, 1)).reshape(shape)
+    if domain == "repeated" and count > 1:
+        return _repeated(count, high)[order]
+    return order % high
+
+
+def _repeated(count: int, high: int) -> torch.Tensor:
+    """Indices below ``high``: the last and the first occur, one occurs twice, and one between is
+    left out."""
+    middle = high // 2
+    kept = [high - 1, 0, *(k for k in range(1, high - 1) if k != middle)]
+    cycled = [kept[k % len(kept)] for k in range(count)]
+    if count > 2:
+        cycled[-1] = high - 1
+    return torch.tensor(cycled)
+
+
+def _rows_of_both(mask: torch.Tensor) -> torch.Tensor:
+    """``mask`` with True and False in every row."""
+    if mask.dim() > 1 and mask.shape[-1] > 1:
+        alike = mask.all(-1) | ~mask.any(-1)
+        mask[..., 0] ^= alike
+    return mask
 
 
 def spread(domain: str, shape: list[int], count: int, generator: torch.Generator) -> torch.Tensor:

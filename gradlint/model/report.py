@@ -167,6 +167,21 @@ class SampleReport:
 
 
 @dataclass
+class Tried:
+    """A further sample, on which only the gradient was looked at.
+
+    ``label`` completes a sentence, as in "with stride=2". ``verdict``: "right", "wrong", "raised"
+    (by backward), "not finite", "refused" (by forward), "accepted by accident" or "undecided".
+    """
+
+    label: str
+    verdict: str
+    forward_calls: int = 0
+    backward_calls: int = 0
+    duration_s: float = 0.0
+
+
+@dataclass
 class InputPower:
     """How sharply one input was judged.
 
@@ -287,6 +302,7 @@ class TargetReport:
     location: Location | None = None
     duration_s: float = 0.0
     predicted: list[Prediction] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
 
 
 @dataclass
