@@ -120,7 +120,7 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     grad = dtype in ("float", "complex") and item.differentiable is not False
     domain, square = "real", ""
     if dtype == "int":
-        domain = _integer_domain(item.name, integers)
+        domain = integer_domain(item.name, integers)
     elif dtype == "float":
         of_squares = item.domain in OF_SQUARES
         domain = ("" if of_squares else item.domain) or _names.domain(item.name)
@@ -145,7 +145,9 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     return found
 
 
-def _integer_domain(name: str, integers: list[str]) -> str:
+def integer_domain(name: str, integers: list[str]) -> str:
+    """What the integers of a tensor of this name stand for; ``integers``: the tensors of integers,
+    of which one may be the inverse of another."""
     inverse = _names.inverse_of(name, integers)
     if inverse:
         return f"inverse of {inverse}"

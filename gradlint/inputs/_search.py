@@ -18,6 +18,7 @@ from math import prod
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
 from gradlint.inputs._moves import SQUARE_COST, like_returned, other_ranks
@@ -123,10 +124,7 @@ class Search:
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
-        first = first_plan(self.op, self.proposals)
-        self._push(_Candidate(first))
-        for other in _alternatives(first):
-            self._push(_Candidate(other))
+        self._start()
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
@@ -163,6 +161,13 @@ class Search:
         if best is None:
             return None
         return Found(*best)
+
+    def _start(self) -> None:
+        """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
+        first = first_plan(self.op, self.proposals)
+        examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
+        for plan in (first, *examples, *_alternatives(first)):
+            self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
         """Whether every attempt raised the same error, numbers aside."""
