@@ -74,7 +74,8 @@ def init(
         rules=rule_names(),
     )
     try:
-        text = starter(target, settings)
+        folder = "." if path == "-" else os.path.dirname(path) or "."
+        text = starter(target, settings, folder)
     finally:
         server.stop()
     _console.write_file(path, text)

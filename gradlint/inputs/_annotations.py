@@ -11,6 +11,7 @@ from typing import Any
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs.documentation import prose
+from gradlint.inputs.domains import worded
 
 #: Words in brackets that are types or remarks, not axes.
 _NO_AXES = frozenset(
@@ -20,14 +21,9 @@ _NO_AXES = frozenset(
     ).split()
 )
 _AXIS = r"(?:[A-Z][A-Za-z0-9_]{0,9}|[a-z][a-z0-9_]{0,11}|\d{1,2})"
+#: Words for integers beside a parameter's name.
+_INTEGERS = r"(?:ints?|integers?|integer (?:indices|tensor)|indices|long tensor|int64)\b"
 _SHAPE = rf"[\(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{0,5}}\s*,?)\s*[\)\]]"
-#: Domains by the words that ask for them, of matrices and rows, which random values never meet.
-_DOMAINS = (
-    ("nsd", r"negative[- ](?:semi-?)?definite"),
-    ("spd", r"positive[- ](?:semi-?)?definite|\bs?psd\b|(?<!non-)(?<!not )\bsymmetric\b"),
-    ("tril", r"lower[- ]triangular|\bcholesky factor"),
-    ("lengths", r"\bunit[- ](?:vectors?|quaternions?|norm|length)\b"),
-)
 #: Names of types in an annotation → the kind of argument that they mean.
 _KIND_OF_TYPE = (
     (r"LongTensor|IntTensor|Int(64|32|eger)?\[", "index"),
@@ -175,6 +171,9 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
             evidence.shape = _shape(name, text)
         if not evidence.domain:
             evidence.domain = _domain(name, text)
+        evidence.mentioned += worded(text)
+        if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
+            evidence.say("index", _DESCRIBED)
 
 
 def _domain(name: str, text: str) -> str:
@@ -186,12 +185,15 @@ def _domain(name: str, text: str) -> str:
         text,
     )
     words = " ".join(found.group(2).lower().split()) if found else ""
-    return next((domain for domain, needs in _DOMAINS if re.search(needs, words)), "")
+    described = worded(words)
+    return described[0] if described else ""
 
 
 def _shape(name: str, text: str) -> tuple[str, ...]:
     for found in re.finditer(
-        rf"\b{name}\b\s*(?:\([\w., ]*\))?\s*[:=\-]?[^\n()\[\]]{{0,40}}?{_SHAPE}", text
+        rf"\b{name}\b\s*(?:\((?i:[^()]*(?:tensor|\bfloat|\bint\b|optional|array))[^()]*\))?"
+        rf"\s*[:=\-]?[^\n()\[\]]{{0,40}}?{_SHAPE}",
+        text,
     ):
         axes = [axis.strip() for axis in found.group(1).split(",") if axis.strip()]
         if any(axis.lower() in _NO_AXES for axis in axes):

@@ -11,12 +11,13 @@ import types
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from gradlint.inputs._plan import Plan
+from gradlint.inputs._returned import returned_shapes
 from gradlint.inputs.lazy import fresh, give_shapes, is_lazy
 from gradlint.inputs.stand_ins import with_bound_closures
 from gradlint.inputs.values import Built, build
@@ -85,6 +86,9 @@ class Trial:
         progress: lines that raised, in forward first, then in what it called; a later line means
             that more code ran.
         shapes: of the outputs.
+        reduced: position among the differentiable tensors → shape of the gradient that backward
+            returned for it, where the engine summed that to the shape of the input. Forward then
+            broadcast the input, which the author may not have meant.
     """
 
     score: int
@@ -94,6 +98,7 @@ class Trial:
     zero: int = 0
     progress: tuple[int, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
+    reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def attempt(
@@ -148,13 +153,14 @@ def _run_backward(
     try:
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
-            try:
-                gradients = vjp(connected, leaves, cotangents)
-            except RuntimeError as error:
-                if not refuses_grad(error):
-                    raise
-                gradients = accumulated(connected, leaves, cotangents)
-            return _judged(gradients, built, shapes)
+            with returned_shapes(connected, leaves) as reduced:
+                try:
+                    gradients = vjp(connected, leaves, cotangents)
+                except RuntimeError as error:
+                    if not refuses_grad(error):
+                        raise
+                    gradients = accumulated(connected, leaves, cotangents)
+            return replace(_judged(gradients, built, shapes), reduced=reduced)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _module_of(op))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)

@@ -87,6 +87,36 @@ def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     return plan.changed(name, replace(guess, axes=more + guess.axes), cost)
 
 
+def other_ranks(plan: Plan) -> Iterator[Plan]:
+    """The plan with one axis more or less: of all floating tensors at once, and of each."""
+    floating = dict.fromkeys(name for name, guess in plan.tensors() if guess.dtype == "float")
+    for step, cost in ((-1, 0.45), (1, 0.55)):
+        together = plan
+        for name in floating:
+            rank = rank_of(plan, name) or 0
+            if rank + step >= 1:
+                together = with_rank(together, name, rank + step, 0.0)
+                yield with_rank(plan, name, rank + step, cost)
+        if len(floating) > 1:
+            yield replace(together, cost=plan.cost + cost)
+
+
+def like_returned(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[Plan]:
+    """Tensors with as many axes as the gradients that were returned for them, which the engine
+    summed to their shapes.
+
+    Args:
+        plan: the plan under which that happened.
+        returned: position among the tensors that require grad → shape of the gradient.
+    """
+    names = [name for name, guess in plan.tensors() if guess.grad]
+    for position, shape in returned.items():
+        name = names[position] if position < len(names) else ""
+        rank = rank_of(plan, name)
+        if name and rank is not None and rank < len(shape):
+            yield with_rank(plan, name, len(shape), 0.3)
+
+
 def rank_of(plan: Plan, name: str) -> int | None:
     """Number of axes of ``name``, None when it is not a tensor."""
     for other, guess in plan.tensors():

@@ -40,6 +40,10 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
         {"index": 3.0, "int": 2.0},
     ),
     (
+        "crow* col cols colind *ptr cu_* *seqlens *seq_lens faces edges edge_list parent parents",
+        {"index": 3.2},
+    ),
+    (
         "target targets label labels y_true classes gt ground_truth tgt *_labels *_targets",
         {"index": 2.6, "tensor": 2.4},
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess, axes
+from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.stand_ins import callables
 from gradlint.model.op import Op
 
@@ -17,8 +19,15 @@ from gradlint.model.op import Op
 Proposal = tuple[Guess, float]
 #: Ranks tried where nothing is known, per kind.
 _RANKS = {"tensor": (2, 3, 4, 1, 0, 5), "index": (1, 2, 3, 0, 4), "mask": (2, 3, 1, 4)}
-#: Domains of square matrices.
-_OF_SQUARES = frozenset({"spd", "nsd", "tril"})
+#: Domain of an integer tensor, by words in its name.
+_INTEGER_DOMAINS = (
+    ("pointers", r"^crow|ptr$|^cu_|^cum?sum|cu_?seq_?len"),
+    ("offsets", r"offs"),
+    ("sizes", r"(?:shapes|sizes|lengths|lens|cnt|counts)$"),
+    ("ancestors", r"^parents?(?:_ids|_index)?$"),
+    ("permutation", r"^perm(?:utation)?$"),
+    ("increasing", r"^(?:rois?|b?boxes|windows|spans|intervals)$"),
+)
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
 
@@ -111,9 +120,9 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     grad = dtype in ("float", "complex") and item.differentiable is not False
     domain, square = "real", ""
     if dtype == "int":
-        domain = _integer_domain(item.name, integers)
+        domain = integer_domain(item.name, integers)
     elif dtype == "float":
-        of_squares = item.domain in _OF_SQUARES
+        of_squares = item.domain in OF_SQUARES
         domain = ("" if of_squares else item.domain) or _names.domain(item.name)
         square = (item.domain if of_squares else "") or _names.square_domain(item.name)
     found: list[Proposal] = []
@@ -136,16 +145,19 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     return found
 
 
-def _integer_domain(name: str, integers: list[str]) -> str:
+def integer_domain(name: str, integers: list[str]) -> str:
+    """What the integers of a tensor of this name stand for; ``integers``: the tensors of integers,
+    of which one may be the inverse of another."""
     inverse = _names.inverse_of(name, integers)
     if inverse:
         return f"inverse of {inverse}"
     if any(_names.inverse_of(other, [name]) for other in integers):
         return "permutation"
-    if "offs" in name.lower() or "ptr" in name.lower():
-        return "offsets"
-    counts = ("shapes", "sizes", "lengths", "cnt", "counts")
-    return "sizes" if name.lower().endswith(counts) else "real"
+    lower = name.lower()
+    for domain, pattern in _INTEGER_DOMAINS:
+        if re.search(pattern, lower):
+            return domain
+    return "real"
 
 
 def ranks(item: Evidence, kind: str) -> list[int]:

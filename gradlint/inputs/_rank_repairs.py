@@ -13,6 +13,7 @@ from gradlint.inputs._gradient_repairs import like_view
 from gradlint.inputs._known_functions import operand
 from gradlint.inputs._moves import batched, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
+from gradlint.inputs.domains import OF_SQUARES
 
 #: "number of dimensions must be 3", not "at dimension 1".
 _COUNTED = re.compile(
@@ -52,6 +53,7 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
         yield from like_view(failed, match)
     yield from _expanded(failed)
     yield from _stated(failed)
+    yield from _all_of_rank(failed)
 
 
 def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
@@ -214,6 +216,25 @@ def _stated(failed: FailedAttempt) -> Iterator[Plan]:
                 yield with_rank(failed.plan, name, rank, cost)
             if known and rank > known and _shares_axes(failed.plan, name):
                 yield batched(failed.plan, name, rank, cost + 0.05)
+
+
+def _all_of_rank(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "Expected 1-D argument, but got 2-D": all floating tensors of that rank get the other one,
+    for what backward computes from several of them has it only if they all have."""
+    match = re.search(r"(?i)expected (\d)-?D\b.*\bgot (\d)-?D\b", failed.failure.text)
+    if match is None:
+        return
+    wanted, current = int(match.group(1)), int(match.group(2))
+    names = dict.fromkeys(
+        name
+        for name, guess in failed.plan.tensors()
+        if guess.dtype == "float" and len(guess.axes) == current and guess.domain not in OF_SQUARES
+    )
+    plan = failed.plan
+    for name in names:
+        plan = with_rank(plan, name, wanted, 0.0)
+    if len(names) > 1:
+        yield replace(plan, cost=plan.cost + 0.3)
 
 
 def _shares_axes(plan: Plan, name: str) -> bool:

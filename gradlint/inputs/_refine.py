@@ -12,6 +12,7 @@ from gradlint.inputs._attempt import Trial, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Found, Search, with_linked_permutations
+from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
 from gradlint.trace.comparisons import Comparisons
 
@@ -57,7 +58,7 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
 def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """Split symbols that occur twice in one tensor, where the op allows it."""
     for name, guess in list(plan.tensors()):
-        if len(set(guess.axes)) == len(guess.axes) or guess.domain in ("spd", "nsd", "tril"):
+        if len(set(guess.axes)) == len(guess.axes) or guess.domain in OF_SQUARES:
             continue
         current = plan.guess(name)
         if not isinstance(current, TensorGuess):

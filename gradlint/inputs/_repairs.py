@@ -10,6 +10,7 @@ from math import prod
 
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR
 from gradlint.inputs._conditions import from_conditions
+from gradlint.inputs._domain_repairs import from_domains
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes, like_gradient, tensor_at
 from gradlint.inputs._kind_repairs import from_kinds
@@ -77,6 +78,7 @@ def _general(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _other_pools(failed)
     yield from _convolutions(failed)
     yield from _special_matrices(failed)
+    yield from from_domains(failed)
     yield from _domains_and_dtypes(failed)
 
 

@@ -13,17 +13,19 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
-from gradlint.inputs._moves import SQUARE_COST
+from gradlint.inputs._moves import SQUARE_COST, like_returned, other_ranks
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
-from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs.domains import DOMAINS, OF_SQUARES
 from gradlint.model.op import Op
 
 #: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds
@@ -33,10 +35,16 @@ ATTEMPTS = 500
 SECONDS = 2.5
 #: Elapsed seconds after which even a handful of slow attempts is enough.
 PATIENT_SECONDS = 15.0
+#: Elements that a tensor may have during the search (heuristic: sizes that errors ask for multiply,
+#: and a matrix of 175⁴ elements took 20 s to be refused).
+MOST_ELEMENTS = 2_000_000
 #: After so many attempts that all raised the same error, the inputs are not at fault.
 HOPELESS = 100
 #: Attempts still made in the hope of a better score, by the best score so far.
-_PATIENCE = {1: 40, 2: 40, 3: 14, 4: 14, 5: 6}
+_PATIENCE = {1: 40, 2: 40, 3: 24, 4: 14, 5: 6}
+#: Likewise where all went well, but the engine had to sum a gradient to the shape of its input:
+#: forward may have broadcast by accident.
+_PATIENCE_REDUCED = 16
 #: How much more a plan may cost that is preferred only because backward goes better with it.
 _MOST_EXTRA_COST = 1.3
 #: Plans whose costs differ by at most this are about as likely. Less than a move costs, so that a
@@ -44,6 +52,10 @@ _MOST_EXTRA_COST = 1.3
 _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
+
+#: Domains that are tried only where something asks for them: hardly any op needs them because of
+#: values that are not finite.
+_SPECIAL = frozenset({"ordered", "logs"} | OF_SQUARES - {"spd"})
 
 #: Errors of backward for an input that has too few axes, and for one that should be a number.
 _TOO_FEW_AXES = re.compile(
@@ -103,6 +115,7 @@ class Search:
         self.attempts = 0
         self.cut_short = False
         self.held: set[str] = set()
+        self._mentioned = [domain for item in evidence for domain in item.mentioned]
         self._started = time.monotonic(), time.process_time()
         self._queue: list[tuple[float, int, _Candidate]] = []
         self._patterns: set[str] = set()
@@ -111,10 +124,7 @@ class Search:
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
-        first = first_plan(self.op, self.proposals)
-        self._push(_Candidate(first))
-        for other in _alternatives(first):
-            self._push(_Candidate(other))
+        self._start()
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
@@ -135,8 +145,8 @@ class Search:
                 self.failures.append((plan, trial))
             elif best is None or _better(node, trial, *best):
                 best = plan, trial
-                patience = _PATIENCE.get(trial.score, 0)
-                if trial.score == 6 or trial.contract:
+                patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
+                if (trial.score == 6 and not trial.reduced) or trial.contract:
                     break
             bonus = node.bonus + self._gain(node, trial)
             if best is not None and best[0] is plan:
@@ -151,6 +161,13 @@ class Search:
         if best is None:
             return None
         return Found(*best)
+
+    def _start(self) -> None:
+        """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
+        first = first_plan(self.op, self.proposals)
+        examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
+        for plan in (first, *examples, *_alternatives(first)):
+            self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
         """Whether every attempt raised the same error, numbers aside."""
@@ -219,6 +236,8 @@ class Search:
 
     def _push(self, node: _Candidate) -> None:
         node.plan = with_linked_permutations(node.plan)
+        if _elements(node.plan) > MOST_ELEMENTS:
+            return
         if node.plan.arguments_key() not in self._seen:
             entry = (node.plan.cost - node.bonus, next(self._order), node)
             heapq.heappush(self._queue, entry)
@@ -237,16 +256,21 @@ class Search:
             yield from _differentiable(plan)
             yield from self._neighbours(plan, [])
         elif trial.score == 2:
-            yield from _domains(plan)
+            yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
             failed = FailedAttempt(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
             most = 99 if _wants_square(trial.failure.text) else plan.squares()
             yield from (child for child in repairs(failed) if child.squares() <= most)
+            if not GRADIENT_SHAPE_ERROR.search(trial.failure.text):
+                yield from other_ranks(plan)
         elif trial.score == 4:
-            yield from _domains(plan)
+            yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
+        if trial.reduced:
+            yield from like_returned(plan, trial.reduced)
+            yield from other_ranks(plan)
 
     def _other_numbers(self, plan: Plan) -> Iterator[Plan]:
         """The plan with other values of its floating parameters."""
@@ -265,6 +289,12 @@ class Search:
                 if guess != plan.guesses[index]:
                     extra = max(cost - shares[index], 0.0) + near
                     yield plan.changed(name, guess, extra, cost)
+
+
+def _elements(plan: Plan) -> int:
+    """Elements of the largest tensor of a plan."""
+    sizes = plan.sizes()
+    return max((prod(sizes[axis] for axis in guess.axes) for _, guess in plan.tensors()), default=0)
 
 
 def _wants_square(text: str) -> bool:
@@ -288,6 +318,8 @@ def with_linked_permutations(plan: Plan) -> Plan:
 def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
     plan = node.plan
     if trial.score == before.score:
+        if before.reduced and not trial.reduced and trial.zero <= before.zero:
+            return plan.cost <= known.cost + _MOST_EXTRA_COST
         return trial.zero < before.zero and plan.cost <= known.cost + 0.5
     if trial.score < before.score:
         return False
@@ -347,18 +379,20 @@ def _same_shape(plan: Plan, shape: tuple[str, ...], cost: float) -> Plan:
     return replace(plan.mapped(convert), cost=plan.cost + cost)
 
 
-def _domains(plan: Plan) -> Iterator[Plan]:
-    """The plan with other domains, for all floating tensors at once and one by one."""
+def _domains(plan: Plan, mentioned: list[str]) -> Iterator[Plan]:
+    """The plan with other domains, for all floating tensors at once and one by one; first with
+    those that the documentation mentions."""
     floating = [name for name, guess in plan.tensors() if guess.dtype == "float"]
-    for index, domain in enumerate(DOMAINS):
-        if domain in ("real", "ordered", "tril", "nsd"):
+    said = [domain for domain in mentioned if domain != "real"]
+    for index, domain in enumerate(dict.fromkeys([*said, *DOMAINS])):
+        if domain in ("real", *_SPECIAL) and domain not in said:
             continue
 
         def convert(guess: TensorGuess, domain: str = domain) -> TensorGuess:
             return replace(guess, domain=domain) if guess.dtype == "float" else guess
 
         changed = replace(plan.mapped(convert), cost=plan.cost + 0.15 + 0.08 * index)
-        if domain == "spd":
+        if domain in OF_SQUARES:
             changed = _squared(changed)
         yield changed
         for position, name in enumerate(dict.fromkeys(floating)):
@@ -371,7 +405,7 @@ def _domains(plan: Plan) -> Iterator[Plan]:
 
 def _squared(plan: Plan) -> Plan:
     for _, guess in plan.tensors():
-        if guess.domain == "spd" and len(guess.axes) > 1 and guess.axes[-1] != guess.axes[-2]:
+        if guess.domain in OF_SQUARES and len(guess.axes) > 1 and guess.axes[-1] != guess.axes[-2]:
             plan = plan.tied(guess.axes[-2], guess.axes[-1])
     return plan
 

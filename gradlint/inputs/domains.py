@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 #: Domain → how a report describes it, in the order in which inference tries them.
 DOMAINS = {
     "real": "all reals",
@@ -16,4 +18,51 @@ DOMAINS = {
     "lengths": "unit vectors along the last axis",
     "negative": "negative",
     "ordered": "increasing along the last axis",
+    "logs": "logarithms of rows that sum to 1",
+    "orthogonal": "orthogonal matrices",
+    "contraction": "matrices of spectral radius below 1",
+    "triu": "upper triangular, positive on the diagonal",
 }
+
+#: Domains of square matrices.
+OF_SQUARES = frozenset({"spd", "nsd", "tril", "triu", "orthogonal", "contraction"})
+
+#: Domain → words of error texts, docstrings and comments that ask for it, the most special first.
+WORDS = (
+    ("nsd", r"negative[- ](?:semi-?)?definite"),
+    (
+        "spd",
+        r"positive[- ](?:semi-?)?definite|\bs?psd\b|\bcovariance\b"
+        r"|(?<!non-)(?<!not )(?<!un)\bsymmetric\b(?! (?:range|pad|quant|mode|loss|diff))",
+    ),
+    ("orthogonal", r"\borthogonal\b|\borthonormal\b|\brotation matri"),
+    ("tril", r"lower[- ]triang|\bcholesky factor"),
+    ("triu", r"upper[- ]triang"),
+    ("logs", r"\blog[- _]?prob"),
+    (
+        "lengths",
+        r"\bunit[- ](?:vectors?|quaternions?|norm|length)\b|\b(?:normali[sz]ed|unit)\b.{0,20}"
+        r"\b(?:vector|quaternion|embedding)|(?:vector|quaternion|embedding)s?\b.{0,20}"
+        r"\b(?:normali[sz]ed|unit)\b",
+    ),
+    (
+        "rows",
+        r"sums? (?:up )?to (?:1|one)\b|\bstochastic matri|row-stochastic|\bsimplex\b"
+        r"|probability (?:vector|distribution)|\bdistributions\b",
+    ),
+    ("contraction", r"\bcontracti|spectral radius|\bconverge|\bneumann series"),
+    (
+        "ordered",
+        r"\b(?:strictly |monotonically )?increasing\b|\bascending\b|(?<!un)\bsorted\b|monoton",
+    ),
+    ("unit", r"\bprobabilit|\(0, ?1\)|\[0, ?1\]|between 0 and 1|\b0 < \w+ < 1\b"),
+    ("small", r"\(-1, ?1\)|\[-1, ?1\]|between -1 and 1|magnitude below (?:1|one)|less than one"),
+    ("positive", r"(?<!semi-)(?<!semi )\bpositive\b|strictly above 0|greater than (?:0|zero)"),
+    ("above", r"(?:greater|larger) than (?:1|one)\b"),
+)
+
+
+def worded(text: str) -> list[str]:
+    """The domains that ``text`` asks for in words, the most special first."""
+    lowered = text.lower()
+    return [domain for domain, pattern in WORDS if re.search(pattern, lowered)]

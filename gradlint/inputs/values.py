@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
+from gradlint.inputs.domains import OF_SQUARES
 
 #: Share of the spacing between neighbouring values by which each is moved (heuristic).
 _JITTER = 0.3
@@ -127,11 +128,16 @@ def _integers(
             return other.argsort(dim=-1)
     if guess.domain in ("permutation",) or guess.domain.startswith("inverse of "):
         return spread("real", shape, count, generator).argsort(dim=-1)
-    if guess.domain == "offsets" and len(shape) == 1:
-        return torch.arange(shape[0])
+    if guess.domain in ("offsets", "pointers", "ancestors") and len(shape) == 1:
+        return _row_of_integers(guess, count, generator)
     high = guess.high or min(sizes.values(), default=3)
     if guess.domain == "sizes":
-        return torch.full(shape, guess.high or 2)
+        # The largest size occurs, and shorter ones beside it, but none that is empty.
+        order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
+        most = guess.high or 2
+        return most - (order % max(most - 1, 1)).reshape(shape)
+    if guess.domain == "increasing" and shape:
+        return _increasing(shape, max(high, 1), generator)
     return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
 
 
@@ -164,15 +170,36 @@ def _rows_of_both(mask: torch.Tensor) -> torch.Tensor:
     return mask
 
 
+def _row_of_integers(guess: TensorGuess, count: int, generator: torch.Generator) -> torch.Tensor:
+    """Integers that make sense only as a row: bounds of segments, or parents in a tree."""
+    if guess.domain == "offsets":
+        return torch.arange(count)
+    if guess.domain == "pointers":
+        return torch.linspace(0, guess.high or count, max(count, 1)).round().long()
+    # Each entry is one of the positions before it; the first has none.
+    order = torch.randperm(count, generator=generator).tolist()
+    return torch.tensor([order[i] % i if i else -1 for i in range(count)])
+
+
+def _increasing(shape: list[int], high: int, generator: torch.Generator) -> torch.Tensor:
+    """Integers below ``high`` that increase along the last axis, strictly where there is room."""
+    step = high / max(shape[-1], 1)
+    starts = (torch.arange(shape[-1]) * step).long().expand(shape)
+    room = torch.rand(shape, generator=generator) * max(int(step) - 1, 0)
+    return starts + room.round().long()
+
+
 def spread(domain: str, shape: list[int], count: int, generator: torch.Generator) -> torch.Tensor:
     """``count`` float64 values of ``domain`` in the given shape, no two of them close together."""
     square = len(shape) >= 2 and shape[-1] == shape[-2]
     if domain == "nsd":
         return -spread("spd", shape, count, generator)
-    if domain in ("spd", "tril") and square:
+    if domain == "logs":
+        return spread("rows", shape, count, generator).log()
+    if domain in OF_SQUARES and square:
         return _matrices(domain, shape, count, generator)
     level = _levels(shape, count, generator)
-    if domain in ("real", "rows", "lengths", "ordered"):
+    if domain in ("real", "rows", "lengths", "ordered", *OF_SQUARES):
         return _reals(domain, shape, level)
     if domain == "small":
         values = 1.6 * level - 0.8
@@ -196,7 +223,7 @@ def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
     """Normal values, kept away from zero; as rows that sum to 1, unit vectors or increasing."""
     values = torch.special.ndtri(level)
     values = values + _GAP * torch.where(values < 0, -1.0, 1.0)
-    if domain == "real" or not shape:
+    if domain == "real" or domain in OF_SQUARES or not shape:
         return values
     if domain == "rows":
         return values.softmax(-1)
@@ -208,8 +235,15 @@ def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
 def _matrices(
     domain: str, shape: list[int], count: int, generator: torch.Generator
 ) -> torch.Tensor:
-    """Symmetric positive definite matrices, or lower triangular ones with positive diagonal."""
+    """Square matrices of a domain in :data:`OF_SQUARES`."""
     factor = spread("real", shape, count, generator)
+    if domain == "triu":
+        return spread("tril", shape, count, generator).mT.contiguous()
+    if domain == "orthogonal":
+        return torch.linalg.qr(factor).Q
+    if domain == "contraction":
+        # The spectral radius is at most the norm, and a norm of 0.6 leaves it room to be moved.
+        return 0.6 * factor / torch.linalg.matrix_norm(factor, ord=2, keepdim=True)
     if domain == "spd":
         eye = torch.eye(shape[-1], dtype=torch.float64)
         return 0.3 * factor @ factor.mT + (1 + 0.3 * torch.arange(shape[-1])) * eye

@@ -201,8 +201,13 @@ def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> An
     return _run(CallTask(Job(work, memory), work.ref, settings, settings.timeout))
 
 
-def starter(target: str, settings: Settings) -> str:
+def starter(target: str, settings: Settings, folder: str = ".") -> str:
     """The YAML text of a specification of ``target`` with the inputs that were found for it.
+
+    Args:
+        target: what to describe.
+        settings: how to find its inputs.
+        folder: where the text will be kept; the operator's file is named as seen from there.
 
     Raises:
         GradlintError: the target can't be used, or names more than one operator.
@@ -215,7 +220,7 @@ def starter(target: str, settings: Settings) -> str:
             f"{target} names {len(refs)} operators; a specification describes one",
             hint=f"name one of them: {names}",
         )
-    text: str = call_on_target(StarterWork(refs[0], settings))
+    text: str = call_on_target(StarterWork(refs[0], settings, folder))
     return text
 
 

@@ -61,10 +61,11 @@ class SweepWork(Work[list[SweepTarget]]):
 
 @dataclass(frozen=True)
 class StarterWork(Work[str]):
-    """Write a specification that says what was inferred for ``ref``."""
+    """Write a specification that says what was inferred for ``ref``, for a file in ``folder``."""
 
     ref: OpRef
     settings: Settings
+    folder: str = "."
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,9 @@ def run(work: Work[Any], send: Emit) -> None:
             case SweepWork(ref, settings, steps, sample):
                 op, samples = _loaded(send, ref, settings)
                 send(Swept(sweep_op(op, samples, settings, steps, sample)))
-            case StarterWork(ref, settings):
+            case StarterWork(ref, settings, folder):
                 op, samples = _loaded(send, ref, settings)
-                send(Result(dump_starter(op, samples)))
+                send(Result(dump_starter(op, samples, folder)))
             case ExpandWork(ref, settings):
                 with phase("import"):
                     make_importable()

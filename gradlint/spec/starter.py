@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import torch
@@ -19,8 +20,8 @@ _LETTERS = ("N", "M", "K", "L", "P", "Q", "R", "S", "U", "V", "W", "X", "Y", "Z"
 _MODELINE = "# yaml-language-server: $schema=gradlint.schema.json"
 
 
-def dump_starter(op: Op, samples: list[Sample]) -> str:
-    """The text of a spec that checks ``op`` on ``samples``.
+def dump_starter(op: Op, samples: list[Sample], folder: str = ".") -> str:
+    """The text of a spec in ``folder`` that checks ``op`` on ``samples``, wherever it is run.
 
     Loaded back it gives samples of the same shapes, dtypes and domains, with the same plain
     values and the same integers. Axes of equal size become one dim.
@@ -30,7 +31,7 @@ def dump_starter(op: Op, samples: list[Sample]) -> str:
         _MODELINE,
         "# The schema lets an editor complete and check this file:",
         "#   gradlint schema spec -o gradlint.schema.json",
-        f"op: {_text(op.target)}",
+        f"op: {_text(_seen_from(folder, op.target))}",
     ]
     base = samples[0] if samples else Sample("none", "spec")
     described = writer.describe(op, base)
@@ -49,6 +50,15 @@ def dump_starter(op: Op, samples: list[Sample]) -> str:
             lines.append(f"  - {{{', '.join([f'label: {_text(sample.label)}', *entries])}}}")
     lines += _guide(op)
     return "\n".join(lines) + "\n"
+
+
+def _seen_from(folder: str, target: str) -> str:
+    """``target`` with the path of its file as seen from ``folder``: a spec finds files beside it."""
+    file, colon, name = target.partition(".py:")
+    path = f"{file}.py"
+    if not colon or os.path.isabs(path) or not os.path.isfile(path):
+        return target
+    return f"{os.path.relpath(path, folder)}:{name}".replace(os.sep, "/")
 
 
 def _inputs(described: dict[str, str], comments: dict[str, str]) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import collections.abc
 import enum
 import re
 from collections.abc import Iterator
 from inspect import Parameter
-from typing import Any, Literal, get_args, get_origin
+from types import SimpleNamespace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
+from gradlint.targets._attributes import Attributes, attributes_read
 from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, load_error, short_repr
 from gradlint.targets.signature import signature_of
@@ -25,6 +28,9 @@ _SEED = mixed(0, PARAMETERS)
 
 #: Sizes above this, from calls elsewhere, are tried last: gradients are judged on small tensors.
 _LARGEST = 32
+
+#: Modules whose classes say nothing of an object to make: plain types, no annotation at all.
+_NO_OBJECTS = frozenset({"builtins", "inspect", "typing", "collections.abc", "types"})
 
 _AXIS = ("axis", "dim", "dims")
 
@@ -120,6 +126,8 @@ def _missing_names(error: TypeError) -> list[Parameter]:
 
 
 def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]]:
+    required = [item.replace(annotation=_resolved(cls, item)) for item in required]
+    read = attributes_read(cls, [parameter.name for parameter in required])
     names = [parameter.name for parameter in required]
     calls = [
         {name: call[name].value for name in names}
@@ -136,6 +144,8 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                     values[parameter.name] = axis
                     continue
                 value = _guess(parameter, sizes[used % len(sizes)])
+                if parameter.name in read and not _has_all(value, read[parameter.name]):
+                    value = _stand_in(read[parameter.name], sizes)
                 used += value is sizes[used % len(sizes)]
                 values[parameter.name] = value
             yield values
@@ -178,6 +188,8 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         return NotImplemented
     if origin is Literal:
         return inner[0]
+    if origin in (collections.abc.Sequence, collections.abc.Iterable):
+        return [size, size + 1]
     if origin in (tuple, list) or annotation in (tuple, list):
         return (list if origin is list or annotation is list else tuple)([size, size])
     if origin is not None and type(None) in inner:
@@ -193,14 +205,60 @@ def _of_class(cls: type, size: int) -> Any:
         return torch.randn(size, dtype=torch.float64)
     if issubclass(cls, torch.nn.Module):
         return _instance(cls, size)
-    return {torch.dtype: torch.float32, torch.device: torch.device("cpu")}.get(cls, NotImplemented)
+    known = {torch.dtype: torch.float32, torch.device: torch.device("cpu")}
+    if cls in known or cls.__module__ in _NO_OBJECTS:
+        return known.get(cls, NotImplemented)
+    return _from_signature(cls, size)
 
 
 def _instance(cls: type[torch.nn.Module], size: int) -> Any:
+    return torch.nn.Linear(size, size) if cls is torch.nn.Module else _from_signature(cls, size)
+
+
+def _from_signature(cls: type, size: int) -> Any:
+    """An instance of a class with guessed arguments, such as a configuration (a dataclass or named
+    tuple) or ``nn.Linear``. Its sizes differ, so that a transposition can't hide."""
+    values: dict[str, Any] = {}
     try:
-        return torch.nn.Linear(size, size) if cls is torch.nn.Module else cls()
+        for parameter in _required(cls):
+            item = parameter.replace(annotation=_resolved(cls, parameter))
+            own = size + sum(type(value) is int and value >= size for value in values.values())
+            values[parameter.name] = _guess(item, own)
+        return cls(**values)
     except Exception:
         return NotImplemented
+
+
+def _resolved(cls: type, parameter: Parameter) -> Any:
+    """The annotation of a constructor's parameter as an object, where its text can be resolved."""
+    if not isinstance(parameter.annotation, str):
+        return parameter.annotation
+    for holder in (cls.__init__, cls):  # type: ignore[misc]
+        try:
+            return get_type_hints(holder).get(parameter.name, parameter.annotation)
+        except Exception:
+            continue
+    return parameter.annotation
+
+
+def _has_all(value: Any, read: Attributes) -> bool:
+    """Whether a guessed value has what the class reads from it."""
+    if value is NotImplemented:
+        return False
+    if read.keys:
+        return isinstance(value, dict)
+    return all(hasattr(value, name) for name in read.names)
+
+
+def _stand_in(read: Attributes, sizes: tuple[int, ...]) -> Any:
+    """An object, or a dict, with a guessed value for everything that the class reads from it."""
+    values: dict[str, Any] = {}
+    used = 0
+    for name in (*read.keys, *read.names):
+        size = sizes[used % len(sizes)]
+        values[name] = _guess(Parameter(name, Parameter.KEYWORD_ONLY), size)
+        used += values[name] is size
+    return values if read.keys else SimpleNamespace(**values)
 
 
 def _object(name: str, size: int) -> Any:

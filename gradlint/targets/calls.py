@@ -73,9 +73,9 @@ def _call_hints(target: Any) -> list[dict[str, Hint]]:
     if found is None or isinstance(found[1], ast.Lambda):
         return []
     source, node = found[0], found[1]
-    applied, parameters = _parameters(target, node)
+    applied, parameters = parameters_of(target, node)
     hints: list[dict[str, Hint]] = []
-    for file in (source, *_neighbours(source, node.name)):
+    for file in (source, *neighbours(source, node.name)):
         for call, scopes in _calls(file, node.name, applied):
             hint = _bind(call, parameters, _Scope(file, scopes))
             if hint and hint not in hints:
@@ -85,11 +85,11 @@ def _call_hints(target: Any) -> list[dict[str, Hint]]:
     return hints
 
 
-def _parameters(target: Any, node: ast.AST) -> tuple[bool, list[str]]:
+def parameters_of(target: Any, node: ast.AST) -> tuple[bool, list[str]]:
     """Whether the target is called as ``Name.apply``, and the names that a call binds to."""
     if not isinstance(target, type):
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        return False, _argument_names(node)
+        return False, argument_names(node)
     applied = hasattr(target, "apply") and hasattr(target, "setup_context")
     found = method_node(target, "forward" if applied else "__init__")
     if found is None or isinstance(found[1], ast.Lambda):
@@ -97,15 +97,19 @@ def _parameters(target: Any, node: ast.AST) -> tuple[bool, list[str]]:
     skip = 0 if applied and has_setup_context(target) else 1
     if applied and "classmethod" in map(dotted, found[1].decorator_list):
         skip += 1
-    return applied, _argument_names(found[1])[skip:]
+    return applied, argument_names(found[1])[skip:]
 
 
-def _argument_names(node: FunctionNode) -> list[str]:
+def argument_names(node: FunctionNode) -> list[str]:
+    """Names of the positional parameters."""
     return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
 
 
-def _neighbours(source: SourceFile, name: str) -> Iterator[SourceFile]:
-    folder = os.path.dirname(os.path.abspath(source.path))
+def neighbours(source: SourceFile, name: str, folder: str = "") -> Iterator[SourceFile]:
+    """The other files of ``folder``, by default that of ``source``, which contain ``name``."""
+    folder = folder or os.path.dirname(os.path.abspath(source.path))
+    if not os.path.isdir(folder):
+        return
     own = os.path.abspath(source.path)
     seen = 0
     for entry in sorted(os.scandir(folder), key=lambda item: item.name):
@@ -243,7 +247,7 @@ def _assigned(function: FunctionNode, name: str) -> ast.expr | None:
 
 
 def _parameter_names(function: FunctionNode) -> list[str]:
-    return _argument_names(function) + [argument.arg for argument in function.args.kwonlyargs]
+    return argument_names(function) + [argument.arg for argument in function.args.kwonlyargs]
 
 
 def _from_parameter(function: FunctionNode, name: str) -> Hint:

@@ -403,7 +403,7 @@ def test_module_whose_constructor_raises(write):
         class Picky(nn.Module):
             def __init__(self, config):
                 super().__init__()
-                self.width = config.width
+                self.width = config.parts[0].width
         """,
     )
     error = failure("constructors:Exits")
