@@ -171,8 +171,9 @@ class TargetTask:
                 f"{self._last.account.line}"
             )
             return False
-        if ending.killed == "timeout" and self._collector.chose_inputs():
-            self._collector.too_slow(ending.user_phase, self.timeout)
+        in_op = ending.phase in ("forward", "backward")
+        if ending.killed == "timeout" and in_op and self._collector.chose_inputs():
+            self._collector.too_slow(ending.phase, self.timeout)
             return False
         return self._add(self._finding(ending))
 

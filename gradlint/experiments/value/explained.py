@@ -133,7 +133,7 @@ def _stops_gradients(problem: Problem) -> bool:
     """Whether forward stops gradients (``detach``, ``no_grad``), or numbers leave its tensors."""
     stops, leaves = GradientStops(), LeavesGraph()
     try:
-        with stops, leaves:
+        with leaves, stops:  # the inner one, asked first, looks for the frame that called it
             problem.linearize()
     except OpRaised:
         return True
