@@ -6,6 +6,7 @@ is (``gradlint.checking.severity``).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +54,12 @@ def agrees_with_autograd(subject: Subject, position: int) -> bool:
     This second opinion is there only for a Function whose forward consists of differentiable
     operations, and from which neither numbers nor gradients leave the graph.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # forward was not written to run under autograd
+        return _agrees_with_autograd(subject, position)
+
+
+def _agrees_with_autograd(subject: Subject, position: int) -> bool:
     problem = through_autograd(subject)
     if problem is None or _stops_gradients(problem):
         return False

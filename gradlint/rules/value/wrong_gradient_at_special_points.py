@@ -88,7 +88,7 @@ from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
-from gradlint.experiments.value.solver_tolerance import find_early_end, find_solver
+from gradlint.experiments.value.solver_tolerance import MOST_SECONDS, find_early_end, find_solver
 from gradlint.experiments.value.special_points import SpecialPoints
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -135,7 +135,7 @@ def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, 
     solver = subject.once(find_solver)
     if solver is None and zeros is not None:
         solver = find_early_end(subject, zeros.make())
-    if solver is None:
+    if solver is None or solver.call_s > MOST_SECONDS:
         return set()
 
     def wrong_now() -> set[tuple[int, str]]:
