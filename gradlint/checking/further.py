@@ -32,6 +32,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import (
     Designed,
     around,
+    beyond,
     broadcast,
     marked_labels,
     other_arguments,
@@ -122,6 +123,7 @@ class FurtherSamples:
             repeat = not watched.overwrites
             yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
             yield from around(op, sample, watched.thresholds)
+            yield from beyond(op, sample) if watched.one_sided else ()
         yield from several_arguments(op, sample, self._taken, seed)
         if sample.origin == "inferred":
             yield from broadcast(op, sample)

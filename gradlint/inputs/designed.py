@@ -12,6 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,6 +43,11 @@ EXTRA_AXIS = 2
 
 #: Factors of values (heuristic: exp(30·x) is far out on its flat sides, but finite).
 LARGE, SMALL = 30.0, 0.03
+
+#: Factors by which values are moved where forward compares something with a threshold and all
+#: elements are on one side: far enough that sums and products pass one of the usual size
+#: (heuristic).
+FARTHER = (4.0, -10.0)
 
 #: Distances from a threshold, relative to its size or to one: on both sides of it, at values that
 #: are all different.
@@ -398,24 +404,48 @@ def _floating(tensor: torch.Tensor) -> bool:
 # Values.
 
 
+#: Words, kind, the domains that it is for, and the new value of a tensor; None to keep the old one.
+_Change = tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], torch.Tensor | None]]
+
+
+def _both_signs(tensor: torch.Tensor) -> bool:
+    return bool((tensor < 0).any() & (tensor > 0).any())
+
+
+_CHANGES: tuple[_Change, ...] = (
+    (
+        "where all values are negative",
+        "special",
+        _ANY_SIGN,
+        lambda t: -t.abs() if _both_signs(t) else None,
+    ),
+    (
+        "where all values are positive",
+        "special",
+        _ANY_SIGN,
+        lambda t: t.abs() if _both_signs(t) else None,
+    ),
+    (f"where values are {LARGE:g} times as large", "extreme", _SAME_SIGN, lambda t: LARGE * t),
+    (f"where values are {SMALL:g} times as large", "extreme", _SAME_SIGN, lambda t: SMALL * t),
+)
+
+
 def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with one sign in each tensor that has both, with large and with small values."""
-    changes: tuple[tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], Any]], ...] = (
-        (
-            "where all values are negative",
-            "special",
-            _ANY_SIGN,
-            lambda t: -t.abs() if _both_signs(t) else None,
-        ),
-        (
-            "where all values are positive",
-            "special",
-            _ANY_SIGN,
-            lambda t: t.abs() if _both_signs(t) else None,
-        ),
-        (f"where values are {LARGE:g} times as large", "extreme", _SAME_SIGN, lambda t: LARGE * t),
-        (f"where values are {SMALL:g} times as large", "extreme", _SAME_SIGN, lambda t: SMALL * t),
+    yield from _changed(op, sample, _CHANGES)
+
+
+def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with larger values, so that what forward computes of them passes thresholds."""
+    words = "where values are {:g} times as large"
+    yield from _changed(
+        op,
+        sample,
+        [(words.format(k), "same", _ANY_SIGN, partial(torch.mul, other=k)) for k in FARTHER],
     )
+
+
+def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Designed]:
     for label, kind, domains, change in changes:
         exchange = {
             id(tensor): _leaf(changed, tensor)
@@ -425,10 +455,6 @@ def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
         }
         if exchange:
             yield Designed(_exchanged(sample, exchange, label, kind), {})
-
-
-def _both_signs(tensor: torch.Tensor) -> bool:
-    return bool((tensor < 0).any() & (tensor > 0).any())
 
 
 def _domain(sample: Sample, name: str) -> str:
