@@ -50,7 +50,7 @@ from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
 
 #: Families of rules that look at first derivatives: further samples are for them.
-_FIRST_ORDER = ("GL1", "GL2", "GL302", "GL4")
+_FIRST_ORDER = ("GL004", "GL1", "GL2", "GL302", "GL4")
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
