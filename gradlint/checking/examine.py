@@ -235,14 +235,14 @@ def _look_further(
 ) -> None:
     """Look at further samples, which differ from that of ``first``."""
 
-    def explain(sample: Sample, codes: tuple[str, ...]) -> None:
+    def explain(op: Op, sample: Sample, codes: tuple[str, ...]) -> None:
         def with_words(event: Event) -> None:
             if isinstance(event, Found) and sample.label not in event.finding.message:
                 event.finding.message += f" {sample.label}"
             emit(event)
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
-        _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
+        _examine_sample(op, sample, first.settings, wanted, with_words, done, first=False)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told).run()

@@ -7,6 +7,7 @@ threshold. They are only made here; whether forward takes them is found by calli
 
 from __future__ import annotations
 
+import copy
 import enum
 import inspect
 import math
@@ -68,12 +69,14 @@ class Designed:
         as_if: for an operand that is broadcast, the sample with that operand expanded: forward
             returns the same for both if it broadcasts at all.
         alternatives: the same at other sizes, tried in turn where forward refuses ``sample``.
+        op: another form of the op; None for the same.
     """
 
     sample: Sample
     moved: dict[str, Any]
     as_if: Sample | None = None
     alternatives: Sequence[Sample] = ()
+    op: Op | None = None
 
 
 # Arguments away from their defaults.
@@ -168,6 +171,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             continue
         if _stops_gradients(parameter.name):
             continue
+        if sample.origin != "inferred" and parameter.name in given:
+            continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         candidates = _values(parameter.name, now, evidence.values, kind, rank)
         others = _distinct(now, candidates)
@@ -253,6 +258,18 @@ def _in_place_of_none(name: str, known: Sequence[Any], kind: str, rank: int) -> 
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float, tuple, list)
+
+
+def other_mode(op: Op, sample: Sample) -> Iterator[Designed]:
+    """A module in evaluation mode if it is in training mode, and the other way round."""
+    if op.module is None:
+        return
+    try:
+        module = copy.deepcopy(op.module).train(not op.module.training)
+    except Exception:  # of a module that can't be copied: anything
+        return
+    label = f"in {'training' if module.training else 'evaluation'} mode"
+    yield Designed(replace(sample, label=label), {}, op=replace(op, module=module, call=module))
 
 
 # Indices.

@@ -236,6 +236,43 @@ def test_a_loud_backward_at_a_flag_is_one():
     assert report.findings[0].sample == "with keepdim=True"
 
 
+class _Halved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, training, factor):
+        ctx.factor = 1.0 if training else factor
+        return x * (1.0 if training else 0.5)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None, None
+
+
+class Halving(torch.nn.Module):
+    """Halves in evaluation mode; its gradient there is ``factor``."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return _Halved.apply(x, self.training, self.factor)
+
+
+def test_modules_run_in_both_modes():
+    report = check(Halving(0.7))
+    assert [message for _, message in red(report)] == ["wrong gradient for `x` in evaluation mode"]
+    report = check(Halving(0.5))
+    assert red(report) == []
+    assert "in evaluation mode" in {item.label for item in report.tried}
+
+
+def test_arguments_that_were_given_stay():
+    x = torch.ones(3, 4, dtype=torch.float64).requires_grad_()
+    assert "with eps=0.1" not in {
+        i.label for i in check(op(smooth, smooth_right), [(x, 0.3)]).tried
+    }
+
+
 def test_options_are_moved_for_given_inputs_too_and_values_are_not():
     x = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     report = check(op(smooth, smooth_wrong), [(x.requires_grad_(),)])
