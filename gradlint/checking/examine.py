@@ -57,7 +57,7 @@ from gradlint.trace.problem import Problem, draws_random_numbers
 #: meant to take half a second at most, and a minute is the usual time-out).
 CHOSEN_SHARE, SLOWER, MOST_CHOSEN_SHARE = 0.02, 20.0, 0.1
 #: Families of rules that look at first derivatives: further samples are for them.
-_FIRST_ORDER = ("GL1", "GL2", "GL302", "GL4")
+_FIRST_ORDER = ("GL004", "GL1", "GL2", "GL302", "GL4")
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -242,14 +242,14 @@ def _look_further(
 ) -> None:
     """Look at further samples, which differ from that of ``first``."""
 
-    def explain(sample: Sample, codes: tuple[str, ...]) -> None:
+    def explain(op: Op, sample: Sample, codes: tuple[str, ...]) -> None:
         def with_words(event: Event) -> None:
             if isinstance(event, Found) and sample.label not in event.finding.message:
                 event.finding.message += f" {sample.label}"
             emit(event)
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
-        _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
+        _examine_sample(op, sample, first.settings, wanted, with_words, done, first=False)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told).run()

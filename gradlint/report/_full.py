@@ -76,6 +76,7 @@ def _target(page: Page, target: TargetReport) -> None:
     _inconclusive(page, target)
     _torch(page, target)
     if page.verbose:
+        _tried(page, target)
         _predicted(page, target)
         _anatomy(page, target)
         _powers(page, target)
@@ -175,6 +176,24 @@ def _anatomy(page: Page, target: TargetReport) -> None:
         indent=2,
         hanging=2,
     )
+
+
+def _tried(page: Page, target: TargetReport) -> None:
+    """Where the gradient was looked at beside the samples, and what was seen there."""
+    if not target.tried:
+        return
+    page.blank()
+    page.line("  further samples", "bold")
+    rows = [
+        [
+            item.label,
+            item.verdict,
+            f"{item.forward_calls}/{item.backward_calls}",
+            wording.seconds(item.duration_s),
+        ]
+        for item in target.tried
+    ]
+    table(page, ("arguments", "gradient", "calls", "time"), rows, right=("calls", "time"))
 
 
 def _predicted(page: Page, target: TargetReport) -> None:

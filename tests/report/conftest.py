@@ -19,6 +19,7 @@ from gradlint.model.report import (
     TargetReport,
     TensorFacts,
     TorchVerdict,
+    Tried,
 )
 
 
@@ -173,6 +174,7 @@ def hostile() -> Callable[[str], Report]:
             [TensorFacts("saved", text, [1], text, [1], text=text)],
             [text],
             predicted=[Prediction(text, "GL4", 40, 9, 30, 7, 0.01, 4096)],
+            tried=[Tried(text, text, 3, 1, 0.01)],
         )
         passing = TargetReport(text, "function", "pass", target.samples)
         return Report([passing, target], skipped={text: text})

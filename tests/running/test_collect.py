@@ -10,13 +10,14 @@ from gradlint.model.events import (
     CheckDone,
     Event,
     Found,
+    Further,
     Note,
     Predicted,
     Samples,
     Skip,
     TorchVerdictMade,
 )
-from gradlint.model.report import Check, Finding, SampleReport, TargetReport, TorchVerdict
+from gradlint.model.report import Check, Finding, SampleReport, TargetReport, TorchVerdict, Tried
 from gradlint.model.settings import Settings
 from gradlint.running._collect import Collector, Contradiction
 from gradlint.running.events import Done, Loaded, Result
@@ -63,6 +64,16 @@ HONEST: dict[str, list[Event]] = {
         Begin("gradcheck", "s"),
         TorchVerdictMade("gradcheck", TorchVerdict("fast", "pass")),
     ],
+    "further samples, and rules on one of them": [
+        *START,
+        *ALL,
+        Begin("further sample", "with n=2"),
+        Further(Tried("with n=2", "right")),
+        Begin("further sample", "with n=3"),
+        Further(Tried("with n=3", "wrong"), SampleReport("with n=3", "inferred")),
+        *ran("GL101", "with n=3"),
+        Done(),
+    ],
     "two samples of one label": [
         Samples([SampleReport("s", "given"), SampleReport("s", "given")]),
         *ran("GL003", "s"),
@@ -102,6 +113,27 @@ FORGED: dict[str, tuple[list[Event], Event, str]] = {
     "other samples": (START, SAMPLES, "Samples a second time"),
     "another kind": (START, LOADED, "Loaded a second time"),
     "a finding of nothing": (START, FINDING, "while no rule was running"),
+    "a look at nothing": (START, Further(Tried("u", "right")), "not running"),
+    "a look at another sample": (
+        [*START, Begin("further sample", "u")],
+        Further(Tried("v", "right")),
+        "not running",
+    ),
+    "a second look": (
+        [*START, Begin("further sample", "u"), Further(Tried("u", "right"))],
+        Begin("further sample", "u"),
+        "a second time",
+    ),
+    "a rule on a sample that was right": (
+        [*START, Begin("further sample", "u"), Further(Tried("u", "right"))],
+        Begin("GL101", "u"),
+        "not one of the samples",
+    ),
+    "a look before the samples": (
+        [LOADED],
+        Begin("further sample", "u"),
+        "not one of the samples",
+    ),
     "an anatomy of nothing": (START, Anatomy([]), "not running"),
     "a skip of an unknown rule": (START, Skip("GL401", "why"), "skip GL401, which is not selected"),
     "the end without samples": ([LOADED], Done(), "before any sample"),
@@ -131,6 +163,22 @@ def test_the_next_worker_goes_on_where_the_last_one_crashed() -> None:
         ("GL003", "t"),
         ("GL101", "t"),
     ]
+
+
+def test_further_samples_of_a_worker_that_crashed_stay() -> None:
+    made = collector(
+        *START,
+        *ALL,
+        Begin("further sample", "u"),
+        Further(Tried("u", "wrong"), SampleReport("u", "inferred")),
+        Begin("further sample", "v"),
+    )
+    made.give_up_current()
+    made.next_worker()
+    made.take(SAMPLES)
+    assert {("further sample", "u"), ("further sample", "v")} <= made.done
+    assert [sample.label for sample in made.report.samples] == ["s", "t", "u"]
+    assert [(item.label, item.verdict) for item in made.report.tried] == [("u", "wrong")]
 
 
 def test_results_of_a_worker_that_is_not_trusted_are_dropped() -> None:
