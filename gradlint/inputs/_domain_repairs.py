@@ -48,6 +48,7 @@ def from_domains(failed: FailedAttempt) -> Iterator[Plan]:
     asked = list(dict.fromkeys(asked))
     named = [name for _, names in tests for name in names]
     floating = _floating(failed, named)
+    yield from _sparse(failed, floating, [test for test, _ in tests])
     yield from _asked(failed, floating, asked)
     if tests:
         yield from _integers(failed, named)
@@ -75,6 +76,22 @@ def with_domain(plan: Plan, name: str, domain: str, cost: float) -> Plan | None:
     if first == second:
         return plan
     return plan.tied(second, first) if second.startswith("=") else plan.tied(first, second)
+
+
+def _sparse(failed: FailedAttempt, floating: list[str], tests: list[str]) -> Iterator[Plan]:
+    """Tensors in a sparse layout, where the error or the condition speaks of one."""
+    about = " ".join([failed.failure.text, failed.failure.attribute, *tests])
+    if not re.search(r"(?i)sparse|crow_indices|col_indices|\b_?indices\b.*layout", about):
+        return
+    layouts = ("csr", "coo") if re.search(r"(?i)csr|crow_ind", about) else ("coo", "csr")
+    for position, name in enumerate(floating):
+        guess = failed.plan.guess(name)
+        if isinstance(guess, TensorGuess) and not guess.layout:
+            if len(guess.axes) != 2:
+                continue
+            for step, layout in enumerate(layouts):
+                cost = _ASKED + _STEP * (position + step)
+                yield failed.plan.changed(name, replace(guess, layout=layout), cost)
 
 
 def _asked(failed: FailedAttempt, floating: list[str], asked: list[str]) -> Iterator[Plan]:

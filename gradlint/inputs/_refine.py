@@ -93,7 +93,10 @@ def _parts(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
         count = len(parts)
         if count < 2 or parts != set(range(count)) or not isinstance(plan.guess(name), TensorGuess):
             continue
-        if guess.axes and not guess.axes[-1].startswith("=") and not _reads_on(plan, trial, guess):
+        last = guess.axes[-1] if guess.axes else ""
+        if last and plan.sizes()[last] == count and (last[0] == "=" or last in dict(plan.fixed)):
+            search.held.add(last)
+        elif last and not last.startswith("=") and not _reads_on(plan, trial, guess):
             narrow = plan.sized(guess.axes[-1], count)
             better = _try(search, narrow, trial)
             if better is not None:
