@@ -215,6 +215,7 @@ def _with_fields(item: Evidence) -> list[Proposal]:
             read_name(named)
             evidence.weights = {**named.weights, **evidence.weights}
             evidence.ranks = named.ranks
+            evidence.domain = _names.square_domain(field.name) or _names.domain(field.name)
             guess = ValueGuess(default, "default")
             if default is MISSING:
                 guess = _of(evidence, [])[0][0]  # type: ignore[assignment]

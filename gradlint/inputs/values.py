@@ -156,7 +156,7 @@ def _integers(
     order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
     if guess.domain == "sizes":
         # The largest size occurs, and shorter ones beside it, but none that is empty.
-        most = guess.high or 2
+        most = guess.high or max(2, min(3, *sizes.values(), 3))
         return most - (order % max(most - 1, 1)).reshape(shape)
     if guess.domain == "increasing" and shape:
         return _increasing(shape, max(high, 1), generator)
