@@ -13,10 +13,13 @@ from typing import Any
 
 import torch
 
+from gradlint.checking.further import FurtherSamples
 from gradlint.checking.plan import beyond_budget, make_plan
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
+from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.model.events import (
     ANATOMY,
@@ -39,6 +42,7 @@ from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
 from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision
+from gradlint.ops.patience import NotTried, Patience
 from gradlint.ops.phase import phase
 from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.targets.intent import ignores_in
@@ -47,6 +51,13 @@ from gradlint.trace.anatomy import anatomy
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
+
+#: Share of ``--timeout`` that a call on inputs of a check's own choosing may take; how many times
+#: as long as the sample's, if that is more; and the largest share (heuristic: such calls are
+#: meant to take half a second at most, and a minute is the usual time-out).
+CHOSEN_SHARE, SLOWER, MOST_CHOSEN_SHARE = 0.02, 20.0, 0.1
+#: Families of rules that look at first derivatives: further samples are for them.
+_FIRST_ORDER = ("GL1", "GL2", "GL302", "GL4")
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -200,9 +211,48 @@ def examine(
     for note in notes:
         emit(Note(note))
     emit(Samples([_described(op, sample) for sample in variants]))
-    once = _each_defect_once(emit)
-    for number, sample in enumerate(variants):
+    told: set[str] = set()
+    once = _noting_inputs(_each_defect_once(emit), told)
+    subjects = [
         _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+        for number, sample in enumerate(variants)
+    ]
+    if subjects and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
+        _look_further(subjects[0], rules, once, done, told)
+
+
+def _noting_inputs(emit: Emit, told: set[str]) -> Emit:
+    """``emit``, with the inputs whose gradient is found wrong added to ``told``."""
+
+    def note(event: Event) -> None:
+        if isinstance(event, Found) and event.finding.code == "GL401":
+            finding = event.finding
+            told.update({finding.input} if finding.input and finding.severity != "info" else ())
+        emit(event)
+
+    return note
+
+
+def _look_further(
+    first: Subject,
+    rules: Sequence[Rule],
+    emit: Emit,
+    done: frozenset[tuple[str, str]],
+    told: set[str],
+) -> None:
+    """Look at further samples, which differ from that of ``first``."""
+
+    def explain(sample: Sample, codes: tuple[str, ...]) -> None:
+        def with_words(event: Event) -> None:
+            if isinstance(event, Found) and sample.label not in event.finding.message:
+                event.finding.message += f" {sample.label}"
+            emit(event)
+
+        wanted = [rule for rule in rules if rule.code.startswith(codes)]
+        _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
+
+    with phase("rule"), preserved_state():
+        FurtherSamples(first, emit, done, explain, told).run()
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:
@@ -285,7 +335,7 @@ def _examine_sample(
     done: frozenset[tuple[str, str]],
     *,
     first: bool,
-) -> None:
+) -> Subject:
     subject = Subject(op, sample, settings)
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
@@ -301,6 +351,8 @@ def _examine_sample(
     if first:
         with preserved_state():
             _report_first_sample(subject, verdicts, emit, done)
+    subject.release(())
+    return subject
 
 
 def _report_first_sample(
@@ -329,10 +381,25 @@ def _report_first_sample(
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
             emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
             continue
+        if subject.made("make_guarded") and subject.once(make_guarded).freed:
+            left_out = "left out: the op frees memory that it is given, which torch's check reads"
+            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
+            continue
         failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
         with phase("rule"):
             verdict = torch_verdict(subject, name, "fail" if failed else verdicts[code])
             emit(TorchVerdictMade(name, verdict))
+
+
+def patience_for(subject: Subject, rule: Rule) -> Patience | None:
+    """The limit of time for calls of ``rule`` on inputs that it chooses; None where it chooses
+    none, or the op has not run."""
+    if not rule.chooses or subject.run.error is not None:
+        return None
+    timeout = subject.settings.timeout
+    return Patience(
+        min(max(CHOSEN_SHARE * timeout, SLOWER * subject.run_s), MOST_CHOSEN_SHARE * timeout)
+    )
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
@@ -341,21 +408,29 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
     problem = subject.problem
     forward, backward = problem.forward_calls, problem.backward_calls
     started = time.perf_counter()
+    patience = None
     with phase("rule"), preserved_state():
         try:
             if subject.planned is None:
                 with preserved_state():  # the rule may look for changes that planning makes
                     subject.planned = make_plan(subject, rules)
                 emit(Predicted(subject.plan.predictions))
+            patience = problem.patience = patience_for(subject, rule)
             left_out = beyond_budget(subject, rule)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
-            outcome = without_suppressed(outcome)
+            outcome = as_loud_as_evidence(without_suppressed(outcome))
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(
                 "inconclusive",
                 note=f"{raised.phase} raised {name} away from the sample's first call",
             )
+            if isinstance(raised.error, NotTried):
+                outcome = Outcome("skipped")
+        finally:
+            problem.patience = None
+    if patience is not None and patience.note:
+        outcome.note = "; ".join(filter(None, (outcome.note, patience.note)))
     judged = subject.plan.pairs(rule.code) if outcome.verdict != "skipped" else None
     fewer = subject.plan.note(rule.code) if judged else ""
     if fewer:

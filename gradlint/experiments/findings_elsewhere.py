@@ -12,7 +12,8 @@ from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.one_sided_derivatives import OneSidedDerivatives
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding, Severity
+from gradlint.experiments.value.explained import what_explains
+from gradlint.model.report import Finding, Severity, Where
 from gradlint.model.rule import Rule
 from gradlint.targets import source
 
@@ -25,6 +26,7 @@ def findings_elsewhere(
     *,
     cause: str,
     help: str,
+    kind: Where,
     severity: Severity | None = None,
 ) -> list[Finding]:
     """Findings on ``seen``: one for an exception of backward, or one for each input.
@@ -32,10 +34,18 @@ def findings_elsewhere(
     Args:
         where: the arguments in words, after "where".
         cause: slug.
+        kind: of these arguments.
         severity: default that of the rule.
     """
     found = _findings(subject, rule, seen, where, cause=cause, help=help)
-    return [replace(item, severity=severity or item.severity) for item in found]
+    return [
+        replace(
+            item,
+            severity=severity or item.severity,
+            grounds=replace(item.grounds, where=kind),
+        )
+        for item in found
+    ]
 
 
 def _findings(
@@ -73,6 +83,7 @@ def _raised_finding(
         cause_text=error_line(error),
         place=raised_place(error, prefer) or (backward if backward[0] is not None else None),
         evidence=raised_evidence(error, prefer),
+        grounds=subject.grounds(silent=False),
         help=help,
     )
 
@@ -111,6 +122,9 @@ def _wrong_gradient_finding(
         index=found.worst,
         place=gradient_place(subject, subject.problem.inputs[position]),
         evidence=found.numbers,
+        grounds=subject.grounds(
+            **found.weight, **what_explains(seen.subject, position, found.relative_error)
+        ),
         help=help,
     )
 

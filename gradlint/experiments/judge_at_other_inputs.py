@@ -81,6 +81,7 @@ def judge_at_other_inputs(
     """
     there = Subject(op or subject.op, sample, subject.settings)
     there.planned = subject.planned
+    there.problem.patience = subject.problem.patience
     there.problem.preserve_state = subject.problem.preserve_state
     there.problem.put(values or {})
     try:

@@ -11,7 +11,14 @@ import torch
 
 from gradlint.diagnosis.cause import Cause
 from gradlint.diagnosis.causes import diagnose, whole
-from gradlint.diagnosis.evidence import EXPLAINED, Evidence, largest, unravel, wrong_elements
+from gradlint.diagnosis.evidence import (
+    EXPLAINED,
+    Evidence,
+    at,
+    largest,
+    unravel,
+    wrong_elements,
+)
 from gradlint.diagnosis.response import CONSTANT, LINEAR, NOT_LINEAR, Response, response_cause
 from gradlint.numerics.bank import KEPT, Probe
 from gradlint.numerics.decide import Decision
@@ -33,6 +40,21 @@ from gradlint.trace.op_io import OpRaised
 #: Units of the dtype's epsilon by which rounding may keep backward from being exactly linear
 #: (heuristic: 30 roundings; float32 inside float64 stays below :data:`EXPLAINED`).
 ROUNDINGS = 30.0
+
+#: Causes that say where a gradient is wrong and not by what: they confirm no size of the error.
+WHERE_ONLY = (
+    "one-element",
+    "one-slice",
+    "boundary",
+    "block",
+    "periodic",
+    "diagonal",
+    "value-range",
+    "low-precision",
+)
+
+#: Elements from which on one factor for all of them is a cause; fewer always have a common one.
+FEWEST_SCALED = 3
 
 #: Worst elements shown in a finding.
 SHOWN = 3
@@ -60,11 +82,21 @@ DRAWS, DRAWS_LARGE = 8, 3
 
 @dataclass
 class Mismatch:
-    """Everything a finding says about one wrong gradient."""
+    """Everything a finding says about one wrong gradient.
+
+    ``weight`` holds the fields of :class:`gradlint.model.report.Grounds` that are known of it.
+    """
 
     cause: Cause | None
     numbers: dict[str, Any]
     worst: list[int] | None
+    weight: dict[str, Any]
+
+    @property
+    def relative_error(self) -> float:
+        """Of the gradient, along the direction where it is largest; inf where it has no size."""
+        found: float | None = self.weight["relative_error"]
+        return math.inf if found is None else found
 
 
 def mismatch(
@@ -105,7 +137,35 @@ def mismatch(
     }
     cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
     index = describe_elements(case.clearest, numbers)
-    return Mismatch(cause, numbers, index)
+    weight = {
+        "relative_error": max(pair.relative_error for pair in judged.pairs if pair.h > 0.0)
+        if any(pair.h > 0.0 for pair in judged.pairs)
+        else None,
+        "confirmed": cause is not None
+        and cause.slug not in WHERE_ONLY
+        and (cause.slug != "scaled" or case.value.numel() >= FEWEST_SCALED),
+        **element_weight(case.measured_evidence),
+    }
+    return Mismatch(cause, numbers, index, weight)
+
+
+def element_weight(items: Sequence[Evidence]) -> dict[str, Any]:
+    """Whether any measured element of ``items`` is off by more than its own error bar, and by how
+    much of its own size the worst of those is."""
+    beyond, worst = None, None
+    for item in items:
+        own = at(item, item.own)
+        known = item.good & torch.isfinite(item.bars) & torch.isfinite(own.abs())
+        if not bool(known.any()):
+            continue
+        error = (own - item.measured).abs()
+        size = torch.maximum(own.abs(), item.measured.abs())
+        floor = ROUNDINGS * unit_roundoff(item.own.dtype) * largest(item.measured)
+        clear = known & (error > torch.clamp(item.bars, min=floor))
+        beyond = bool(beyond) or bool(clear.any())
+        if bool(clear.any()):
+            worst = max(worst or 0.0, float((error[clear] / size[clear]).max()))
+    return {"beyond_bar": beyond, "element_error": worst}
 
 
 class _Case:
@@ -135,6 +195,11 @@ class _Case:
             [one.own for one in first],
             kappa=item.kappa,
         )
+
+    @property
+    def measured_evidence(self) -> list[Evidence]:
+        """The evidence for which elements were measured."""
+        return [one for one in self.evidence if one.elements.numel()]
 
     @property
     def clearest(self) -> Evidence:

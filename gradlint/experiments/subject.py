@@ -11,9 +11,9 @@ from gradlint.experiments.call_budget import Plan, decide_within
 from gradlint.experiments.differentiable_maps import faulty_outputs, first_order
 from gradlint.experiments.reproduce import reproduce
 from gradlint.model.op import Op
-from gradlint.model.report import Excerpt, Finding, Location, Severity
+from gradlint.model.report import Excerpt, Finding, Grounds, Location, Severity, Where
 from gradlint.model.rule import LargeExperiment, Rule
-from gradlint.model.sample import Sample
+from gradlint.model.sample import Sample, SampleKind
 from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.map import Map
@@ -27,6 +27,15 @@ T = TypeVar("T")
 
 #: Experiments whose results hold so much memory that they are freed once no rule ahead needs them.
 LARGE = frozenset(get_args(LargeExperiment))
+
+#: The kind of a sample → where its findings are seen.
+_WHERE_OF_SAMPLES: dict[SampleKind, Where] = {
+    "same": "sample",
+    "broadcast": "sample",
+    "special": "special",
+    "extreme": "extreme",
+    "other-rank": "other-rank",
+}
 
 
 class Subject:
@@ -157,10 +166,13 @@ class Subject:
         place: tuple[Location | None, Excerpt | None, list[Location]] | None = None,
         evidence: dict[str, Any] | None = None,
         help: str = "",
+        grounds: Grounds | None = None,
     ) -> Finding:
         """A finding of ``rule`` on this subject, with its reproduction line filled in.
 
         Args:
+            severity: the highest that the finding can have; default that of the rule.
+            grounds: what the severity policy goes by; default a silent fault at this sample.
             place: where in the source, from ``gradlint.targets.source``; default the place where
                 the op is defined.
         """
@@ -183,4 +195,16 @@ class Subject:
             sample=self.sample.label,
             seed=self.seed,
             reproduce=reproduce(self.op.target, rule.code, self.settings, self.sample),
+            grounds=self.grounds() if grounds is None else grounds,
         )
+
+    def grounds(self, **known: Any) -> Grounds:
+        """Grounds of a finding at this sample.
+
+        Args:
+            known: fields of :class:`gradlint.model.report.Grounds` that differ from the default.
+        """
+        where = _WHERE_OF_SAMPLES[self.sample.kind]
+        if where != "sample" and known.get("where", "sample") in ("sample", "other-size"):
+            known["where"] = where
+        return Grounds(**known)

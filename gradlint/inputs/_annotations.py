@@ -3,7 +3,6 @@ in words, shapes such as ``x: (B, C, N)``."""
 
 from __future__ import annotations
 
-import ast
 import enum
 import inspect
 import re
@@ -11,6 +10,7 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
+from gradlint.inputs.documentation import prose
 from gradlint.inputs.domains import worded
 from gradlint.model.sample import has_fields
 
@@ -159,7 +159,7 @@ def read_name(evidence: Evidence) -> None:
 
 def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     """Add what the docstrings and comments of ``things`` (functions, classes) say."""
-    text = "\n".join(_prose(thing) for thing in things if thing is not None)
+    text = "\n".join(prose(thing) for thing in things if thing is not None)
     if not text:
         return
     for evidence in parameters:
@@ -208,22 +208,3 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
             continue
         return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
     return ()
-
-
-def _prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``."""
-    try:
-        source = inspect.getsource(thing)
-    except Exception:
-        return inspect.getdoc(thing) or ""
-    comments = re.findall(r"#\s*(.*)", source)
-    try:
-        tree = ast.parse(inspect.cleandoc(source))
-    except (SyntaxError, ValueError, RecursionError):
-        return "\n".join([inspect.getdoc(thing) or "", *comments])
-    documents = [
-        ast.get_docstring(node) or ""
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    ]
-    return "\n".join([*documents, *comments])

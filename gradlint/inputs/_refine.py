@@ -14,6 +14,7 @@ from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueG
 from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
+from gradlint.trace.comparisons import Comparisons
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64
@@ -31,7 +32,15 @@ VARIANTS = 2
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with all changes that let it reveal more and under which the op still runs."""
     plan, trial = found.plan, found.trial
-    for step in (_without_squares, _permuting, _parts, _small, _all_used, _wide_indices):
+    for step in (
+        _without_squares,
+        _permuting,
+        _parts,
+        _small,
+        _all_used,
+        _wide_indices,
+        _telling_indices,
+    ):
         if search.out_of_time:
             break
         plan, trial = step(search, plan, trial)
@@ -199,6 +208,36 @@ def _within(
         better = _try(search, bounded, trial)
         if better is not None:
             return bounded, better
+    return plan, trial
+
+
+def _telling_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Let indices repeat and leave rows out; where forward overwrites the rows that they name, let
+    each occur once: a row that is named twice gets one of two values."""
+    names = [
+        name
+        for name, guess in plan.tensors()
+        if guess.dtype == "int"
+        and guess.domain == "real"
+        and isinstance(plan.guess(name), TensorGuess)
+    ]
+    if not names or trial.score < 3:
+        return plan, trial
+    watched = Comparisons()
+    with watched:
+        attempt(search.op, plan, search.seed, search.keywords, backward=False)
+    for name in names:
+        guess = plan.guess(name)
+        assert isinstance(guess, TensorGuess)
+        domain = "distinct" if watched.overwrites else "repeated"
+        changed = plan.changed(name, replace(guess, domain=domain))
+        sizes = plan.sizes()
+        high = guess.high or min(sizes.values())
+        if watched.overwrites and len(guess.axes) == 1 and sizes[guess.axes[0]] > high:
+            changed = changed.sized(guess.axes[0], high)
+        better = _try(search, changed, trial)
+        if better is not None:
+            plan, trial = changed, better
     return plan, trial
 
 

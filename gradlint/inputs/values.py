@@ -111,7 +111,7 @@ def _tensor(
         flat = torch.arange(count) % 2 == 0
         if count > 2:
             flat = flat[torch.randperm(count, generator=generator)]
-        return flat.reshape(shape)
+        return _rows_of_both(flat.reshape(shape))
     if guess.dtype == "int":
         return _integers(guess, shape, count, sizes, generator, made)
     dtype = getattr(torch, plan.working)
@@ -153,14 +153,43 @@ def _integers(
     if guess.domain in ("offsets", "pointers", "ancestors") and len(shape) == 1:
         return _row_of_integers(guess, count, generator)
     high = guess.high or min(sizes.values(), default=3)
-    order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
     if guess.domain == "sizes":
         # The largest size occurs, and shorter ones beside it, but none that is empty.
+        order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
         most = guess.high or max(2, min(3, *sizes.values(), 3))
         return most - (order % max(most - 1, 1)).reshape(shape)
     if guess.domain == "increasing" and shape:
         return _increasing(shape, max(high, 1), generator)
-    return (order % max(high, 1)).reshape(shape)
+    return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
+
+
+def _indices(domain: str, count: int, high: int, generator: torch.Generator) -> torch.Tensor:
+    """``count`` indices below ``high``, unsorted."""
+    if domain == "distinct" and count <= high:
+        return torch.randperm(high, generator=generator)[:count]
+    order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
+    if domain == "repeated" and count > 1:
+        return _repeated(count, high)[order]
+    return order % high
+
+
+def _repeated(count: int, high: int) -> torch.Tensor:
+    """Indices below ``high``: the last and the first occur, one occurs twice, and one between is
+    left out."""
+    middle = high // 2
+    kept = [high - 1, 0, *(k for k in range(1, high - 1) if k != middle)]
+    cycled = [kept[k % len(kept)] for k in range(count)]
+    if count > 2:
+        cycled[-1] = high - 1
+    return torch.tensor(cycled)
+
+
+def _rows_of_both(mask: torch.Tensor) -> torch.Tensor:
+    """``mask`` with True and False in every row."""
+    if mask.dim() > 1 and mask.shape[-1] > 1:
+        alike = mask.all(-1) | ~mask.any(-1)
+        mask[..., 0] ^= alike
+    return mask
 
 
 def _row_of_integers(guess: TensorGuess, count: int, generator: torch.Generator) -> torch.Tensor:

@@ -18,11 +18,14 @@ from gradlint.model.report import (
     SampleReport,
     TensorFacts,
     TorchVerdict,
+    Tried,
 )
 
 #: Work that belongs to no rule: begun and concluded as rules are, under these names in place of a
 #: rule's code.
 ANATOMY = "anatomy"
+#: The first look at a further sample, whose label need not be known before.
+FURTHER = "further sample"
 TorchCheck = Literal["gradcheck", "gradgradcheck"]
 
 
@@ -72,6 +75,13 @@ class TorchVerdictMade(Event, frozen=True):
 
     which: TorchCheck
     verdict: TorchVerdict
+
+
+class Further(Event, frozen=True):
+    """A further sample was looked at; ``sample`` where rules are to run on it."""
+
+    tried: Tried
+    sample: SampleReport | None = None
 
 
 class Skip(Event, frozen=True):

@@ -82,7 +82,7 @@ class Op:
         notes: what was found or assumed while loading, as sentences.
         dtypes: names of the dtypes that a spec asks to check; None if the run decides.
         devices: the same for device types.
-        order: 1 where a spec promises first derivatives only.
+        order: 1 where a spec or the op itself promises first derivatives only.
         sources: the C++ and CUDA files that it was built from, where known.
     """
 

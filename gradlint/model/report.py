@@ -59,6 +59,53 @@ class Excerpt:
     label: str = ""
 
 
+#: Where a defect was seen: at the sample or one of its kind; at other sizes of the same number of
+#: axes; where tensors have another number of axes, or none, or no elements; where all elements of
+#: an input are special at once; at extreme magnitudes; under dtypes that are mixed; under a program
+#: transform.
+Where = Literal[
+    "sample",
+    "other-size",
+    "other-rank",
+    "no-dimensions",
+    "empty",
+    "special",
+    "extreme",
+    "mixed-dtypes",
+    "transform",
+]
+
+#: What else than a wrong backward explains a difference: the tolerance to which forward iterates,
+#: or the limits of the measurement.
+Explanation = Literal["solver", "measurement"]
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What the severity of a finding rests on; ``gradlint.checking.severity`` decides by it.
+
+    Args:
+        where: the kind of inputs at which the defect was seen.
+        silent: whether a wrong result is returned; False where the op raises.
+        relative_error: of the gradient, along the direction where it is largest.
+        element_error: of the worst element beyond its error bar, beside its own size.
+        beyond_bar: whether an element differs by more than its own error bar; None where none
+            could be measured.
+        confirmed: whether a cause explains the error in its whole size.
+        torch_owned: whether only PyTorch's own code is involved.
+        explained: what else explains the difference, if anything does.
+    """
+
+    where: Where = "sample"
+    silent: bool = True
+    relative_error: float | None = None
+    element_error: float | None = None
+    beyond_bar: bool | None = None
+    confirmed: bool = False
+    torch_owned: bool = False
+    explained: Explanation | None = None
+
+
 @dataclass
 class Finding:
     """One defect observed.
@@ -68,7 +115,8 @@ class Finding:
     shown as a table), ``original`` (the text of an exception, kept as it was),
     ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
-    this one is a consequence of, if any.
+    this one is a consequence of, if any. ``severity`` is at first the highest that the rule allows
+    here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear.
     """
 
     code: str
@@ -89,6 +137,7 @@ class Finding:
     seed: int | None = None
     reproduce: str = ""
     follows: str | None = None
+    grounds: Grounds = field(default_factory=Grounds)
 
 
 @dataclass
@@ -115,6 +164,21 @@ class SampleReport:
     origin: str
     args: list[Argument] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Tried:
+    """A further sample, on which only the gradient was looked at.
+
+    ``label`` completes a sentence, as in "with stride=2". ``verdict``: "right", "wrong", "raised"
+    (by backward), "not finite", "refused" (by forward), "accepted by accident" or "undecided".
+    """
+
+    label: str
+    verdict: str
+    forward_calls: int = 0
+    backward_calls: int = 0
+    duration_s: float = 0.0
 
 
 @dataclass
@@ -238,6 +302,7 @@ class TargetReport:
     location: Location | None = None
     duration_s: float = 0.0
     predicted: list[Prediction] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
 
 
 @dataclass

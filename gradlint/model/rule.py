@@ -111,6 +111,8 @@ class Rule:
         first_sample: whether it looks at the first sample only, because it compiles or makes
             samples of its own.
         needs: what must be kept or loaded for it.
+        chooses: whether it runs the op on sizes or values of its own choosing, at which being slow
+            is no fault.
     """
 
     code: str
@@ -123,6 +125,7 @@ class Rule:
     implies: Implies | None = None
     first_sample: bool = False
     needs: frozenset[Need] = frozenset()
+    chooses: bool = False
 
     @property
     def order(self) -> int:

@@ -6,12 +6,18 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from gradlint.base.text import short_text
 from gradlint.model.report import Argument, SampleReport
+
+#: How a sample relates to the first one of its op: "same", of its kind (the same ranks and
+#: preconditions); "broadcast", an operand of size 1 along an axis; "other-rank", a tensor with an
+#: axis more or less; "special", a whole tensor with values of one sort, such as one sign;
+#: "extreme", values of other magnitudes. A finding on another kind than "same" weighs less.
+SampleKind = Literal["same", "broadcast", "other-rank", "special", "extreme"]
 
 
 @dataclass
@@ -29,6 +35,7 @@ class Sample:
         domains: argument name → domain in words ("all reals", "positive", "rows sum to 1" …).
         held: axes, as positions of tensor and axis, whose elements each have a meaning of their
             own to the op: they can't be given another size.
+        kind: how it relates to the first sample.
     """
 
     label: str
@@ -38,6 +45,7 @@ class Sample:
     notes: list[str] = field(default_factory=list)
     domains: dict[str, str] = field(default_factory=dict)
     held: frozenset[tuple[int, int]] = frozenset()
+    kind: SampleKind = "same"
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -65,6 +73,7 @@ class Sample:
             list(self.notes),
             dict(self.domains),
             self.held,
+            self.kind,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -21,6 +21,13 @@ from gradlint.numerics.products import real_dot, widened
 #: step, since a single element is a small part of outputs that carry the rounding of the whole.
 STEPS = {**LADDER, 53: (10, *LADDER[53])}
 
+#: Exponents for functions whose noise is that of float32 or worse: the finer steps drown in it.
+NOISY_STEPS = {53: (3, 5, 7, 10, 13)}
+
+#: Noise, in units of one rounding of float64, from which on :data:`NOISY_STEPS` are taken
+#: (heuristic: float32 inside has 2^26 to 2^30, a solver that stops at 1e-10 about 2^20).
+NOISY = 2.0**20
+
 #: If more elements than this are measured, each is measured with the three coarsest steps only, the
 #: fewest that show how well they agree.
 ALL_STEPS = 64
@@ -152,7 +159,8 @@ def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elemen
     """
     x, count = residuals.value, len(chosen)
     scale = move_scale(x).flatten()
-    exponents = STEPS[residuals.bits]
+    noisy = residuals.bits in NOISY_STEPS and residuals.kappa >= NOISY
+    exponents = (NOISY_STEPS if noisy else STEPS)[residuals.bits]
     exponents = exponents if count <= ALL_STEPS else exponents[:3]
     units = (1.0, 1j) if x.is_complex() else (1.0,)
     wide = torch.complex128 if x.is_complex() else torch.float64

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import get_args
 
 from gradlint.checking.finding_causality import grouped
 from gradlint.model.events import (
     ANATOMY,
+    FURTHER,
     Anatomy,
     Begin,
     CheckDone,
     Event,
     Found,
+    Further,
     Note,
     Predicted,
     Samples,
@@ -20,16 +23,20 @@ from gradlint.model.events import (
     TorchCheck,
     TorchVerdictMade,
 )
-from gradlint.model.report import Check, TargetReport, Verdict
+from gradlint.model.report import Check, SampleReport, TargetReport, Tried, Verdict
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import select_rules
+from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
 UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")
 
 #: Work that is begun and concluded as rules are, without being one.
-_BESIDE_RULES = frozenset((ANATOMY, *get_args(TorchCheck)))
+_BESIDE_RULES = frozenset((ANATOMY, FURTHER, *get_args(TorchCheck)))
+
+
+#: Rules that run the op on sizes and values of their own.
+_CHOOSING = frozenset(rule.code for rule in CATALOGUE if rule.chooses)
 
 
 class Contradiction(Exception):
@@ -59,6 +66,7 @@ class Collector:
         # Whether rules of higher order apply is known to the worker alone.
         self._required = {rule.code for rule in rules if rule.order == 1} if complete else set()
         self._labels: Counter[str] = Counter()
+        self._every: frozenset[str] = frozenset()  # of these, every rule runs
         self._begun: Counter[tuple[str, str]] = Counter()
         self._skipped: set[str] = set()
         self.next_worker()
@@ -94,8 +102,7 @@ class Collector:
                 self.report.location = location or self.report.location
             case Samples(samples):
                 self._once(event)
-                self._labels = Counter(sample.label for sample in samples)
-                self.report.samples = list(samples)
+                self._begin_with(samples)
             case Begin(code, sample):
                 self._begin(code, sample)
             case CheckDone(check):
@@ -108,6 +115,9 @@ class Collector:
             case Anatomy(tensors):
                 self._conclude(ANATOMY)
                 self.report.anatomy = list(tensors)
+            case Further(tried, sample):
+                self._conclude(FURTHER, tried.label)
+                self._looked_at(tried, sample)
             case Predicted(predictions):
                 self._require(self._open, "a prediction, while no rule was running")
                 again = {item.sample for item in predictions}
@@ -153,6 +163,25 @@ class Collector:
             code, sample = self.current
             self.report.checks.append(Check(code, "inconclusive", sample, note=note))
 
+    def chose_inputs(self) -> bool:
+        """Whether what is running chooses its own sizes and values, after the op has returned on
+        the sample: if it is slow there, that is no fault."""
+        if self.current is None or self.current[0] not in _CHOOSING:
+            return False
+        sample = self.current[1]
+        return any(
+            check.sample == sample and check.verdict in ("pass", "fail")
+            for check in self.report.checks
+        )
+
+    def too_slow(self, phase: str, timeout: float) -> None:
+        """What was running took too long on inputs that it chose."""
+        if self.current is None:
+            return
+        code, sample = self.current
+        note = f"not tried: {phase} took more than {timeout:g} s on inputs that this check chose"
+        self.report.checks.append(Check(code, "skipped", sample, note=note))
+
     def finish(self) -> TargetReport:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)
@@ -170,15 +199,32 @@ class Collector:
         self._require(type(event) not in self._told, f"the event {name} a second time")
         self._told.add(type(event))
 
+    def _begin_with(self, samples: Sequence[SampleReport]) -> None:
+        """These are the samples on which every rule runs; further ones of earlier workers stay."""
+        self._labels = Counter(sample.label for sample in samples)
+        self._every = frozenset(self._labels)
+        further = {tried.label for tried in self.report.tried} - self._every
+        kept = [item for item in self.report.samples if item.label in further]
+        self.report.samples = [*samples, *kept]
+
+    def _looked_at(self, tried: Tried, sample: SampleReport | None) -> None:
+        """A further sample was looked at, and is examined if ``sample`` is given."""
+        self.report.tried.append(tried)
+        if sample is not None:
+            self._labels[tried.label] += 1
+            self.report.samples.append(sample)
+
     def _begin(self, code: str, sample: str) -> None:
         what = f"the start of {code} on sample {sample}"
-        self._require(sample in self._labels, f"{what}, which is not one of the samples")
+        known = sample in self._labels or (code == FURTHER and bool(self._labels))
+        self._require(known, f"{what}, which is not one of the samples")
         self._require(
             code in self._codes or code in _BESIDE_RULES, f"{what}, which is not selected"
         )
         self._require(not self._open, f"{what}, before {_name(self.current)} came to its end")
         pair = (code, sample)
-        self._require(self._begun[pair] < self._labels[sample], f"{what} a second time")
+        most = 1 if code == FURTHER else self._labels[sample]
+        self._require(self._begun[pair] < most, f"{what} a second time")
         self._begun[pair] += 1
         self.give_up_current()
         self.current, self._open = pair, True
@@ -198,7 +244,7 @@ class Collector:
             missing = sorted(
                 code
                 for code in self._required - self._skipped
-                if any((code, label) not in self._begun for label in self._labels)
+                if any((code, label) not in self._begun for label in self._every)
             )
             self._require(not missing, f"the end of the job, before {', '.join(missing)} had run")
         self._ended = True

@@ -35,6 +35,9 @@ _DUMP_PAUSE = 0.2
 #: Seconds that a killed worker may take to vanish before the parent goes on without it.
 _GRAVE_SECONDS = 5.0
 
+#: Times the time-out that waiting for a processor may add to it.
+_MOST_WAITING = 10.0
+
 #: Chunks read of a pipe after the worker's death; a process that escaped may still fill it.
 _DRAIN_CHUNKS = 256
 
@@ -137,11 +140,25 @@ class Worker:
 
     def grant(self) -> None:
         """Give it its whole time from now on."""
-        self.deadline = time.monotonic() + self.timeout
+        self._granted = time.monotonic()
+        self._queued = self._queued_s()
+        self.deadline = self._granted + self.timeout
 
     def overdue(self) -> bool:
-        """Whether nothing came for the time it was given."""
-        return self.ending is None and time.monotonic() > self.deadline
+        """Whether nothing came for the time it was given.
+
+        The time that it waited for a processor does not count, so that a busy machine blames no
+        operator; the time that it slept does.
+        """
+        if self.ending is not None or time.monotonic() <= self.deadline:
+            return False
+        waited = min(self._queued_s() - self._queued, _MOST_WAITING * self.timeout)
+        self.deadline = max(self.deadline, self._granted + self.timeout + waited)
+        return time.monotonic() > self.deadline
+
+    def _queued_s(self) -> float:
+        """Seconds that its main thread was ready to run, and waited for a processor."""
+        return queued_seconds(self._process.pid)
 
     def kill(self, why: str) -> None:
         """End it and everything it started; for a time-out, have it print its stack first."""
@@ -297,3 +314,17 @@ def _widen(fd: int) -> None:
 
     with suppress(OSError):
         fcntl.fcntl(fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), _PIPE_BYTES)
+
+
+def queued_seconds(pid: int | None) -> float:
+    """Seconds that the main thread of process ``pid`` was ready to run and waited for a processor;
+    0 where the system does not tell.
+
+    The second number in /proc/PID/schedstat, in nanoseconds (Documentation/scheduler/sched-stats in
+    the sources of Linux).
+    """
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as told:
+            return int(told.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -171,6 +171,9 @@ class TargetTask:
                 f"{self._last.account.line}"
             )
             return False
+        if ending.killed == "timeout" and self._collector.chose_inputs():
+            self._collector.too_slow(ending.user_phase, self.timeout)
+            return False
         return self._add(self._finding(ending))
 
     def _finding(self, ending: Ending) -> Finding:

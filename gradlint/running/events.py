@@ -14,6 +14,7 @@ from gradlint.model.events import (
     CheckDone,
     Event,
     Found,
+    Further,
     Note,
     Predicted,
     Samples,
@@ -194,7 +195,16 @@ LastWord = Raised | OutOfMemory | OpRaised | Replaced | Internal | Exiting | For
 
 #: What examining an op reports.
 Examined = (
-    Samples | Begin | CheckDone | Found | Anatomy | Predicted | TorchVerdictMade | Skip | Note
+    Samples
+    | Begin
+    | CheckDone
+    | Found
+    | Further
+    | Anatomy
+    | Predicted
+    | TorchVerdictMade
+    | Skip
+    | Note
 )
 
 #: All that may come from a worker.

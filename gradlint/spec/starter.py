@@ -53,7 +53,7 @@ def dump_starter(op: Op, samples: list[Sample], folder: str = ".") -> str:
 
 
 def _seen_from(folder: str, target: str) -> str:
-    """``target`` with its file as seen from ``folder``: a spec looks for files beside it."""
+    """``target`` with the path of its file as seen from ``folder``, where the spec will be."""
     file, colon, name = target.partition(".py:")
     path = f"{file}.py"
     if not colon or os.path.isabs(path) or not os.path.isfile(path):

@@ -16,7 +16,7 @@ from gradlint.model.op import Op
 from gradlint.targets import source
 from gradlint.targets._construct import construct, shown_call
 from gradlint.targets._library import is_library_op, library_op, signature_of_schema
-from gradlint.targets.intent import attribute, ignores_of, intent_of, samples_of
+from gradlint.targets.intent import attribute, ignores_of, intent_of, order_of, samples_of
 from gradlint.targets.load_error import attempt, short_repr
 from gradlint.targets.nodes import code_of, vars_of
 from gradlint.targets.signature import forward_signature, partial_signature, signature_of
@@ -177,6 +177,7 @@ def _declared(op: Op, thing: Any, defining: Any) -> Op:
     op.intent = intent_of(thing)
     op.sample_inputs = samples_of(thing)
     op.ignores = ignores_of(thing)
+    op.order = order_of(thing)
     if defining is not thing and defining is not None:
         op.ignores = {**ignores_of(defining), **op.ignores}
     return op

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from gradlint.model.op import Intent
@@ -65,6 +66,15 @@ def ignores_of(thing: Any) -> dict[str, str]:
     elif isinstance(declared, (list, tuple, set)):
         found.update({str(code): "" for code in declared})
     return {code: reason for code, reason in found.items() if _CODE.match(code)}
+
+
+def order_of(thing: Any) -> int | None:
+    """1 or 2 where ``thing`` declares the order of derivatives that it promises, by
+    ``gradlint_order``, or by ``order`` in a Function class (elsewhere that may mean anything)."""
+    declared = attribute(thing, "gradlint_order")
+    if declared is None and isinstance(thing, type) and issubclass(thing, Function):
+        declared = attribute(thing, "order")
+    return declared if type(declared) is int and declared in (1, 2) else None
 
 
 def samples_of(thing: Any) -> Callable[[], Any] | None:

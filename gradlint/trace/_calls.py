@@ -6,7 +6,7 @@ spoil a later measurement.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
@@ -16,6 +16,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gradlint.base.text import error_line, error_text
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
+from gradlint.ops.backed import is_backed
+from gradlint.ops.patience import Patience
 from gradlint.ops.phase import phase
 from gradlint.trace._binding import Binding, Relay
 from gradlint.trace.global_state import preserved_state
@@ -38,6 +40,10 @@ _holders = getattr(torch._C, "_storage_Use_Count", None)
 #: Common to all errors that PyTorch raises for in-place operations on leaves: "a leaf Variable that
 #: requires grad is being used in an in-place operation", "… has been used in …" (mark_dirty), "a
 #: view of a leaf Variable …".
+#: Magnitudes beyond this, or below its reciprocal, are named beside a size (heuristic: samples are
+#: of order one).
+UNUSUAL = 100.0
+
 _LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 
 #: Exceptions and changes of outputs that a problem keeps for its report, at most.
@@ -103,6 +109,7 @@ class Spare:
             kept is None
             or (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device)
             or _count(kept) != alone
+            or not is_backed(kept)
         ):
             kept = value.clone()
             self._kept[key] = kept, _count(kept)
@@ -137,6 +144,8 @@ class Calls:
             by zero, so that the others can be judged.
         preserve_state: restore global state after every call (slower; for ops that change it).
         uncast: leave out casts to coarser dtypes, so that the op computes in the sample's.
+        patience: the limit of calls while a check chooses the inputs, or None.
+        surroundings: makes a context in which forward and backward run, or None.
     """
 
     def __init__(self, op: Op, sample: Sample, seed: int) -> None:
@@ -152,6 +161,8 @@ class Calls:
         self.mode_changes: list[str] = []
         self.preserve_state = False
         self.uncast = False
+        self.patience: Patience | None = None
+        self.surroundings: Callable[[], AbstractContextManager[Any]] | None = None
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
         )
@@ -184,15 +195,23 @@ class Calls:
             self._handed = None
 
     def _around(self) -> AbstractContextManager[Any]:
-        if not self.preserve_state and not self.uncast:
+        if not self.preserve_state and not self.uncast and self.surroundings is None:
             return nullcontext()
 
         around = ExitStack()
+        if self.surroundings is not None:
+            around.enter_context(self.surroundings())
         if self.preserve_state:
             around.enter_context(preserved_state())
         if self.uncast:
             around.enter_context(Casts(omitted=True))
         return around
+
+    def _limited(self, tensors: Sequence[torch.Tensor]) -> AbstractContextManager[Any]:
+        """A limit of time for a call with ``tensors``, while there is one."""
+        if self.patience is None:
+            return nullcontext()
+        return self.patience.limit(lambda: _sizes_and_values(tensors))
 
     def _leaves(
         self,
@@ -261,9 +280,22 @@ class Calls:
                 passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in leaves]
             mode = torch.is_grad_enabled()
             try:
-                return self.binding.call(passed, constants, self._handed)
+                with self._limited(passed):
+                    return self.binding.call(passed, constants, self._handed)
             except Exception as error:
                 raise OpRaised("forward", error) from error
             finally:
                 if torch.is_grad_enabled() != mode and not self.mode_changes:
                     self.mode_changes.append(f"grad mode: {mode} → {not mode}")
+
+
+def _sizes_and_values(tensors: Sequence[torch.Tensor]) -> str:
+    """The size of the largest of ``tensors`` and unusual magnitudes in words: "31 × 33"."""
+    given = [tensor.detach() for tensor in tensors if tensor.numel() and not tensor.is_nested]
+    largest = max(given, key=torch.Tensor.numel, default=None)
+    if largest is None:
+        return "empty tensors"
+    top = float(largest.abs().max())
+    sizes = " × ".join(map(str, largest.shape)) or "no dimensions"
+    usual = 1.0 / UNUSUAL < top < UNUSUAL
+    return sizes if usual else f"{sizes} with values up to {top:.2g}"

@@ -10,6 +10,7 @@ import torch
 
 from gradlint.base.text import short_text
 from gradlint.model.report import TensorFacts
+from gradlint.ops.backed import is_backed
 from gradlint.trace.applied import NodeRun
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import RunRecord
@@ -94,6 +95,9 @@ def _count(facts: TensorFacts, value: torch.Tensor) -> None:
         value = parts[-1]
     if value.device.type == "meta":
         facts.text = facts.text or "meta"
+        return
+    if not is_backed(value):
+        facts.text = "its memory was freed"
         return
     if value.is_quantized:
         value = value.dequantize()

@@ -85,6 +85,8 @@ class Problem(Calls):
         found.preserve_state = self.preserve_state
         found.own_generators = self.own_generators
         found.only_backward = self.only_backward
+        found.surroundings = self.surroundings
+        found.patience = self.patience
         return found
 
     def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
@@ -210,9 +212,14 @@ class Problem(Calls):
         with phase("backward"), self._around():
             try:
                 if not self.only_backward or create_graph:
-                    found = vjp(
-                        tensors, leaves, given, create_graph=create_graph, retain_graph=retain_graph
-                    )
+                    with self._limited(leaves):
+                        found = vjp(
+                            tensors,
+                            leaves,
+                            given,
+                            create_graph=create_graph,
+                            retain_graph=retain_graph,
+                        )
             except Exception as error:
                 if create_graph or not refuses_grad(error):
                     raise OpRaised("backward", error) from error

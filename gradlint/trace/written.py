@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import torch
 from torch.autograd.function import FunctionCtx, _SingleLevelFunction
 
 from gradlint.model.sample import positional_names
+from gradlint.ops.backed import is_backed
 from gradlint.trace.applied import (
     applies_in_cpp,
     apply_replaced,
@@ -88,11 +90,15 @@ def _in_forward(found: list[ArgumentWritten]) -> Iterator[None]:
 
 @contextmanager
 def _compared(function: type, args: Sequence[Any], found: list[ArgumentWritten]) -> Iterator[None]:
-    before = [(k, arg, arg.detach().clone()) for k, arg in enumerate(args) if _plain(arg)]
+    before = [
+        (k, arg, arg.detach().clone())
+        for k, arg in enumerate(args)
+        if _plain(arg) and is_backed(arg)
+    ]
     yield
     with suppress(RuntimeError):  # dtypes that cannot be compared, which must not affect the op
         for position, arg, was in before:
-            now = arg.detach()
+            now = arg.detach() if is_backed(arg) else torch.full_like(was, math.nan)
             if now.shape == was.shape and not torch.equal(now, was):
                 found.append(ArgumentWritten(function, position, arg, was, now.clone()))
 

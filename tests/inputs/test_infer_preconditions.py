@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import NamedTuple
 
 import pytest
@@ -176,15 +177,16 @@ def test_pointers_lengths_and_permutations():
 
         @staticmethod
         def forward(ctx, x, cu_seqlens):
-            assert cu_seqlens[0] == 0 and bool((cu_seqlens.diff() >= 0).all())
+            assert cu_seqlens[0] == 0
+            assert bool((cu_seqlens.diff() >= 0).all())
             assert int(cu_seqlens[-1]) <= len(x), "past the end"
             ctx.bounds, ctx.shape = cu_seqlens.tolist(), x.shape
-            return torch.stack([x[a:b].sum(0) for a, b in zip(ctx.bounds, ctx.bounds[1:])])
+            return torch.stack([x[a:b].sum(0) for a, b in itertools.pairwise(ctx.bounds)])
 
         @staticmethod
         def backward(ctx, grad):
             out = torch.zeros(ctx.shape, dtype=grad.dtype)
-            for row, (a, b) in zip(grad, zip(ctx.bounds, ctx.bounds[1:])):
+            for row, (a, b) in zip(grad, itertools.pairwise(ctx.bounds), strict=True):
                 out[a:b] = row
             return out, None
 
@@ -195,7 +197,7 @@ def test_pointers_lengths_and_permutations():
     class Pooled(Function):
         @staticmethod
         def forward(ctx, x, lengths):
-            batch, time, _ = x.shape
+            _, time, _ = x.shape
             ctx.mask = (torch.arange(time) < lengths[:, None]).to(x.dtype)
             return torch.einsum("bt,btc->bc", ctx.mask, x)
 
@@ -246,7 +248,8 @@ def seen(points: Tensor, camera: Camera) -> Tensor:
 def test_objects_with_fields_are_made_of_tensors():
     _, pair = inferred(standardised).args
     assert isinstance(pair, Pair)
-    assert pair.mean.requires_grad and bool((pair.scale > 0).all())
+    assert pair.mean.requires_grad
+    assert bool((pair.scale > 0).all())
     sample = inferred(seen)
     assert [name for name, _ in sample.named_tensors(from_object(seen).signature)] == [
         "points",

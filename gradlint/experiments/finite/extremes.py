@@ -19,6 +19,7 @@ from gradlint.experiments.finite.value_ranges import ValueRange, range_of
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
+from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
 from gradlint.numerics.timing import least_seconds
@@ -33,6 +34,17 @@ WORDS = {
     "large": "at magnitudes from 10 to 10000",
     "tiny": "at the smallest normal numbers of the dtype",
     "masked": "where a row of a boolean argument is all False and another all True",
+}
+
+#: The kind of inputs that each is. Single special elements among others, and masks with a row that
+#: is all False, are of the kind that the user gave.
+KINDS: dict[str, Where] = {
+    "zeros": "special",
+    "ties": "special",
+    "single": "sample",
+    "large": "extreme",
+    "tiny": "extreme",
+    "masked": "sample",
 }
 
 #: Extremes at which finite gradients are judged (GL402): slopes at the smallest normal numbers have

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.finite.extremes import ExtremePoint, make_extremes
+from gradlint.experiments.finite.extremes import KINDS, ExtremePoint, make_extremes
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedDerivatives
@@ -150,6 +150,7 @@ def _finding(
             "not_finite": count,
             f"{item.name} there": repr(there.item()),
         },
+        grounds=subject.grounds(where=KINDS[extreme.name] if extreme is not None else "sample"),
         help=HELP,
     )
 

@@ -108,7 +108,9 @@ def _judge_random(
     if there.verdict not in (WRONG, RAISED, NOT_FINITE):
         return None
     where = f"inputs are {LAYOUT_WORDS[seen.layout]}"
-    return findings_elsewhere(subject, rule, there, where, cause="layout-ignored", help=help)
+    return findings_elsewhere(
+        subject, rule, there, where, cause="layout-ignored", help=help, kind="sample"
+    )
 
 
 def _each_once(findings: Sequence[Finding]) -> list[Finding]:

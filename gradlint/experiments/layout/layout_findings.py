@@ -121,7 +121,7 @@ def _gradient_finding(
     return subject.finding(
         rule,
         f"{_fault(item)} {where}",
-        severity="info" if torch_owned else None,
+        grounds=subject.grounds(torch_owned=torch_owned),
         cause="layout-ignored",
         cause_text=TORCH_OWNED_NOTE if torch_owned else cause or "",
         input=item.name,
@@ -153,7 +153,8 @@ def _raised_finding(
     return subject.finding(
         rule,
         f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",
-        severity="info" if refused or torch_owned else None,
+        severity="info" if refused else None,
+        grounds=subject.grounds(silent=False, torch_owned=torch_owned),
         cause="layout-refused",
         cause_text=f"{error_line(error)} ({TORCH_OWNED_NOTE})"
         if torch_owned

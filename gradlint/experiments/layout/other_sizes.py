@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     judge_at_other_inputs,
 )
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.documentation import documented_ranks
 from gradlint.inputs.resized import (
     Axis,
     repeats_indices,
@@ -85,6 +87,8 @@ class SizeTrial:
         sizes: old size → new size.
         batch: whether an axis of a batch was changed.
         carried: whether outputs have the axes that were changed.
+        size_is_kept: whether a gradient has the same shape, which the engine rejects, at odd and
+            even sizes: only the sample's size is meant, and forward does not check it.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """
@@ -94,6 +98,7 @@ class SizeTrial:
     sizes: dict[int, int] = field(default_factory=dict)
     batch: bool = False
     carried: bool = False
+    size_is_kept: bool = False
     hint: str = ""
 
     @property
@@ -161,23 +166,28 @@ class SizeTrials:
         found = self.changed(sizes)
         if found is not None and not found.faulty:
             return found
-        for old in list(sizes)[:MOST_ALONE]:
+        raised = found is not None and found.judgement.verdict == RAISED  # which costs one call
+        for old in list(sizes)[: len(sizes) if raised else MOST_ALONE]:
             one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
             if one is not None and one.faulty:
-                one.hint = "" if one.batch else self._right_where_even(old, sizes[old])
+                if not one.batch:
+                    self._compare_with_even(one, old, sizes[old])
                 return one
         return found
 
-    def _right_where_even(self, old: int, odd: int) -> str:
-        """The hint where even sizes are right in place of ``odd``; several are tried, since one may
-        be right by chance."""
+    def _compare_with_even(self, one: SizeTrial, old: int, odd: int) -> None:
+        """Tell what even sizes give in place of ``odd``, at which ``one`` was found faulty. A hint
+        says that they are right; several are tried, since one may be right by chance."""
         even = self.changed({old: twice_a_prime(odd)})
-        if even is None or even.judgement.verdict != RIGHT:
-            return ""
+        if even is None:
+            return
+        kept = _rejected_shape(one.judgement)
+        one.size_is_kept = bool(kept) and kept == _rejected_shape(even.judgement)
+        if even.judgement.verdict != RIGHT:
+            return
         others = (self.changed({old: odd + more}) for more in (1, 3, 5))
-        if any(other is not None and other.faulty for other in others):
-            return ""
-        return RIGHT_WHERE_EVEN.format(even=even.words)
+        if not any(other is not None and other.faulty for other in others):
+            one.hint = RIGHT_WHERE_EVEN.format(even=even.words)
 
     def changed(self, sizes: dict[int, int]) -> SizeTrial | None:
         """All axes of old sizes changed to new ones. Integer arguments of these sizes change with
@@ -203,11 +213,40 @@ class SizeTrials:
         """Whether forward takes the sizes of ``item``, and no others in place of the sample's."""
         return all(self.changed({old: twice_a_prime(old)}) is None for old in item.sizes)
 
+    def raises_where_carried(self, item: SizeTrial) -> bool:
+        """Whether backward raises with an axis changed that outputs have. Axes that have one size
+        by chance are told apart: forward takes them changed one by one."""
+        if item.judgement.verdict != RAISED or not (item.batch or item.carried):
+            return False
+        together = [
+            (axis, old)
+            for old in item.sizes
+            for axis in self.groups[old]
+            if len(self.groups[old]) > 1
+        ]
+        apart = [self._one_axis(axis, old, item.sizes[old]) for axis, old in together]
+        accepted = [one for one in apart if one is not None]
+        return not accepted or any(
+            one.judgement.verdict == RAISED and (one.batch or one.carried) for one in accepted
+        )
+
+    def _one_axis(self, axis: Axis, old: int, new: int) -> SizeTrial | None:
+        """One axis changed, and no other of its size; None where forward refuses that."""
+        change = {axis: new}
+        sample = resized(self.subject.sample, change, seed=self.subject.seed)
+        if sample is None or self.late:
+            return None
+        tried = SizeTrial(shape_words(self.subject, sample, change), self._judge(sample))
+        if tried.judgement.verdict == REFUSED:
+            return None
+        _describe_axes(self.subject, tried, {old: new})
+        return None if tried.judgement.verdict == REFUSED else tried
+
     def ranks(self) -> list[SizeTrial]:
         """Tensors that share their first axis, with another axis in front, or without that axis."""
         sample, leading = self.subject.sample, self._leading()
         found = [None if self._leading_axis_is_right else self.with_leading_axis_added()]
-        if leading and not self.late:
+        if leading and not self.late and not self._documented_otherwise(leading, -1):
             less = without_leading_axis(sample, leading)
             found.append(self._ranked(less, leading))
         tried = [item for item in found if item is not None and item.judgement.verdict != REFUSED]
@@ -221,7 +260,7 @@ class SizeTrials:
     def sample_with_leading_axis(self, sample: Sample | None) -> Sample | None:
         """``sample`` with an axis in front; None where none fits, or time is up."""
         leading = self._leading()
-        if sample is None or not leading or self.late:
+        if sample is None or not leading or self.late or self._documented_otherwise(leading, 1):
             return None
         taken = {size for tensor in tensors_of(sample) for size in tensor.shape}
         size = next((size for size in LEADING_SIZES if size not in taken), LEADING_SIZES[0])
@@ -233,7 +272,30 @@ class SizeTrials:
 
     def _ranked(self, sample: Sample, leading: Collection[int]) -> SizeTrial:
         words = shape_words(self.subject, sample, {(number, 0): 0 for number in leading})
-        return SizeTrial(words, self._judge(sample))
+        tried = SizeTrial(words, self._judge(sample))
+        if tried.faulty and self._rank_is_kept(tried):
+            tried.judgement.verdict = UNDECIDED
+        return tried
+
+    def _rank_is_kept(self, tried: SizeTrial) -> bool:
+        """Whether an output that has the first axis of the inputs keeps its number of axes where
+        they change theirs: it was broadcast with a tensor that did not change, by accident."""
+        tensors = tensors_of(self.subject.sample)
+        first = {tensors[number].shape[0] for number in self._leading()}
+        after = {item.name: item.value.dim() for item in tried.judgement.outputs}
+        before = [item for item in self.subject.run.outputs if item.value.shape[:1]]
+        return any(
+            item.value.shape[0] in first and after.get(item.name) == item.value.dim()
+            for item in before
+        )
+
+    def _documented_otherwise(self, leading: Collection[int], more: int) -> bool:
+        """Whether the documentation gives a number of axes for tensors like those of ``leading``,
+        and another one than with ``more`` axes."""
+        tensors = tensors_of(self.subject.sample)
+        now = max(tensors[number].dim() for number in leading)
+        documented = documented_ranks(self.subject.op)
+        return now in documented and now + more not in documented
 
     def _judge(self, sample: Sample) -> JudgementElsewhere:
         seen = judge_at_other_inputs(self.subject, sample)
@@ -261,6 +323,12 @@ class SizeTrials:
         tried = SizeTrial(words, found)
         self.tried.append(tried)
         return tried
+
+
+def _rejected_shape(seen: JudgementElsewhere) -> str:
+    """The shape of the gradient that the engine rejected; empty for other errors."""
+    found = re.search(r"got (\[[\d, ]*\]) but expected shape", str(seen.error and seen.error.error))
+    return found.group(1) if found else ""
 
 
 def _describe_axes(subject: Subject, tried: SizeTrial, sizes: dict[int, int]) -> None:

@@ -18,7 +18,7 @@ from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.directions import direction
 from gradlint.numerics.products import norm, real_dot, widened
-from gradlint.numerics.verdict import TOLERATED
+from gradlint.numerics.verdict import AGREES, TOLERATED
 from gradlint.targets.nodes import method_node
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -238,3 +238,20 @@ def second_order_place(subject: Subject, position: int) -> Place | None:
         return None
     location, excerpt, related = gradient_place(subject, subject.problem.inputs[position])
     return location, excerpt, [*related, *graph_cuts(subject.op.function)]
+
+
+#: What to do where second derivatives are not meant to be used.
+FIRST_ORDER_ONLY = (
+    ". If second derivatives are not intended, leave them out: `order = 1` in the class, in its "
+    "spec or in [tool.gradlint], or --order 1"
+)
+
+
+def first_order_words(subject: Subject) -> str:
+    """ "gradient right (to 1e-09); " where first order agrees, for a message on second order."""
+    decision = subject.first_order if subject.first_order_is_known else None
+    if decision is None or not decision.verdicts:
+        return ""
+    if any(verdict != AGREES for verdict in decision.verdicts):
+        return ""
+    return f"gradient right (to {decision.resolution:.0e}); "

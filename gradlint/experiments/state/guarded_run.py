@@ -6,6 +6,7 @@ Values are compared rather than version counters, which kernels bypass.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from gradlint.experiments.baseline_comparison import Difference, compare, share_
 from gradlint.experiments.state.residual_use import Gradients, addable, residuals, unless_expected
 from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
+from gradlint.ops.backed import is_backed
 from gradlint.trace.graph import memory_of, memory_owner, of_the_user, python_nodes, saved_by
 from gradlint.trace.op_io import Handed, OpRaised, Output
 from gradlint.trace.problem import Problem
@@ -65,6 +67,7 @@ class GuardedRun:
         outputs: values that forward returned, by name.
         aliases: outputs in the memory of an argument: (output, argument).
         python: whether a Python Function of user code is in the graph.
+        freed: whether the op freed the memory of an argument or of a cotangent.
     """
 
     error: OpRaised | None = None
@@ -84,11 +87,13 @@ class GuardedRun:
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     aliases: list[tuple[str, str]] = field(default_factory=list)
     python: bool = False
+    freed: bool = False
 
 
 def same_values(now: torch.Tensor, was: torch.Tensor) -> bool:
-    """Whether two tensors have the same shape, dtype and values; NaN equals NaN."""
-    if now.shape != was.shape or now.dtype != was.dtype:
+    """Whether two tensors have the same shape, dtype and values; NaN equals NaN, and memory that
+    was freed nothing."""
+    if now.shape != was.shape or now.dtype != was.dtype or not is_backed(now):
         return False
     try:
         return torch.equal(now, was)
@@ -154,8 +159,9 @@ def _run_backwards(
         (node, name, tensor, tensor.detach().clone())
         for node in nodes
         for name, tensor in saved_by(node)
+        if is_backed(tensor)
     ]
-    entered = [(item, _copy(item.tensor)) for item in handed]
+    entered = [(item, _copy(item.tensor)) for item in handed if is_backed(item.tensor)]
     received: list[tuple[Any, int, torch.Tensor, torch.Tensor]] = []
     handles = [node.register_prehook(_receiver(node, received)) for node in nodes]
 
@@ -176,6 +182,7 @@ def _run_backwards(
     found.draws = draws, before != generator_states() or problem.own_generators.have_moved()
     for handle in handles:
         handle.remove()
+    found.freed = not all(map(is_backed, [*given, *(item.tensor for item in handed)]))
     for item, mine in zip(chosen, given, strict=True):
         was = cotangents[item.name]
         found.cotangents += _written(item.name, "backward", mine, was, function=_function(item))
@@ -223,7 +230,7 @@ def _receiver(node: Any, received: list[Any]) -> Callable[[Any], None]:
 
     def keep(gradients: Any) -> None:
         for index, gradient in enumerate(gradients):
-            if isinstance(gradient, torch.Tensor):
+            if isinstance(gradient, torch.Tensor) and is_backed(gradient):
                 received.append((node, index, gradient, gradient.detach().clone()))
 
     return keep
@@ -246,6 +253,10 @@ def _written(
     """The one :class:`WrittenTensor` where ``tensor`` is not ``was``; else nothing."""
     if tensor.layout != torch.strided or was.layout != torch.strided or tensor.is_nested:
         return []
+    if not is_backed(tensor):
+        if kin:
+            return []  # what was saved and freed on purpose is made anew before it is used
+        tensor = torch.full_like(was, math.nan)  # it holds nothing that its owner could read
     now = tensor.detach()
     if same_values(now, was):
         return []

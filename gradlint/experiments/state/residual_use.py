@@ -12,6 +12,7 @@ import torch
 
 from gradlint.experiments.baseline_comparison import compare
 from gradlint.numerics.products import dense
+from gradlint.ops.backed import is_backed
 from gradlint.trace.op_io import Output
 
 Gradients = list["torch.Tensor | None"]
@@ -81,5 +82,7 @@ def sum_of(terms: Sequence[torch.Tensor]) -> torch.Tensor | None:
 def _kind(tensor: torch.Tensor) -> tuple[object, ...]:
     """What tensors have in common whose sum is no broadcast; empty where none is tried."""
     if tensor.is_nested or tensor.layout != torch.strided or tensor.dtype not in _ADDED:
+        return ()
+    if not is_backed(tensor):
         return ()
     return (tensor.shape, tensor.dtype, tensor.device) if tensor.numel() else ()

@@ -9,6 +9,7 @@ from contextlib import suppress
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from gradlint.ops.backed import is_backed
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
@@ -134,6 +135,8 @@ def pull_packed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gradie
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
     """A copy where no other tensor has lain: allocators hand out again what an earlier call's
     tensors let go, and an op that goes by addresses would find there what that call left."""
+    if not is_backed(tensor):
+        return tensor  # freed, to be filled again before it is used: nothing to copy
     value = tensor.detach()
     plain = type(value) is torch.Tensor and value.layout == torch.strided and not value.is_nested
     if not plain or value.is_quantized or value.device.type == "meta":

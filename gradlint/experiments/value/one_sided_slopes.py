@@ -10,6 +10,7 @@ import torch
 from gradlint.experiments.baseline_comparison import jitter
 from gradlint.experiments.finite.extremes import ExtremePoint
 from gradlint.experiments.subject import Subject
+from gradlint.model.report import Where
 from gradlint.numerics.map import Projection
 from gradlint.numerics.products import norm, real_dot, unit_roundoff, widened
 from gradlint.trace.op_io import OpRaised
@@ -62,6 +63,7 @@ class WrongAtPoint:
         where: words for the point.
         index: the worst element measured; ``returned`` and the one-sided slopes there.
         kink: whether the one-sided slopes differ there.
+        kind: of the inputs at this point.
     """
 
     position: int
@@ -72,6 +74,18 @@ class WrongAtPoint:
     right: float
     left: float
     kink: bool
+    kind: Where = "special"
+
+    @property
+    def nearest(self) -> float:
+        """The one-sided slope to which the returned gradient comes nearest."""
+        return min((self.right, self.left), key=lambda slope: abs(slope - self.returned))
+
+    @property
+    def relative_error(self) -> float:
+        """The error beside the size of what was returned and measured."""
+        size = max(abs(self.returned), abs(self.nearest))
+        return abs(self.returned - self.nearest) / size if size > 0.0 else 0.0
 
 
 class SlopesAtPoint:

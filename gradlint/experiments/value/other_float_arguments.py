@@ -67,7 +67,9 @@ def _wrong(subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str) -
         "use the argument in backward wherever forward does: keep it on ctx, and derive the formula"
         " for every value of it"
     )
-    return findings_elsewhere(subject, rule, seen, where, cause="argument-left-out", help=help)
+    return findings_elsewhere(
+        subject, rule, seen, where, cause="argument-left-out", help=help, kind="sample"
+    )
 
 
 def _with_right_values(

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gradlint.experiments.finite.extremes import WORDS, ExtremePoint
+from gradlint.experiments.finite.extremes import KINDS, WORDS, ExtremePoint
 from gradlint.experiments.finite.special_values import SpecialElement
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.measured_function import MeasuredFunction, is_steady
@@ -108,7 +108,9 @@ class SpecialPoints:
                     reported.add(place.position)
                     where = EQUAL if twins else f"where it {place.words}"
                     joint = claimed if twins else None
-                    yield self._wrong_at(at, place.position, place.element, found, where, joint)
+                    yield self._wrong_at(
+                        extreme, at, place.position, place.element, found, where, joint
+                    )
                     break
 
     def _right_at_neighbour(
@@ -163,7 +165,7 @@ class SpecialPoints:
             ):
                 worst = self._worst(at, position)
                 if worst is not None:
-                    yield self._wrong_at(at, position, *worst, WORDS[extreme.name])
+                    yield self._wrong_at(extreme, at, position, *worst, WORDS[extreme.name])
 
     def _together(
         self, extreme: ExtremePoint, at: SlopesAtPoint, moved: Sequence[int]
@@ -185,7 +187,7 @@ class SpecialPoints:
             if abs(slopes.right - again[0].right) > STEADY * slopes.size + slopes.noise:
                 continue
             if is_stable(self._subject, extreme, at.gradients[position], position):
-                yield self._wrong_at(at, position, 0, slopes, EQUAL, claimed)
+                yield self._wrong_at(extreme, at, position, 0, slopes, EQUAL, claimed)
 
     def _differs(self, at: SlopesAtPoint, position: int) -> bool:
         """Whether the gradient of one input is wrong along two fresh directions, and the slope
@@ -228,6 +230,7 @@ class SpecialPoints:
 
     def _wrong_at(
         self,
+        extreme: ExtremePoint,
         at: SlopesAtPoint,
         position: int,
         element: int,
@@ -246,4 +249,5 @@ class SpecialPoints:
             found.right,
             found.left,
             claimed is not None or not found.smooth(self._tolerated),
+            KINDS[extreme.name],
         )

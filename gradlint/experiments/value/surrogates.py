@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.explained import through_autograd
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
+from gradlint.inputs.documentation import prose
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
 from gradlint.numerics.directions import cotangent
+from gradlint.trace.op_io import OpRaised
 
+#: What makes a surrogate one that can be checked.
+_DECLARE = (
+    "declare the surrogate in a spec (`surrogate:`), and backward is compared with that, exactly"
+)
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
+#: What docstrings and comments call a gradient that is not the derivative of forward, on purpose.
+_DOCUMENTED = re.compile(r"straight[- ]?through|surrogate|\bSTE\b", re.IGNORECASE)
+#: Functions whose straight-through gradient is, by general use, that of the identity.
+_ROUNDING = frozenset(
+    getattr(owner, name)
+    for owner in (torch, torch.Tensor)
+    for name in ("round", "floor", "ceil", "trunc", "fix")
+)
 #: Relative disagreement allowed between backward and its declaration, in units of the dtype's
 #: epsilon: the two may order their operations differently (heuristic).
 ROUNDINGS = 1e3
@@ -123,15 +141,68 @@ def _evaluate(
     return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
 
 
-def soften_beside_surrogates(findings: Sequence[Finding]) -> None:
-    """Only warn about other inputs of an op that rounds: where forward is piecewise constant in
-    one, gradients are surrogates, and that of a step size or a bound is then one too."""
+def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Lower the severity of what is a surrogate, where forward is piecewise constant in an input.
+
+    A gradient that is the derivative of forward with rounding taken as the identity is meant: that
+    is information. So is what the documentation calls a surrogate: there is nothing to compare it
+    with. Other inputs are warned of only: that of a step size or a bound is then a surrogate, too.
+    """
     rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
+    if not rounds:
+        return
+    text = prose(subject.op.defining) if subject.op.defining is not None else ""
+    documented = _DOCUMENTED.search(text) is not None
+    straight = straight_through(subject)
     for item in findings:
-        if rounds and item.severity == "error" and item.input not in rounds:
+        named = re.search(rf"\b{re.escape(item.input or '')}\b", text) is not None
+        if straight.get(item.input or ""):
+            item.severity = "info"
+            item.help = "it is the derivative of forward with rounding taken as the identity"
+        elif documented and (named or item.input in rounds):
+            item.severity = "info"
+            item.help = "its documentation says that this is no derivative: " + _DECLARE
+        elif item.input not in rounds and item.severity == "error":
             item.severity = "warning"
             item.help = (
                 f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
                 f"`{item.input}` is part of the same surrogate, declare it as well; otherwise "
                 f"{item.help}"
             )
+
+
+def straight_through(subject: Subject) -> dict[str, bool]:
+    """Input → whether its gradient is what autograd makes of forward with rounding taken as the
+    identity; empty where forward doesn't round, or consists of other operations than autograd's.
+    """
+    with _RoundingAsIdentity() as rounding:
+        problem = through_autograd(subject)
+        if problem is None or not rounding.seen:
+            return {}
+        probe = subject.first_order.judgement.probe(0)
+        names = [item.name for item in subject.run.outputs if item.differentiable]
+        try:
+            found = problem.pull(dict(zip(names, probe.cotangents, strict=True)))
+        except (OpRaised, ValueError):
+            return {}
+    equal = {}
+    for item, own, other in zip(subject.problem.inputs, probe.gradients, found, strict=True):
+        if other is not None and other.shape == own.shape and own.numel():
+            bar = ROUNDINGS * torch.finfo(own.dtype).eps * float(own.abs().max())
+            equal[item.name] = bool(((own - other.detach()).abs() <= bar).all())
+    return equal
+
+
+class _RoundingAsIdentity(TorchFunctionMode):
+    """Gradients pass through functions that round, as if these returned what they are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        value = func(*args, **(kwargs or {}))
+        if func in _ROUNDING and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
+            self.seen = True
+            return args[0] + (value - args[0]).detach()
+        return value

@@ -53,6 +53,7 @@ def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
         seen,
         f"the elements of {names} differ",
         cause="argument-left-out",
+        kind="sample",
         help=f"use {names} in backward wherever forward does: its values at the sample hide "
         "the difference",
     )

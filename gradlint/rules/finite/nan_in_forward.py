@@ -136,6 +136,7 @@ def _holes(subject: Subject) -> list[Finding]:
             output=hole.output,
             index=hole.index,
             evidence={f"{item.name} there": hole.place.value, "limit": hole.limit},
+            grounds=subject.grounds(where="special"),
             help="0 · inf or 0 / 0 in the formula: write its limit with torch.where, guarding the "
             "argument of the division or logarithm too, or use torch.xlogy, torch.sinc …",
         )

@@ -129,6 +129,7 @@ def probe(subject: Subject) -> Outcome:
                 item.words,
                 cause="empty",
                 help=HELP,
+                kind="empty",
                 severity="info" if mild else None,
             )
         else:
@@ -163,7 +164,7 @@ def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
                 subject.finding(
                     RULE,
                     f"gradient for `{given.name}` is not zero where {item.words}",
-                    severity="info" if torch_owned else None,
+                    grounds=subject.grounds(where="empty", torch_owned=torch_owned),
                     cause="empty",
                     cause_text="all outputs are empty, so nothing depends on it"
                     + (f"; {TORCH_OWNED_NOTE}" if torch_owned else ""),

@@ -127,9 +127,18 @@ def probe(subject: Subject) -> Outcome:
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
-        mild: Severity | None = "info" if odd.hint else None
+        mild: Severity | None = (
+            "info" if odd.hint or (odd.size_is_kept and not odd.carried) else None
+        )
         findings += findings_elsewhere(
-            subject, RULE, odd.judgement, odd.words, cause="odd-size", help=help, severity=mild
+            subject,
+            RULE,
+            odd.judgement,
+            odd.words,
+            cause="odd-size",
+            help=help,
+            kind="other-size",
+            severity=mild,
         )
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
@@ -137,7 +146,8 @@ def probe(subject: Subject) -> Outcome:
         if item.judgement.verdict == RAISED and sizes.broadcast(item):
             continue
         # Where outputs do not have the axis, forward may rely on the sample's size without a check.
-        unstated_demand = item.judgement.verdict == RAISED and not (item.batch or item.carried)
+        raised = item.judgement.verdict == RAISED
+        unstated_demand = raised and not sizes.raises_where_carried(item)
         findings += findings_elsewhere(
             subject,
             RULE,
@@ -145,12 +155,19 @@ def probe(subject: Subject) -> Outcome:
             item.words,
             cause="size-one",
             help=HELP,
+            kind="other-size",
             severity="info" if unstated_demand else None,
         )
     for item in [] if any_defect(findings) else sizes.ranks():
         if item.faulty and item.judgement.verdict != RAISED:
             findings += findings_elsewhere(
-                subject, RULE, item.judgement, item.words, cause="rank", help=HELP_RANK
+                subject,
+                RULE,
+                item.judgement,
+                item.words,
+                cause="rank",
+                help=HELP_RANK,
+                kind="other-rank",
             )
     if any_defect(findings):
         return Outcome("fail", findings)

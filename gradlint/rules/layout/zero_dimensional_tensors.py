@@ -120,7 +120,9 @@ def probe(subject: Subject) -> Outcome:
         ):
             note = "backward accepts no other number of axes than the sample's"
             return skipped(note)
-        findings = findings_elsewhere(subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP)
+        findings = findings_elsewhere(
+            subject, RULE, seen, WHERE, cause="no-dimensions", help=HELP, kind="no-dimensions"
+        )
         if any_defect(findings):
             return Outcome("fail", findings)
         return Outcome("pass" if findings else "inconclusive", findings)

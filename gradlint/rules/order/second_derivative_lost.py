@@ -55,7 +55,8 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:10:5  GL502  second derivative with respect to `x` is silently zero
+mylib/ops.py:10:5  GL502  gradient right (to 3e-10); second derivative with respect to `x` is
+  silently zero
   10 |     def backward(ctx, grad_output):
   help       compute in backward from ctx.saved_tensors without no_grad, .detach() or .data
 ```
@@ -68,7 +69,13 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.order.second_order import differentiate_twice, is_lost, second_order_place
+from gradlint.experiments.order.second_order import (
+    FIRST_ORDER_ONLY,
+    differentiate_twice,
+    first_order_words,
+    is_lost,
+    second_order_place,
+)
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
@@ -95,12 +102,12 @@ def probe(subject: Subject) -> Outcome:
     worst = max(lost, key=lambda item: item.worst.error).worst
     finding = subject.finding(
         RULE,
-        f"second derivative with respect to {names} is silently zero",
+        f"{first_order_words(subject)}second derivative with respect to {names} is silently zero",
         input=attempt.map.names[lost[0].index],
         place=second_order_place(subject, attempt.map.targets[0]),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
         help="the gradient depends on it but is not connected to it in the graph: compute in "
         "backward from ctx.saved_tensors without no_grad, .detach() or .data; or mark backward "
-        "with @once_differentiable, which raises instead of returning zeros",
+        "with @once_differentiable, which raises instead of returning zeros" + FIRST_ORDER_ONLY,
     )
     return Outcome("fail", [finding])

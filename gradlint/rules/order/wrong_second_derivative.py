@@ -58,7 +58,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:12:5  GL501  wrong second derivative with respect to `x`
+mylib/ops.py:12:5  GL501  gradient right (to 3e-10); wrong second derivative with respect to `x`
   12 |     def backward(ctx, grad_output):
              index      returned     measured       error
              [0]       +0.707107    +1.060660     3.5e-01
@@ -82,9 +82,11 @@ from gradlint.base.text import error_text
 from gradlint.diagnosis.engine_errors import explain
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.order.second_order import (
+    FIRST_ORDER_ONLY,
     SecondOrderAttempt,
     asymmetry,
     differentiate_twice,
+    first_order_words,
     is_lost,
     second_order_place,
 )
@@ -196,7 +198,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
     found = mismatch(attempt.map.map, attempt.decision, place, attempt.map.names, seed=subject.seed)
     return subject.finding(
         RULE,
-        f"wrong second derivative with respect to `{name}`",
+        f"{first_order_words(subject)}wrong second derivative with respect to `{name}`",
         cause=found.cause.slug if found.cause else None,
         cause_text=found.cause.text if found.cause else "",
         input=name,
@@ -205,7 +207,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
         evidence=found.numbers,
         help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
         "operations; a saved intermediate, .detach(), .data or a value kept on ctx breaks the "
-        "graph. If second derivatives are not intended, mark backward with @once_differentiable",
+        "graph. @once_differentiable refuses second derivatives openly" + FIRST_ORDER_ONLY,
     )
 
 
@@ -217,7 +219,7 @@ def _asymmetric(subject: Subject) -> list[Finding]:
     pair = f"`{names[0]}`" if names[0] == names[1] else f"`{names[0]}` and `{names[1]}`"
     finding = subject.finding(
         RULE,
-        f"second derivatives with respect to {pair} are not symmetric",
+        f"{first_order_words(subject)}second derivatives with respect to {pair} are not symmetric",
         cause="asymmetric",
         cause_text=f"asymmetric: ⟨w₁, H·w₂⟩ = {found.one:.6g}, ⟨w₂, H·w₁⟩ = {found.other:.6g}",
         input=names[0],
@@ -236,7 +238,7 @@ def _raised(subject: Subject) -> Finding:
     function = subject.op.function
     return subject.finding(
         RULE,
-        f"differentiating twice raises {type(error.error).__name__}",
+        f"{first_order_words(subject)}differentiating twice raises {type(error.error).__name__}",
         severity="warning",
         cause_text=explanation.meaning if explanation else "",
         place=source.method(function, "backward") if function else None,
@@ -244,5 +246,5 @@ def _raised(subject: Subject) -> Finding:
         help=explanation.fix
         if explanation
         else "make backward differentiable, or mark it with @once_differentiable so that it "
-        "refuses explicitly",
+        "refuses explicitly" + FIRST_ORDER_ONLY,
     )

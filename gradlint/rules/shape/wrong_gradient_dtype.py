@@ -148,6 +148,7 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
         severity="warning",
         place=backward_place(node) if node is not None else None,
         evidence={"error": error_line(error.error)},
+        grounds=subject.grounds(where="mixed-dtypes", silent=False),
         help="cast in backward as forward does, and return each gradient in the dtype of its "
         "input; or let forward refuse inputs of different dtypes",
     )

@@ -169,6 +169,7 @@ def _finding(subject: Subject, message: str, found: Difference, input: str) -> F
         RULE,
         message,
         cause="tensor-like",
+        grounds=subject.grounds(where="transform"),
         cause_text="tensor-like: a plain tensor gives a different result",
         input=input or None,
         output=None if input else found.name,

@@ -154,6 +154,7 @@ def _raised(subject: Subject, found: AutocastRun) -> Finding:
         severity=None if written_for_autocast(subject) else "info",
         place=backward_place(own) if own is not None else None,
         evidence={"error": line, "output dtypes": found.outputs},
+        grounds=subject.grounds(where="transform", silent=False),
         help=_HELP,
     )
 

@@ -233,6 +233,7 @@ def _finding(
         RULE,
         message,
         cause="torch-func",
+        grounds=subject.grounds(where="transform"),
         cause_text="torch-func: plain autograd gives different values",
         input=input,
         output=output,
@@ -255,6 +256,7 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         cause="refused" if refused else "raises",
         place=raised_place(error),
         evidence=raised_evidence(error),
+        grounds=subject.grounds(where="transform", silent=False),
         help=_HELP,
     )
     return Outcome("pass" if refused else "fail", [finding])

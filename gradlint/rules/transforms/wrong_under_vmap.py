@@ -248,6 +248,7 @@ def _finding(
         RULE,
         message,
         cause="vmap",
+        grounds=subject.grounds(where="transform"),
         cause_text="vmap: a loop over the batch gives different values",
         input=input,
         output=output,
@@ -273,6 +274,7 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         cause="refused" if refused else "raises",
         place=raised_place(error),
         evidence=raised_evidence(error),
+        grounds=subject.grounds(where="transform", silent=False),
         help="leave generate_vmap_rule out, or use PyTorch operators only in forward and backward"
         if refused
         else _HELP,

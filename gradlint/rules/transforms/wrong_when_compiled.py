@@ -213,6 +213,7 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
         RULE,
         f"{what} differs under {where}",
         cause="compiled",
+        grounds=subject.grounds(where="transform"),
         cause_text="compiled: the same call without the compiler gives different values",
         input=None if is_output else found.name,
         output=found.name if is_output else None,
@@ -253,6 +254,7 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         cause="refused" if refused else "raises",
         place=None if refused else raised_place(error),
         evidence=raised_evidence(error),
+        grounds=subject.grounds(where="transform", silent=False),
         help="keep it out of compiled regions with torch.compiler.disable, or make it a registered "
         "operator with a fake kernel (torch.library.custom_op)"
         if refused

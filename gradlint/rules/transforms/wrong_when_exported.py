@@ -183,6 +183,7 @@ def _finding(subject: Subject, found: Difference, where: str) -> Finding:
         RULE,
         f"`{found.name}` differs in {where}",
         cause="exported",
+        grounds=subject.grounds(where="transform"),
         cause_text="exported: the op itself returns different values",
         output=found.name,
         index=found.index,

@@ -109,13 +109,14 @@ from gradlint.experiments.preconditions import (
 )
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.disconnected import judge_disconnected
+from gradlint.experiments.value.explained import what_explains
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
     judge_surrogates,
-    soften_beside_surrogates,
+    soften_surrogates,
 )
 from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
 from gradlint.model.report import CheckVerdict, Finding, Severity
@@ -194,7 +195,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     nonlinear, said = nonlinear_findings(subject, RULE)
     nonlinear_inputs = {finding.input for finding in nonlinear}
     findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
-    soften_beside_surrogates(findings)
+    soften_surrogates(subject, findings)
     name_gradient_stops(subject, findings)
     notes += said
     if any_defect(findings):
@@ -257,6 +258,9 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         index=found.worst,
         place=span,
         evidence=found.numbers,
+        grounds=subject.grounds(
+            **found.weight, **what_explains(subject, index, found.relative_error)
+        ),
         help=help_text.replace("{expression}", returned_expression(span) or "…"),
     )
     return with_stored_indices(subject, index, finding)
@@ -278,6 +282,7 @@ def _rounded(subject: Subject, place: int, decision: object) -> Finding:
         input=item.name,
         place=gradient_place(subject, item),
         evidence={"relative_error": error, "resolution": worst.resolution},
+        grounds=subject.grounds(relative_error=error),
         help=cause.help
         if cause
         else "a constant written with few digits, an epsilon left out of backward, or rounding "

@@ -79,6 +79,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from gradlint.experiments.finite.extremes import JUDGED, make_extremes
 from gradlint.experiments.gradient_place import gradient_place
@@ -87,6 +88,7 @@ from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
+from gradlint.experiments.value.solver_tolerance import find_early_end, find_solver
 from gradlint.experiments.value.special_points import SpecialPoints
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -115,7 +117,9 @@ def probe(subject: Subject) -> Outcome:
         for wrong in points.wrong(extreme) if extreme is not None else ():
             found.setdefault(wrong.position, wrong)
     rounding = only_rounding(subject) if found else set()
-    findings = [_finding(subject, wrong) for k, wrong in found.items() if k not in rounding]
+    wrong_ones = [wrong for k, wrong in found.items() if k not in rounding]
+    limited = _limited_by_tolerance(subject, right) if wrong_ones else set()
+    findings = [_finding(subject, wrong, limited) for wrong in wrong_ones]
     if findings:
         return Outcome("fail", findings)
     if not points.judged:
@@ -123,10 +127,33 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("pass", note=f"judged: {', '.join(dict.fromkeys(points.judged))}")
 
 
-def _finding(subject: Subject, wrong: WrongAtPoint) -> Finding:
+def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, str]]:
+    """Position and words of what is wrong at special points only because forward iterates to a
+    tolerance: it is right there with a tighter one."""
+    extremes = subject.once(make_extremes)
+    zeros = extremes.named("zeros")
+    solver = subject.once(find_solver)
+    if solver is None and zeros is not None:
+        solver = find_early_end(subject, zeros.make())
+    if solver is None:
+        return set()
+
+    def wrong_now() -> set[tuple[int, str]]:
+        points = SpecialPoints(subject, right)
+        shown = (extreme for name in JUDGED if (extreme := extremes.named(name)) is not None)
+        return {(w.position, w.where) for extreme in shown for w in points.wrong(extreme)}
+
+    before = wrong_now()
+    with solver.tightening(subject.problem):
+        return before - wrong_now()
+
+
+def _finding(
+    subject: Subject, wrong: WrongAtPoint, limited: Collection[tuple[int, str]]
+) -> Finding:
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
-    nearest = min((wrong.right, wrong.left), key=lambda slope: abs(slope - wrong.returned))
+    nearest = wrong.nearest
     kink = f"outside the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
     return subject.finding(
         RULE,
@@ -150,6 +177,11 @@ def _finding(subject: Subject, wrong: WrongAtPoint) -> Finding:
             "left": wrong.left,
             f"{item.name} there": wrong.value if math.isfinite(wrong.value) else str(wrong.value),
         },
+        grounds=subject.grounds(
+            where=wrong.kind,
+            relative_error=wrong.relative_error,
+            explained="solver" if (wrong.position, wrong.where) in limited else None,
+        ),
         help="the gradient is right elsewhere: look for comparisons with this value in backward, "
         "sums over equal elements, and for guards that are missing in it or that forward lacks",
     )

@@ -425,3 +425,107 @@ def test_a_size_that_an_output_has_by_chance(probed: Callable[..., Outcome]) -> 
     assert finding.message.startswith("backward raises RuntimeError where `x` has shape")
     outcome = probe(probed, "GL706", Columns, x)
     assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+class ThreeAxes(Function):
+    """The mean over time of (N, C, T), channel by channel with its own weight."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight.view(-1, 1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight.view(-1, 1), (grad_output * x).sum((0, 2))
+
+
+class AnyAxes(ThreeAxes):
+    """The same of (N, ..., C, T)."""
+
+
+def test_documented_number_of_axes(probed: Callable[..., Outcome]) -> None:
+    """With an axis in front, the gradient of weight is summed over the wrong axes; where the
+    docstring says (N, C, T), nobody passes that."""
+    x, weight = torch.randn(4, 3, 3), torch.randn(3)
+    assert told(probe(probed, "GL706", ThreeAxes, x, weight)) == []
+    ((severity, message),) = told(probe(probed, "GL706", AnyAxes, x, weight))
+    assert (severity, message) == (
+        "error",
+        "wrong gradient for `weight` where `x` has shape [5, 4, 3, 3]",
+    )
+
+
+class ByNorm(Function):
+    @staticmethod
+    def forward(ctx, v, size):
+        ctx.save_for_backward(v, size)
+        return v * (size / v.pow(2).sum((0, 2), keepdim=True).sqrt()) if v.dim() > 2 else v * size
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        v, size = ctx.saved_tensors
+        if v.dim() < 3:
+            return grad_output[0] * size[0] * 2, (grad_output * v).sum((0, 2), keepdim=True)
+        norm = v.pow(2).sum((0, 2), keepdim=True).sqrt()
+        grad_size = (grad_output * v / norm).sum((0, 2), keepdim=True)
+        return size / norm * (grad_output - v / norm * grad_size), grad_size
+
+
+def test_an_axis_less_that_another_tensor_brings_back(probed: Callable[..., Outcome]) -> None:
+    """Without its first axis, ``v`` is broadcast with ``size``, which has it: by accident."""
+    v, size = torch.randn(3, 4, 2), torch.rand(1, 4, 1) + 0.5
+    assert told(probe(probed, "GL706", ByNorm, v, size)) == []
+
+
+class FirstTwo(Function):
+    """Reads two columns of ``at``, whatever it has."""
+
+    @staticmethod
+    def forward(ctx, x, at):
+        ctx.save_for_backward(x, at)
+        return x[:, None] * at[:, 0] + x[:, None] ** 2 * at[:, 1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, at = ctx.saved_tensors
+        first, second = at.unbind(1) if at.shape[1] == 2 else (at[:, 0], at[:, 1])
+        grad_x = (grad_output * (first + 2 * x[:, None] * second)).sum(1)
+        columns = [(grad_output * x[:, None] ** power).sum(0) for power in (1, 2)]
+        return grad_x, torch.stack(columns, 1)
+
+
+def test_a_fixed_size_that_forward_does_not_check(probed: Callable[..., Outcome]) -> None:
+    """The gradient has two columns at every size of the last axis: told, and no alarm."""
+    outcome = probe(probed, "GL706", FirstTwo, torch.randn(5), torch.randn(3, 2))
+    assert outcome.verdict == "pass"
+    assert {finding.severity for finding in outcome.findings} == {"info"}
+
+
+class OfAnImage(Function):
+    """Rows of an image at positions; images of one row are beyond it."""
+
+    @staticmethod
+    def forward(ctx, image, at):
+        ctx.save_for_backward(image, at)
+        row = at.detach().floor().clamp(0, image.shape[0] - 2).long()
+        return image[row] + (at - row)[:, None] * (image[row + 1] - image[row])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        image, at = ctx.saved_tensors
+        row = at.floor().clamp(0, image.shape[0] - 2).long()
+        part = (at - row)[:, None]
+        grad_image = torch.zeros_like(image)
+        grad_image.index_add_(0, row, grad_output * (1 - part))
+        grad_image.index_add_(0, row + 1, grad_output * part)
+        return grad_image, (grad_output * (image[row + 1] - image[row])).sum(1)
+
+
+def test_equal_sizes_by_chance(probed: Callable[..., Outcome]) -> None:
+    """4 rows and 4 positions: one row raises, one position does not."""
+    image, at = torch.randn(4, 5), torch.tensor([0.3, 1.4, 2.2, 2.6])
+    outcome = probe(probed, "GL706", OfAnImage, image, at)
+    assert outcome.verdict == "pass"
+    assert {finding.severity for finding in outcome.findings} == {"info"}

@@ -24,7 +24,15 @@ class LearnedStep(torch.autograd.Function):
     def backward(ctx, grad):
         x, step = ctx.saved_tensors
         ratio = x / step
-        return grad, (grad * (ratio.round() - ratio)).sum() * 0.3
+        return 0.7 * grad, (grad * (ratio.round() - ratio)).sum() * 0.3
+
+
+class StraightThrough(LearnedStep):
+    @staticmethod
+    def backward(ctx, grad):
+        x, step = ctx.saved_tensors
+        ratio = x / step
+        return grad, (grad * (ratio.round() - ratio)).sum()
 
 
 class RightStep(LearnedStep):
@@ -32,6 +40,14 @@ class RightStep(LearnedStep):
     def backward(ctx, grad):
         x, step = ctx.saved_tensors
         return grad, (grad * (x / step).round()).sum()
+
+
+class DocumentedStep(LearnedStep):
+    """Rounding, straight-through; the gradient of ``step`` is round(x / step) - x / step."""
+
+
+class DocumentedForOne(LearnedStep):
+    """Rounding, with the straight-through estimator for the first argument."""
 
 
 class NoSurrogate(torch.autograd.Function):
@@ -64,6 +80,25 @@ def test_the_gradient_of_a_step_size_is_part_of_the_surrogate():
     }
     assert found["x"].cause == "straight-through"
     assert "part of the same surrogate" in found["step"].help
+
+
+def test_the_derivative_with_rounding_as_the_identity_is_meant():
+    found = outcome(StraightThrough)
+    assert {item.input: item.severity for item in found.findings} == {"x": "info", "step": "info"}
+    assert found.verdict == "pass"
+    assert "rounding taken as the identity" in found.findings[0].help
+
+
+def test_a_documented_surrogate_is_information():
+    found = outcome(DocumentedStep)
+    assert {item.input: item.severity for item in found.findings} == {"x": "info", "step": "info"}
+    assert found.verdict == "pass"
+    assert "its documentation says" in found.findings[0].help
+
+
+def test_what_the_documentation_does_not_name_stays_a_warning():
+    found = {item.input: item.severity for item in outcome(DocumentedForOne).findings}
+    assert found == {"x": "info", "step": "warning"}
 
 
 def test_one_that_is_right_is_not_mentioned():

@@ -1,0 +1,230 @@
+"""Further samples: many cheap looks at what the first sample may hide.
+
+At each, forward and backward run once, and one direction that moves all inputs at once is measured.
+Only where the gradient looks wrong there, or backward raises, the rules of first order run too.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from gradlint.experiments.judge_at_other_inputs import (
+    NOT_FINITE,
+    RAISED,
+    REFUSED,
+    RIGHT,
+    WRONG,
+    JudgementElsewhere,
+    affords_another,
+    judge_at_other_inputs,
+    judged_inputs,
+)
+from gradlint.experiments.preconditions import why_not_measurable, why_not_run
+from gradlint.experiments.shape.compared_gradients import returned_shapes
+from gradlint.experiments.subject import Subject
+from gradlint.inputs.designed import (
+    Designed,
+    around,
+    broadcast,
+    marked_labels,
+    other_arguments,
+    other_indices,
+    other_values,
+    several_arguments,
+)
+from gradlint.inputs.resized import resizable
+from gradlint.model.events import FURTHER, Begin, Emit, Further
+from gradlint.model.report import Tried
+from gradlint.model.sample import Sample
+from gradlint.numerics.differences import significand_bits
+from gradlint.trace.comparisons import Comparisons
+from gradlint.trace.op_io import OpRaised, Output
+
+#: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
+#: the rules take 170 calls on a small op).
+MOST_CALLS, SHARE_OF_TIMEOUT = 90, 0.1
+
+#: Significand bits below which one direction says too little: float16 and bfloat16.
+FEWEST_BITS = 24
+
+#: The verdict where forward broadcasts by accident, as backward shows.
+ACCIDENT = "accepted by accident"
+
+#: By verdict, the families and rules that explain it.
+_EXPLAINED_BY = {
+    WRONG: ("GL10", "GL201", "GL203", "GL204", "GL401"),
+    RAISED: ("GL004", "GL10", "GL201", "GL203", "GL204"),
+    NOT_FINITE: ("GL302",),
+}
+
+
+@dataclass
+class FurtherSamples:
+    """The further samples of one subject.
+
+    Args:
+        subject: the op on its first sample, after the rules have run on it.
+        emit: takes the events.
+        done: (code, sample label) pairs that ran before a crash.
+        explain: runs the rules of some codes on a sample where something is wrong.
+        told: names of the inputs whose gradient was found wrong so far; ``explain`` adds to it.
+    """
+
+    subject: Subject
+    emit: Emit
+    done: frozenset[tuple[str, str]]
+    explain: Callable[[Sample, tuple[str, ...]], None]
+    told: set[str]
+    _spent: int = 0
+    _taken: dict[str, list[Any]] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Look at one sample after the other, while there are calls and time left."""
+        if self._why_none():
+            return
+        until = time.monotonic() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
+        for designed in self._designed():
+            late = time.monotonic() >= until or not affords_another(self.subject)
+            if late or self._spent >= MOST_CALLS:
+                return
+            label = designed.sample.label
+            if label not in self._seen and (FURTHER, label) not in self.done:
+                self._seen.add(label)
+                self._look_at(designed)
+
+    def _why_none(self) -> str:
+        subject = self.subject
+        reason = why_not_run(subject) or why_not_measurable(subject)
+        if reason or not judged_inputs(subject):
+            return reason or "no gradient is right at the sample"
+        if not resizable(subject.sample):
+            return "a tensor is sparse or nested"
+        values = subject.problem.values()
+        bits = min(significand_bits(value.dtype) for value in values)
+        return "too few digits" if bits < FEWEST_BITS else ""
+
+    def _designed(self) -> Iterator[Designed]:
+        op, sample, seed = self.subject.op, self.subject.sample, self.subject.seed
+        yield from other_arguments(op, sample, seed)
+        if sample.origin == "inferred":
+            watched = self._watched()
+            if watched is None:
+                return
+            yield from marked_labels(op, sample)
+            repeat = not watched.overwrites
+            yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
+            yield from around(op, sample, watched.thresholds)
+        yield from several_arguments(op, sample, self._taken, seed)
+        if sample.origin == "inferred":
+            yield from broadcast(op, sample)
+            yield from other_values(op, sample)
+
+    def _watched(self) -> Comparisons | None:
+        """What forward compares with and how it indexes, at the first sample."""
+        watched = Comparisons()
+        try:
+            with watched:
+                self.subject.problem.forward()
+        except (OpRaised, RuntimeError):
+            return None
+        return watched
+
+    def _look_at(self, designed: Designed) -> None:
+        label = designed.sample.label
+        problem = self.subject.problem
+        forward, backward = problem.forward_calls, problem.backward_calls
+        started = time.perf_counter()
+        self.emit(Begin(FURTHER, label))
+        seen, sample = self._judged(designed)
+        if seen.verdict == RIGHT:
+            for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
+                self._taken.setdefault(name, []).append(value)
+        codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())
+        tried = Tried(
+            label,
+            seen.verdict,
+            problem.forward_calls - forward,
+            problem.backward_calls - backward,
+            time.perf_counter() - started,
+        )
+        self._spent += tried.forward_calls + tried.backward_calls
+        self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
+        if codes:
+            self.explain(sample, codes)
+
+    def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
+        """Whether what is seen needs no explanation, or was explained before."""
+        if seen.verdict == RAISED:
+            # Forward takes some numbers and shapes by accident; flags and names it was written for.
+            moved = designed.moved.values()
+            return not moved or not all(isinstance(v, (bool, str, enum.Enum)) for v in moved)
+        if seen.verdict == NOT_FINITE:
+            return sample.kind == "extreme"  # GL302 looks at extremes itself
+        names = {seen.subject.problem.inputs[k].name for k in seen.positions}
+        return names <= self.told
+
+    def _judged(self, designed: Designed) -> tuple[JudgementElsewhere, Sample]:
+        """The first of the sample and its alternatives that forward takes, and what is seen."""
+        if designed.as_if is not None:
+            return self._judged_broadcast(designed.sample, designed.as_if), designed.sample
+        for sample in (designed.sample, *designed.alternatives):
+            seen = judge_at_other_inputs(self.subject, sample)
+            if seen.verdict != REFUSED:
+                break
+        return seen, sample
+
+    def _judged_broadcast(self, sample: Sample, as_if: Sample) -> JudgementElsewhere:
+        """What is seen where an operand is broadcast, by a backward that is meant for it: it sums
+        gradients to the shapes of their inputs itself, and is right for some operand."""
+        verdict = self._taken_as(sample, as_if)
+        if verdict != RIGHT:
+            return JudgementElsewhere(verdict, self.subject)
+        seen = judge_at_other_inputs(self.subject, sample)
+        if seen.verdict == RAISED or (seen.verdict == WRONG and not self._broadcasts):
+            seen.verdict = ACCIDENT
+        return seen
+
+    def _taken_as(self, sample: Sample, as_if: Sample) -> str:
+        """Whether forward and backward both broadcast (RIGHT), neither does (REFUSED), or only
+        forward (ACCIDENT)."""
+        problem = self.subject.problem
+        there = Subject(self.subject.op, sample, self.subject.settings)
+        whole = problem.at(as_if)
+        try:
+            error = there.run.error
+            if error is not None:
+                return REFUSED if error.phase == "forward" else ACCIDENT
+            if any(shape != wanted for _, shape, wanted in returned_shapes(there)[0]):
+                return ACCIDENT  # autograd's engine sums
+            return RIGHT if _same(there.run.outputs, whole.forward()) else REFUSED
+        except OpRaised:
+            return REFUSED
+        finally:
+            problem.forward_calls += there.problem.forward_calls + whole.forward_calls
+            problem.backward_calls += there.problem.backward_calls
+
+    @cached_property
+    def _broadcasts(self) -> bool:
+        """Whether the gradient is right where some operand is broadcast."""
+        return any(
+            designed.as_if is not None
+            and self._taken_as(designed.sample, designed.as_if) == RIGHT
+            and judge_at_other_inputs(self.subject, designed.sample).verdict == RIGHT
+            for designed in broadcast(self.subject.op, self.subject.sample)
+        )
+
+
+def _same(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
+    return len(outputs) == len(others) and all(
+        one.value.shape == other.value.shape
+        and torch.allclose(one.value.detach(), other.value.detach())
+        for one, other in zip(outputs, others, strict=True)
+    )

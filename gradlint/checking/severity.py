@@ -1,0 +1,144 @@
+"""Only as loud as the evidence: the one place where the severity of a finding is decided.
+
+A rule says the highest severity that its finding can have, and gives the evidence as
+:class:`gradlint.model.report.Grounds`. What is decided here can lower the severity, never raise it.
+
+==========  ====================================================================================
+severity    when
+==========  ====================================================================================
+error       silently wrong on inputs that the user gave, or of the same kind, and materially: the
+            gradient, or an element beside its own size, is off by more than 1e-3, or a cause is
+            confirmed in the whole size of the error; a crash; a broken contract
+warning     silently wrong, or not finite, outside of that kind: another number of axes, no
+            dimensions, no elements, all inputs special at once, extreme magnitudes
+info        raises outside of that kind; a difference that is not material, that no element shows
+            beyond its own error bar, or that the tolerance of an iterative forward explains;
+            anything in PyTorch's own code
+==========  ====================================================================================
+
+The same table is in gradlint/docs/rules.md, and ``gradlint explain`` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gradlint.model.report import SEVERITIES, Finding, Grounds, Severity, Where
+from gradlint.model.rule import Outcome
+
+#: Relative error above which a gradient, or one of its elements, is materially wrong (heuristic: a
+#: solver that stops at 1e-6, a truncated series and float32 inside are off by 1e-7 to 1e-4, and
+#: training does not notice; a factor or a term that is forgotten is rarely below 1e-2).
+MATERIAL = 1e-3
+
+#: Inputs of the kind that the user gave.
+SAME_KIND: frozenset[Where] = frozenset({"sample", "other-size"})
+
+#: Circumstances in which a silent fault is as bad as at the sample: the inputs are the user's.
+AS_GIVEN: frozenset[Where] = SAME_KIND | {"mixed-dtypes", "transform"}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One line of the policy.
+
+    Args:
+        most: the highest severity where it applies.
+        words: why, for a reader.
+        applies: whether it does.
+    """
+
+    most: Severity
+    words: str
+    applies: Callable[[Grounds], bool]
+
+
+def is_material(grounds: Grounds) -> bool:
+    """Whether the error is large, or its cause is known; True for faults that have no size."""
+    errors = [e for e in (grounds.relative_error, grounds.element_error) if e is not None]
+    return not errors or grounds.confirmed or not max(errors) <= MATERIAL
+
+
+def is_undecided(grounds: Grounds) -> bool:
+    """Whether elements were measured, and none differs by more than its own error bar."""
+    return grounds.beyond_bar is False and not grounds.confirmed
+
+
+#: The policy, in the order of asking: the first reason that applies to a finding is given for it,
+#: unless a later one lowers its severity further.
+POLICY = (
+    Reason(
+        "info",
+        "only PyTorch's own code is involved",
+        lambda g: g.torch_owned,
+    ),
+    Reason(
+        "info",
+        "forward iterates to a tolerance, which explains the difference",
+        lambda g: g.explained == "solver",
+    ),
+    Reason(
+        "info",
+        "the limits of the measurement explain the difference",
+        lambda g: g.explained == "measurement",
+    ),
+    Reason(
+        "info",
+        "it raises, at inputs of another kind than those given",
+        lambda g: not g.silent and g.where not in SAME_KIND,
+    ),
+    Reason(
+        "info",
+        "no element differs by more than its own error bar",
+        is_undecided,
+    ),
+    Reason(
+        "info",
+        f"the error is below {MATERIAL:.0e}, and no cause is confirmed",
+        lambda g: not is_material(g),
+    ),
+    Reason(
+        "warning",
+        "seen only at inputs of another kind than those given",
+        lambda g: g.where not in AS_GIVEN,
+    ),
+)
+
+
+def decided(ceiling: Severity, grounds: Grounds) -> tuple[Severity, str]:
+    """The severity of a finding, and the reason where it is below ``ceiling`` (else "").
+
+    Args:
+        ceiling: the highest that the rule allows.
+        grounds: the evidence.
+    """
+    severity, words = ceiling, ""
+    for reason in POLICY:
+        if reason.applies(grounds) and _milder(reason.most, severity):
+            severity, words = reason.most, reason.words
+    return severity, words
+
+
+def as_loud_as_evidence(outcome: Outcome) -> Outcome:
+    """``outcome`` with the severity of every finding decided; a failure that consists of
+    information alone is a pass, whose resolving power is the error that remains unexplained."""
+    findings = [_weighed(finding) for finding in outcome.findings]
+    verdict, resolution = outcome.verdict, outcome.resolution
+    if verdict == "fail" and findings and all(item.severity == "info" for item in findings):
+        verdict = "pass"
+        errors = [item.grounds.relative_error or 0.0 for item in findings]
+        resolution = max([*errors, resolution or 0.0]) or None
+    return replace(outcome, findings=findings, verdict=verdict, resolution=resolution)
+
+
+def _weighed(finding: Finding) -> Finding:
+    severity, words = decided(finding.severity, finding.grounds)
+    if severity == finding.severity:
+        return finding
+    evidence = {**finding.evidence, f"{severity} because": words}
+    return replace(finding, severity=severity, evidence=evidence)
+
+
+def _milder(one: Severity, other: Severity) -> bool:
+    return SEVERITIES.index(one) > SEVERITIES.index(other)

@@ -1,0 +1,140 @@
+"""What else than a wrong backward explains a gradient that differs from measured slopes.
+
+Asked only where one was found to differ: the answers cost calls, and decide how loud the finding
+is (``gradlint.checking.severity``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
+from gradlint.experiments.value.solver_tolerance import right_when_converged
+from gradlint.experiments.value.stopped_gradients import GradientStops
+from gradlint.numerics.products import dense, widened
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
+from gradlint.trace.tightened import LeavesGraph
+
+#: Share of the largest element within which two exact ways to a gradient agree: roundings of a
+#: long computation in float64.
+EXACT = 1e-9
+
+#: Relative disagreement with differences up to which the agreement of two exact ways outweighs it
+#: (heuristic: a function that differences cannot measure is off by 1e-6 to 1e-3).
+SLIGHT = 1e-2
+
+
+def what_explains(subject: Subject, position: int, relative_error: float) -> dict[str, Any]:
+    """The fields ``explained`` and ``torch_owned`` of the grounds of a gradient that differs.
+
+    Args:
+        position: of the input.
+        relative_error: of its gradient, as measured.
+    """
+    if is_torch_owned_backward(subject):
+        if not _stops_gradients(subject.problem):
+            return {"torch_owned": True}
+    elif relative_error <= SLIGHT and agrees_with_autograd(subject, position):
+        return {"explained": "measurement"}
+    if right_when_converged(subject, position, relative_error):
+        return {"explained": "solver"}
+    return {}
+
+
+def agrees_with_autograd(subject: Subject, position: int) -> bool:
+    """Whether the op's own backward returns what autograd makes of the operations of its forward.
+
+    This second opinion is there only for a Function whose forward consists of differentiable
+    operations, and from which neither numbers nor gradients leave the graph.
+    """
+    problem = through_autograd(subject)
+    if problem is None or _stops_gradients(problem):
+        return False
+    probe = subject.first_order.judgement.probe(0)
+    names = [item.name for item in subject.run.outputs if item.differentiable]
+    try:
+        vs = dict(zip(names, probe.cotangents, strict=True))
+        found = problem.pull(vs)[position]
+    except (OpRaised, ValueError):
+        return False
+    own = probe.gradients[position]
+    if found is None or found.shape != own.shape:
+        return False
+    gap = (widened(dense(found)) - widened(own)).abs()
+    size = float(widened(own).abs().max()) if own.numel() else 0.0
+    return bool((gap <= EXACT * size).all())
+
+
+def through_autograd(subject: Subject) -> Problem | None:
+    """The op of ``subject`` without its backward: forward under autograd; None where it is no
+    Function, or other Functions take part."""
+    function = subject.op.function
+    if function is None:
+        return None
+
+    def plainly(_: Any) -> Any:
+        return lambda args, kwargs, state: _forward_of(function, args)
+
+    problem = subject.problem.through(plainly)
+    problem.put(dict(enumerate(subject.problem.values())))
+    try:
+        _, outputs = problem.linearize()
+    except OpRaised:
+        return None
+    nodes = [item.value.grad_fn for item in outputs if item.differentiable]
+    return None if not nodes or _has_functions(nodes) else problem
+
+
+def _forward_of(function: Any, args: Sequence[Any]) -> Any:
+    separate = function.setup_context is not torch.autograd.Function.setup_context
+    if separate:
+        return function.forward(*args)
+    return function.forward(_Context(args), *args)
+
+
+class _Context(SimpleNamespace):
+    """What forward gets as ``ctx``: it takes everything, and nothing is done with it."""
+
+    def __init__(self, args: Sequence[Any]) -> None:
+        flags = tuple(isinstance(a, torch.Tensor) and a.requires_grad for a in args)
+        super().__init__(needs_input_grad=flags)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Take them."""
+
+    save_for_forward = mark_dirty = mark_non_differentiable = save_for_backward
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Take it."""
+
+
+def _has_functions(nodes: Sequence[Any]) -> bool:
+    """Whether a Function written in Python is in the graph behind ``nodes``."""
+    seen: set[Any] = set()
+    left = [node for node in nodes if node is not None]
+    while left:
+        node = left.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            return True
+        left += [following for following, _ in node.next_functions if following is not None]
+    return False
+
+
+def _stops_gradients(problem: Problem) -> bool:
+    """Whether forward stops gradients (``detach``, ``no_grad``), or numbers leave its tensors."""
+    stops, leaves = GradientStops(), LeavesGraph()
+    try:
+        with stops, leaves:
+            problem.linearize()
+    except OpRaised:
+        return True
+    return bool(stops.lines) or leaves.seen

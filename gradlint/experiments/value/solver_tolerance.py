@@ -1,0 +1,163 @@
+"""A forward that iterates to a tolerance: how far it is from convergence, and whether its gradient
+is that of the converged function.
+
+An implicit backward returns the derivative of the limit z*, and differences measure that of the
+iterate z̃ at which forward stops. The two differ by the convergence error of the derivative, which
+is larger than the tolerance, and no step of a difference makes it smaller. So the forward is run
+with tighter tolerances: where its gradient then agrees with differences, the tolerance explains the
+disagreement.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+
+from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.decide import decide
+from gradlint.numerics.products import norm, widened
+from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.trace.op_io import OpRaised, Output
+from gradlint.trace.problem import Problem
+from gradlint.trace.tightened import Tightened
+
+#: Factors by which tolerances are tightened, the first that lets the op end. A million makes an
+#: error that was material vanish; a tolerance below rounding is never met, so less is tried too.
+FACTORS = (1e6, 1e4, 1e2)
+
+#: Times as many calls of PyTorch's functions as usual that a tightened op may make, and more for
+#: those that usually make few (heuristic: linear convergence needs 2 to 5 times as many).
+LONGER, ALLOWANCE = 30, 1000
+
+#: Outputs that change by more than this share are not those of a tighter tolerance: the numbers
+#: that were changed had another meaning (heuristic).
+SAME_FUNCTION = 0.05
+
+#: Share of ``--timeout`` that a judgement of the tightened op may take, and the calls of one.
+SHARE_OF_TIMEOUT, CALLS = 0.2, 120
+
+
+#: Relative error of a gradient below which the tolerance of an iterative forward is taken as its
+#: reason without a measurement (heuristic: tolerances are 1e-8 to 1e-4).
+UNSEEN = 1e-3
+
+
+@dataclass(frozen=True)
+class Solver:
+    """An iterative forward.
+
+    Args:
+        factor, left: how it is tightened (see :class:`gradlint.trace.tightened.Tightened`).
+        error: by how much its outputs change then, relative to their size.
+        call_s: seconds of a tightened call.
+    """
+
+    factor: float
+    left: bool
+    error: float
+    call_s: float
+
+    def tightened(self, problem: Problem) -> Problem:
+        """``problem`` at the same values, with tighter tolerances."""
+        found = problem.through(lambda invoke: invoke)
+        found.put(dict(enumerate(problem.values())))
+        found.surroundings = lambda: Tightened(self.factor, left=self.left)
+        return found
+
+    @contextmanager
+    def tightening(self, problem: Problem) -> Iterator[None]:
+        """Run ``problem`` itself with tighter tolerances in the body."""
+        before = problem.surroundings
+        problem.surroundings = lambda: Tightened(self.factor, left=self.left)
+        try:
+            yield
+        finally:
+            problem.surroundings = before
+
+
+def find_solver(subject: Subject) -> Solver | None:
+    """How the op of ``subject`` is tightened; None where its number of calls does not depend on
+    tolerances, or it does not end with tighter ones."""
+    try:
+        usual, before, _ = _run(subject.problem, Tightened())
+    except OpRaised:
+        return None
+    most = LONGER * usual + ALLOWANCE
+    for factor in FACTORS:
+        for left in (True, False):
+            try:
+                calls, after, call_s = _run(
+                    subject.problem, Tightened(factor, left=left, most=most)
+                )
+            except OpRaised:
+                continue
+            change = _change(before, after) if calls > usual else None
+            if change is not None and change <= SAME_FUNCTION:
+                return Solver(factor, left, change, call_s)
+    return None
+
+
+def find_early_end(subject: Subject, values: Sequence[torch.Tensor]) -> Solver | None:
+    """The same where forward ends earlier at ``values`` than at the sample, as a loop does whose
+    first guess is good enough there; a tighter tolerance need not show at the sample."""
+    counted, there = Tightened(), Tightened()
+    tried = Tightened(FACTORS[0])
+    try:
+        _, before, call_s = _run(subject.problem, counted)
+        _run(subject.problem, there, values)
+        _, after, _ = _run(subject.problem, tried)
+    except OpRaised:
+        return None
+    change = _change(before, after)
+    if there.calls >= counted.calls or not tried.changed or change is None:
+        return None
+    return Solver(FACTORS[0], True, change, call_s) if change <= SAME_FUNCTION else None
+
+
+def right_when_converged(subject: Subject, position: int, relative_error: float) -> bool:
+    """Whether the gradient of input ``position`` agrees with differences once forward converges
+    further. Where that takes too long to see, an error below :data:`UNSEEN` is put down to it."""
+    solver = subject.once(find_solver)
+    if solver is None:
+        return False
+    if CALLS * solver.call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
+        return relative_error <= UNSEEN
+    function = replace(
+        first_order(solver.tightened(subject.problem)), project=subject.first_order_map.project
+    )
+    try:
+        decision = decide(function, seed=subject.seed, inputs=[position])
+    except OpRaised:
+        return False
+    return decision.verdicts[0] in (AGREES, ROUNDED)
+
+
+def _run(
+    problem: Problem, mode: Tightened, values: Sequence[torch.Tensor] | None = None
+) -> tuple[int, list[Output], float]:
+    watched = problem.through(lambda invoke: invoke)
+    watched.put(dict(enumerate(problem.values() if values is None else values)))
+    watched.surroundings = lambda: mode
+    started = time.perf_counter()
+    outputs = watched.forward()
+    return mode.calls, outputs, time.perf_counter() - started
+
+
+def _change(before: Sequence[Output], after: Sequence[Output]) -> float | None:
+    """The largest relative change of an output; None where their kinds differ."""
+    if [item.name for item in before] != [item.name for item in after]:
+        return None
+    largest = 0.0
+    for one, other in zip(before, after, strict=True):
+        a, b = one.value.detach(), other.value.detach()
+        if a.shape != b.shape or not bool(torch.isfinite(widened(b).abs()).all()):
+            return None
+        size = norm(widened(a))
+        gap = norm(widened(b) - widened(a))
+        largest = max(largest, gap / size if size > 0.0 else gap)
+    return largest

@@ -1,0 +1,464 @@
+"""Further samples, designed to show faults that the first one hides.
+
+Each differs from the first in one thing, or in a few that are independent: an argument away from
+its default, indices that repeat, an operand that is broadcast, values on the other side of a
+threshold. They are only made here; whether forward takes them is found by calling it.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from gradlint.inputs import _names
+from gradlint.inputs._gather import gather
+from gradlint.inputs.resized import resized, tensors_of, tied_axes
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
+
+#: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
+#: that is not the default shows most faults; a second one those of a constant that happens to fit).
+MOST_VALUES, MOST_ARGUMENTS = 2, 8
+
+#: Strings of which an op that knows one often knows the others.
+_FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "border", "reflect"))
+
+#: A number up to this size that is not zero is an epsilon: it is changed to :data:`LARGE_EPSILON`,
+#: at which its share of a result is plain (heuristic).
+EPSILON, LARGE_EPSILON = 1e-2, 0.1
+
+#: Operands, and axes of each, that are broadcast one at a time.
+MOST_OPERANDS, MOST_AXES = 3, 2
+
+#: Size of an axis that one operand has more than the others (odd, and not the first size of any
+#: inferred sample).
+EXTRA_AXIS = 2
+
+#: Factors of values (heuristic: exp(30·x) is far out on its flat sides, but finite).
+LARGE, SMALL = 30.0, 0.03
+
+#: Distances from a threshold, relative to its size or to one: on both sides of it, at values that
+#: are all different.
+NEAREST, FARTHEST = 0.1, 0.9
+
+#: Domains, in words, whose values may be changed: all of them, or without a change of sign.
+_ANY_SIGN, _SAME_SIGN = ("all reals",), ("all reals", "positive", "negative")
+
+
+@dataclass
+class Designed:
+    """A further sample.
+
+    Args:
+        sample: its ``label`` says in what it differs from the first one, in words that complete
+            a sentence: "with stride=2", "where `index` repeats".
+        moved: argument → value, where arguments were moved away from those of the first sample.
+        as_if: for an operand that is broadcast, the sample with that operand expanded: forward
+            returns the same for both if it broadcasts at all.
+        alternatives: the same at other sizes, tried in turn where forward refuses ``sample``.
+    """
+
+    sample: Sample
+    moved: dict[str, Any]
+    as_if: Sample | None = None
+    alternatives: Sequence[Sample] = ()
+
+
+# Arguments away from their defaults.
+
+
+def other_arguments(op: Op, sample: Sample, seed: int) -> Iterator[Designed]:
+    """``sample`` with one argument moved, for each of its arguments that is no tensor."""
+    for name, values in _movable(op, sample).items():
+        for value in values:
+            yield _with(op, sample, {name: value}, seed)
+
+
+def several_arguments(
+    op: Op, sample: Sample, taken: Mapping[str, Sequence[Any]], seed: int
+) -> Iterator[Designed]:
+    """``sample`` with several arguments moved together: all numbers, then the numbers with every
+    value of each flag and each choice of names.
+
+    Args:
+        taken: argument → its values that forward takes.
+    """
+    numbers = {k: v[0] for k, v in taken.items() if v and _is_number(v[0])}
+    choices = {k: v for k, v in taken.items() if v and k not in numbers}
+    if len(numbers) > 1:
+        yield _with(op, sample, numbers, seed)
+    for name, values in choices.items():
+        if numbers:
+            yield _with(op, sample, {**numbers, name: values[0]}, seed)
+    if len(choices) > 1:
+        yield _with(op, sample, {k: v[-1] for k, v in choices.items()}, seed)
+
+
+def _with(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:
+    label = "with " + ", ".join(f"{name}={_shown(value)}" for name, value in moved.items())
+
+    def apply(base: Sample) -> Sample:
+        return replace(with_arguments(op, base, moved), label=label, kind="same")
+
+    # Windows smaller than the image, and even sizes, as groups need them.
+    sizes: list[Sample] = []
+    if any(type(value) in (int, tuple, list) for value in moved.values()):
+        sizes = [apply(other) for other in _other_sizes(sample, seed)]
+    return Designed(apply(sample), moved, alternatives=sizes)
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, enum.Enum) else repr(value)
+
+
+def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
+    """``sample`` with a longer last axis of its largest tensor, with all sizes doubled, and with
+    sizes that tensors share doubled in the first of them only."""
+    groups = tied_axes(sample)
+    tensors = tensors_of(sample)
+    if not groups or not tensors:
+        return
+    largest = max(range(len(tensors)), key=lambda number: tensors[number].dim())
+    last = (largest, tensors[largest].dim() - 1)
+    for change in (
+        {axis: size + 5 for size, axes in groups.items() if last in axes for axis in axes},
+        {axis: 2 * size for size, axes in groups.items() for axis in axes},
+        # Groups of channels: a filter sees only those of its own group.
+        {axis: 2 * size for size, axes in groups.items() for axis in axes if axis[0] == axes[0][0]},
+    ):
+        found = resized(sample, change, seed=seed) if change else None
+        if found is not None:
+            yield found
+
+
+def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
+    """``sample`` with other values of arguments, by name."""
+    names = positional_names(op.signature, len(sample.args))
+    args = [moved.get(name, value) for name, value in zip(names, sample.args, strict=True)]
+    kwargs = {**sample.kwargs, **{k: v for k, v in moved.items() if k not in names}}
+    return replace(sample, args=tuple(args), kwargs=kwargs)
+
+
+def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
+    """Argument → other values to try, those known to the code first."""
+    if op.signature is None:
+        return {}
+    names = positional_names(op.signature, len(sample.args))
+    given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+    rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
+    known = {item.name: item for item in gather(op)}
+    found = {}
+    for parameter in op.signature.parameters.values():
+        evidence = known.get(parameter.name)
+        now = given.get(parameter.name, parameter.default)
+        variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if variable or evidence is None or now is inspect.Parameter.empty:
+            continue
+        if _stops_gradients(parameter.name):
+            continue
+        kind = evidence.ordered_kinds()[0][0] if now is None else ""
+        candidates = _values(parameter.name, now, evidence.values, kind, rank)
+        others = _distinct(now, candidates)
+        if others:
+            found[parameter.name] = others[:MOST_VALUES]
+        if len(found) >= MOST_ARGUMENTS:
+            break
+    return found
+
+
+def _stops_gradients(name: str) -> bool:
+    """Whether an argument of this name says which rows get no gradient although outputs depend on
+    them, as ``padding_idx`` of ``torch.nn.functional.embedding`` does."""
+    return any(word in name.lower() for word in ("padding_idx", "pad_id"))
+
+
+def _distinct(now: Any, candidates: Sequence[Any]) -> list[Any]:
+    seen = {repr(now)}
+    return [one for one in candidates if not (repr(one) in seen or seen.add(repr(one)))]  # type: ignore[func-returns-value]
+
+
+def _values(name: str, now: Any, known: Sequence[Any], kind: str, rank: int) -> list[Any]:
+    """Values to try for an argument that is ``now``; ``known``: those the code compares it with."""
+    alike = [value for value in known if type(value) is type(now)]
+    found: list[Any] = []
+    match now:
+        case bool():
+            found = [not now]
+        case enum.Enum():
+            found = [*alike, *type(now)]
+        case int() if _names.is_axis(name):
+            found = _axes(now, rank)
+        case int():
+            found = [*alike, *_integers(name, now)]
+        case float():
+            found = [*alike, *_floats(now)]
+        case str():
+            family = next((words for words in _FAMILIES if now in words), ())
+            found = [*alike, *family]
+        case tuple() | list() if now and all(type(part) is int for part in now):
+            uneven = [part + (k == 0) for k, part in enumerate(now)]
+            found = [type(now)(part + 1 for part in now), type(now)(uneven)]
+        case None:
+            found = _in_place_of_none(name, known, kind, rank)
+    return found
+
+
+def _axes(now: int, rank: int) -> list[int]:
+    """Another axis, counted from the end where ``now`` is not, and the same one counted so."""
+    if not -rank <= now < rank:
+        return [0, -1]
+    other = (now + 1) % rank
+    same = now - rank if now >= 0 else now + rank
+    return [other - rank if now >= 0 else other, same] if rank > 1 else [same]
+
+
+def _integers(name: str, now: int) -> list[int]:
+    if now < 0:
+        return [2, 1]  # a number that stands for nothing, as an ignored label does
+    usual = [value for value in _names.ints(name) if value > now][:1]
+    return [now + 1, *usual, max(now - 1, 1)]
+
+
+def _floats(now: float) -> list[float]:
+    if not math.isfinite(now):
+        return [0.8]
+    if 0 < abs(now) <= EPSILON:
+        return [math.copysign(LARGE_EPSILON, now)]
+    # Moderate changes of other numbers are judged wherever gradients are (GL401).
+    return [3.0 * now + 0.25] if abs(now) <= 1 else []
+
+
+def _in_place_of_none(name: str, known: Sequence[Any], kind: str, rank: int) -> list[Any]:
+    if _names.is_axis(name):
+        return [0, -1] if rank else []
+    found = [value for value in known if isinstance(value, (str, int, float))]
+    if kind == "float":
+        found += list(_names.floats(name)[:1])
+    elif kind == "int":
+        found += list(_names.ints(name)[:1])
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float, tuple, list)
+
+
+# Indices.
+
+
+def other_indices(
+    op: Op, sample: Sample, *, repeat: bool, from_the_end: bool
+) -> Iterator[Designed]:
+    """``sample`` with other indices.
+
+    Args:
+        repeat: whether an index may occur twice.
+        from_the_end: whether indices below zero may be tried.
+    """
+    for name, tensor in sample.named_tensors(op.signature):
+        if _domain(sample, name) != "indices" or tensor.numel() < 2:
+            continue
+        highest = int(tensor.max())
+        flat = torch.arange(tensor.numel())
+        if repeat and highest >= 2:
+            crowded = torch.where(flat % 2 == 0, 0, highest).flip(0)
+            yield _replaced(
+                sample, tensor, crowded, f"where `{name}` repeats the first and the last index"
+            )
+        if repeat:
+            yield _replaced(
+                sample, tensor, torch.full_like(flat, highest), f"where `{name}` is one index only"
+            )
+        if from_the_end and highest >= 1 and int(tensor.min()) >= 0:
+            values = tensor.reshape(-1)
+            mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
+            yield _replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+
+
+def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with the number that stands for "ignore" among the indices: by its argument's
+    value, such as -100, and by moving the argument to an index that occurs."""
+    if op.signature is None:
+        return
+    names = positional_names(op.signature, len(sample.args))
+    given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+    for parameter in op.signature.parameters.values():
+        value = given.get(parameter.name, parameter.default)
+        words = parameter.name.lower()
+        if not any(word in words for word in ("ignore", "blank")):
+            continue
+        for name, tensor in sample.named_tensors(op.signature):
+            if _domain(sample, name) != "indices" or tensor.numel() < 2:
+                continue
+            flat = tensor.reshape(-1).clone()
+            if type(value) is int and not bool((tensor == value).any()):
+                flat[::3] = value
+                yield _replaced(
+                    sample, tensor, flat, f"where {parameter.name}={value} occurs in `{name}`"
+                )
+            occurring = int(tensor.reshape(-1)[0])
+            if value is None or (type(value) is int and value != occurring):
+                moved = {parameter.name: occurring}
+                label = f"with {parameter.name}={occurring}, which occurs in `{name}`"
+                yield Designed(
+                    replace(with_arguments(op, sample, moved), label=label, kind="same"), moved
+                )
+
+
+def _replaced(
+    sample: Sample, chosen: torch.Tensor, flat: torch.Tensor, label: str, kind: SampleKind = "same"
+) -> Designed:
+    """``sample`` with the elements of one tensor replaced."""
+    made = flat.reshape(chosen.shape).to(chosen.dtype).requires_grad_(chosen.requires_grad)
+    return Designed(_exchanged(sample, {id(chosen): made}, label, kind), {})
+
+
+def _exchanged(
+    sample: Sample, exchange: Mapping[int, torch.Tensor], label: str, kind: SampleKind
+) -> Sample:
+    """``sample`` with some of its tensors, by identity, exchanged for others."""
+
+    def convert(tensor: torch.Tensor) -> torch.Tensor:
+        return exchange.get(id(tensor), tensor)
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), convert)
+    return replace(sample, label=label, kind=kind, args=args, kwargs=kwargs)
+
+
+# Shapes that broadcast.
+
+
+def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with one operand broadcast: along its first and its last axis, without its first
+    axis, and with an axis more than the others have."""
+    named = [(n, t) for n, t in sample.named_tensors(op.signature) if _floating(t)]
+    if len(named) < 2:
+        return
+    for name, tensor in named[:MOST_OPERANDS]:
+        ends = dict.fromkeys((tensor.dim() - 1, 0)) if tensor.dim() else ()
+        for axis in list(ends)[:MOST_AXES]:
+            if tensor.shape[axis] > 1:
+                narrow = _leaf(tensor.narrow(axis, 0, 1), tensor)
+                label = f"where `{name}` is broadcast along axis {axis}"
+                yield _expanded(sample, tensor, narrow, tensor.shape, label, "broadcast")
+        if tensor.dim() and tensor.shape[0] > 1:
+            label = f"where `{name}` has an axis less"
+            yield _expanded(
+                sample, tensor, _leaf(tensor[0], tensor), tensor.shape, label, "other-rank"
+            )
+    (first, tensor), *others = named
+    if tensor.dim() and all(other.dim() <= tensor.dim() for _, other in others):
+        more = torch.stack([tensor.detach() * (1 - 0.1 * k) for k in range(EXTRA_AXIS)])
+        label = f"where `{first}` has an axis more"
+        exchange = {id(tensor): _leaf(more, tensor)}
+        sample_there = _exchanged(sample, exchange, label, "other-rank")
+        whole = {
+            id(t): _leaf(t.detach().expand(EXTRA_AXIS, *_padded(t, tensor.dim())), t)
+            for _, t in others
+        }
+        yield Designed(
+            sample_there, {}, as_if=_exchanged(sample, {**exchange, **whole}, label, "other-rank")
+        )
+
+
+def _padded(tensor: torch.Tensor, rank: int) -> list[int]:
+    return [1] * (rank - tensor.dim()) + list(tensor.shape)
+
+
+def _expanded(
+    sample: Sample,
+    tensor: torch.Tensor,
+    small: torch.Tensor,
+    shape: Sequence[int],
+    label: str,
+    kind: SampleKind,
+) -> Designed:
+    whole = _leaf(small.detach().expand(*shape), tensor)
+    return Designed(
+        _exchanged(sample, {id(tensor): small}, label, kind),
+        {},
+        as_if=_exchanged(sample, {id(tensor): whole}, label, kind),
+    )
+
+
+def _leaf(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return value.detach().clone().contiguous().requires_grad_(like.requires_grad)
+
+
+def _floating(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.layout == torch.strided
+
+
+# Values.
+
+
+def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with one sign in each tensor that has both, with large and with small values."""
+    changes: tuple[tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], Any]], ...] = (
+        (
+            "where all values are negative",
+            "special",
+            _ANY_SIGN,
+            lambda t: -t.abs() if _both_signs(t) else None,
+        ),
+        (
+            "where all values are positive",
+            "special",
+            _ANY_SIGN,
+            lambda t: t.abs() if _both_signs(t) else None,
+        ),
+        (f"where values are {LARGE:g} times as large", "extreme", _SAME_SIGN, lambda t: LARGE * t),
+        (f"where values are {SMALL:g} times as large", "extreme", _SAME_SIGN, lambda t: SMALL * t),
+    )
+    for label, kind, domains, change in changes:
+        exchange = {
+            id(tensor): _leaf(changed, tensor)
+            for name, tensor in sample.named_tensors(op.signature)
+            if _floating(tensor) and _domain(sample, name) in domains
+            if (changed := change(tensor.detach())) is not None
+        }
+        if exchange:
+            yield Designed(_exchanged(sample, exchange, label, kind), {})
+
+
+def _both_signs(tensor: torch.Tensor) -> bool:
+    return bool((tensor < 0).any() & (tensor > 0).any())
+
+
+def _domain(sample: Sample, name: str) -> str:
+    """The domain of the tensor ``name``, which may be one of several in an argument."""
+    return sample.domains.get(name.partition("[")[0], "")
+
+
+def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Designed]:
+    """``sample`` with elements on both sides of all ``thresholds``, and beyond them."""
+    marks = sorted(dict.fromkeys(thresholds))
+    if not marks:
+        return
+    exchange = {
+        id(tensor): _leaf(_scattered(tensor.detach(), marks), tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if _floating(tensor) and _domain(sample, name) in _ANY_SIGN and tensor.numel() > 1
+    }
+    if exchange:
+        shown = ", ".join(f"{mark:g}" for mark in marks)
+        label = f"where values are on both sides of {shown}"
+        yield Designed(_exchanged(sample, exchange, label, "same"), {})
+
+
+def _scattered(value: torch.Tensor, marks: Sequence[float]) -> torch.Tensor:
+    """Values below, between and above ``marks``, in an order like that of ``value``."""
+    count = value.numel()
+    share = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    mark = torch.tensor(marks, dtype=torch.float64)[torch.arange(count) // 2 % len(marks)]
+    size = mark.abs().clamp(min=1.0)
+    side = torch.where(torch.arange(count) % 2 == 0, 1.0, -1.0)
+    flat = mark + side * size * (NEAREST + (FARTHEST - NEAREST) * share)
+    order = value.reshape(-1).argsort().argsort()
+    return flat[order].reshape(value.shape).to(value.dtype)

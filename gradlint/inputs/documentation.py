@@ -1,0 +1,57 @@
+"""What the docstrings and comments of an op say, and the numbers of axes that they give."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from typing import Any
+
+from gradlint.model.op import Op
+
+#: Letters or short words in brackets, such as ``(N, C, L)`` or ``[batch, dim]``; with an ellipsis
+#: or an asterisk among them for any number of axes. Not the arguments of a call, ``f(X, Y)``.
+_NAME = r"[A-Za-z][A-Za-z0-9_]{0,7}"
+_AXIS = rf"(?:(?:\d\s*\*?\s*)?{_NAME}(?:\s*[-+*/]\s*\w{{1,3}})?|\d{{1,2}}|\*|\.\.\.|…)"
+_SHAPE = re.compile(rf"(?<![\w.])[(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{1,5}})\s*,?\s*[)\]]")
+
+#: An axis by itself: one capital letter, alone or with a short ending (``N``, ``C_in``, ``T1``).
+_SYMBOL = re.compile(r"[A-Z][a-z]?(?:_?[a-z0-9]{1,4})?")
+_ANY = frozenset({"*", "...", "…"})
+
+
+def documented_ranks(op: Op) -> frozenset[int]:
+    """Numbers of axes of the shapes that docstrings and comments of ``op`` show; empty where they
+    show none, or one of any number of axes: ``(N, *)``, ``(..., D)``."""
+    return ranks_in(prose(op.defining)) if op.defining is not None else frozenset()
+
+
+def ranks_in(text: str) -> frozenset[int]:
+    """Numbers of axes of the shapes in ``text``; at least one axis of a shape has a capital."""
+    found = set()
+    for match in _SHAPE.finditer(text):
+        axes = [axis.strip() for axis in match.group(1).split(",")]
+        if _ANY & set(axes):
+            return frozenset()
+        if any(_SYMBOL.fullmatch(axis) for axis in axes):
+            found.add(len(axes))
+    return frozenset(found)
+
+
+def prose(thing: Any) -> str:
+    """Docstrings and comments of ``thing``, a function or a class."""
+    try:
+        source = inspect.getsource(thing)
+    except Exception:
+        return inspect.getdoc(thing) or ""
+    comments = re.findall(r"#\s*(.*)", source)
+    try:
+        tree = ast.parse(inspect.cleandoc(source))
+    except (SyntaxError, ValueError, RecursionError):
+        return "\n".join([inspect.getdoc(thing) or "", *comments])
+    documents = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    ]
+    return "\n".join([*documents, *comments])

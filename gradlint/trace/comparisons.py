@@ -1,0 +1,89 @@
+"""What forward compares tensors with, and how it uses indices: seen while it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+#: ATen operators (without overloads and trailing underscores) that compare with a number, and the
+#: positions of their thresholds.
+_COMPARING = {
+    "gt": (1,),
+    "ge": (1,),
+    "lt": (1,),
+    "le": (1,),
+    "eq": (1,),
+    "ne": (1,),
+    "clamp": (1, 2),
+    "clamp_min": (1,),
+    "clamp_max": (1,),
+    "hardtanh": (1, 2),
+    "threshold": (1,),
+}
+
+#: ATen operators that put elements in the places that an index says: where it says a place twice,
+#: one of two elements is lost, and PyTorch leaves open which.
+_OVERWRITING = ("scatter", "index_copy", "index_put", "_index_put_impl", "index_fill", "put")
+
+#: ATen operators that count indices below zero from the end.
+_FROM_THE_END = ("index", "index_put", "_index_put_impl", "take", "put")
+
+
+class Comparisons(TorchDispatchMode):
+    """Notes the numbers that tensors are compared with, and which side elements were on.
+
+    Attributes:
+        thresholds: the finite ones, in order of appearance.
+        one_sided: whether all elements were on one side of a threshold.
+        overwrites: whether elements were put in places that an index tells.
+        from_the_end: whether integers reached an operator that takes negative indices.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thresholds: list[float] = []
+        self.one_sided = False
+        self.overwrites = False
+        self.from_the_end = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        packet = getattr(func, "overloadpacket", None)
+        name = getattr(packet, "__name__", "").rstrip("_")
+        if name in _COMPARING:
+            self._compared(args[0], _numbers(args, kwargs, _COMPARING[name]))
+        if name in _FROM_THE_END:
+            self.from_the_end = True
+        if name in _OVERWRITING and not _accumulates(args, kwargs):
+            self.overwrites = True
+        return func(*args, **kwargs)
+
+    def _compared(self, tensor: Any, thresholds: Iterator[float]) -> None:
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
+            return
+        for threshold in thresholds:
+            if threshold not in self.thresholds:
+                self.thresholds.append(threshold)
+            above = tensor.detach() > threshold
+            self.one_sided |= tensor.numel() > 0 and bool(above.all() | ~above.any())
+
+
+def _numbers(
+    args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...]
+) -> Iterator[float]:
+    given = [args[k] for k in positions if k < len(args)] + list(kwargs.values())
+    for value in given:
+        if type(value) in (int, float) and math.isfinite(value):
+            yield float(value)
+
+
+def _accumulates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether elements that go to one place are added."""
+    flags = [value for value in (*args[3:], *kwargs.values()) if isinstance(value, bool)]
+    return any(flags) or kwargs.get("reduce") == "add"
