@@ -12,6 +12,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs.documentation import prose
 from gradlint.inputs.domains import worded
+from gradlint.model.sample import has_fields
 
 #: Words in brackets that are types or remarks, not axes.
 _NO_AXES = frozenset(
@@ -63,6 +64,8 @@ def read_annotation(evidence: Evidence, annotation: Any) -> None:
     read_annotation_text(evidence, text)
     if isinstance(annotation, type) and annotation.__module__ not in ("builtins", "torch"):
         evidence.classes.append(annotation)
+        if has_fields(annotation):
+            evidence.weights = {"value": 2 * _ANNOTATED}
 
 
 def _text(annotation: Any) -> str:

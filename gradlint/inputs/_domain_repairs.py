@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import torch
+
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._moves import with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
@@ -17,7 +19,7 @@ from gradlint.inputs.domains import DOMAINS, OF_SQUARES, worded
 _STRUCTURES = (
     ("orthogonal", r"@.*\.(?:m?[TH]|t\(\)|transpose\b).*eye|eye.*@"),
     ("lengths", r"norm\(.*\b(?:ones|1\.?0?)\b|\.(?:square\(\)|pow\(2\))\.sum\(.*\b(?:ones|1)\b"),
-    ("rows", r"\.sum\(.*\b(?:ones|1\.?0*)\b|\bsum\(.*\bones"),
+    ("rows", r"\.sum\(.*\.sum\(|\.sum\(.*\b(?:ones|1\.?0*)\b|\bsum\(.*\bones"),
     (
         "ordered",
         r"\[\.*,? ?1:\].*\[\.*,? ?:-1\]|\[\.*,? ?:-1\].*\[\.*,? ?1:\]|diff\(|sort\(|sorted\(",
@@ -47,12 +49,15 @@ def from_domains(failed: FailedAttempt) -> Iterator[Plan]:
         asked += [domain for domain, pattern in _STRUCTURES if re.search(pattern, test)]
     asked = list(dict.fromkeys(asked))
     named = [name for _, names in tests for name in names]
+    if _on_integers(failed):
+        named = [name for name, guess in failed.plan.tensors() if guess.dtype == "int"]
     floating = _floating(failed, named)
+    yield from _sparse(failed, floating, [test for test, _ in tests])
     yield from _asked(failed, floating, asked)
     if tests:
         yield from _integers(failed, named)
         yield from _permutations(failed, [test for test, _ in tests])
-        if not _about_shapes([test for test, _ in tests]):
+        if not _on_integers(failed) and not _about_shapes([test for test, _ in tests]):
             yield from _unasked(failed, floating, asked)
 
 
@@ -75,6 +80,22 @@ def with_domain(plan: Plan, name: str, domain: str, cost: float) -> Plan | None:
     if first == second:
         return plan
     return plan.tied(second, first) if second.startswith("=") else plan.tied(first, second)
+
+
+def _sparse(failed: FailedAttempt, floating: list[str], tests: list[str]) -> Iterator[Plan]:
+    """Tensors in a sparse layout, where the error or the condition speaks of one."""
+    about = " ".join([failed.failure.text, failed.failure.attribute, *tests])
+    if not re.search(r"(?i)sparse|crow_indices|col_indices|\b_?indices\b.*layout", about):
+        return
+    layouts = ("csr", "coo") if re.search(r"(?i)csr|crow_ind", about) else ("coo", "csr")
+    for position, name in enumerate(floating):
+        guess = failed.plan.guess(name)
+        if isinstance(guess, TensorGuess) and not guess.layout:
+            if len(guess.axes) != 2:
+                continue
+            for step, layout in enumerate(layouts):
+                cost = _ASKED + _STEP * (position + step)
+                yield failed.plan.changed(name, replace(guess, layout=layout), cost)
 
 
 def _asked(failed: FailedAttempt, floating: list[str], asked: list[str]) -> Iterator[Plan]:
@@ -118,6 +139,9 @@ def _integers(failed: FailedAttempt, named: list[str]) -> Iterator[Plan]:
         for step, domain in enumerate(_OF_INTEGERS):
             if guess.domain != domain:
                 yield plan.changed(name, replace(guess, domain=domain), 0.4 + _STEP * step)
+        if guess.domain in ("offsets", "pointers") and guess.axes[0][0] != "=":
+            # Segments that must not be empty need more elements than there are segments.
+            yield plan.sized(guess.axes[0], 3, 0.35)
         for high in dict.fromkeys(failed.sizes.values()):
             if high != guess.high:
                 yield plan.changed(name, replace(guess, high=high), 0.45)
@@ -148,6 +172,17 @@ def _floating(failed: FailedAttempt, named: list[str]) -> list[str]:
         return chosen
     blamed = [name for name in failed.blamed() if name in floating]
     return list(dict.fromkeys([*blamed, *floating]))
+
+
+def _on_integers(failed: FailedAttempt) -> bool:
+    """Whether a condition reads integers that forward computed, and no floating tensor."""
+    kinds = set()
+    for test, _, frame in failed.conditions():
+        for node in ast.walk(test):
+            value = frame.names.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(value, torch.Tensor) and value.dtype != torch.bool:
+                kinds.add(value.is_floating_point() or value.is_complex())
+    return kinds == {False}
 
 
 def _about_shapes(tests: list[str]) -> bool:

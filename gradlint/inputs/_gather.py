@@ -18,9 +18,11 @@ from gradlint.inputs._annotations import (
     read_name,
 )
 from gradlint.inputs._evidence import MISSING, Evidence
+from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.model.op import Op
+from gradlint.model.sample import has_fields
 from gradlint.targets.calls import call_hints
 
 #: Names that stand for the inputs of an attention together.
@@ -55,7 +57,7 @@ def gather(op: Op) -> list[Evidence]:
         evidence = Evidence(parameter.name, passing, default)
         read_default(evidence)
         read_name(evidence)
-        read_annotation(evidence, parameter.annotation)
+        read_annotation(evidence, _annotation(op, parameter))
         found.append(evidence)
     schema = _schema(op)
     if schema is not None:
@@ -69,6 +71,15 @@ def gather(op: Op) -> list[Evidence]:
         if evidence.passing == "varargs" and not evidence.length:
             evidence.weights = {"tensors": 5.0}
     return found
+
+
+def _annotation(op: Op, parameter: inspect.Parameter) -> Any:
+    """The annotation of a parameter: where its text names a class with fields, that class."""
+    forward, _ = _forward(op)
+    text = parameter.annotation
+    names = getattr(forward, "__globals__", {})
+    named = names.get(text) if isinstance(text, str) else None
+    return named if isinstance(named, type) and has_fields(named) else text
 
 
 def _relate(found: list[Evidence]) -> None:
@@ -125,6 +136,9 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             Reader({}, backward, ctx=_context_name(backward), **shared).read()
             read_returns(backward, found)
     read_docs([forward, owner], found)
+    for name in iterated_matrices(forward):
+        if name in names and not names[name].domain:
+            names[name].domain = "contraction"
 
 
 def _forward(op: Op) -> tuple[Callable[..., Any] | None, type | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -75,7 +76,8 @@ def from_function(
 
 def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
     try:
-        args, kwargs = evaluate_arguments(parse_arguments(text), seed)
+        arguments = parse_arguments(text)
+        args, kwargs = evaluate_arguments(arguments, seed)
     except GradlintError as error:
         hint = error.hint or (
             "Write the arguments as in a call, for example "
@@ -89,7 +91,29 @@ def _from_expression(op: Op, text: str, seed: int, place: str) -> list[Sample]:
             place=place,
             hint="Check the shapes and values in it.",
         ) from error
-    return [_sample(op, "--inputs", "--inputs", tuple(args), dict(kwargs), place)]
+    constants: list[torch.Tensor] = []
+    for expression, value in zip(arguments.positional, args, strict=True):
+        constants += _constants(expression.tree, value)
+    for name, expression in arguments.keywords.items():
+        constants += _constants(expression.tree, kwargs[name])
+    return [_sample(op, "--inputs", "--inputs", tuple(args), dict(kwargs), place, constants)]
+
+
+def _constants(tree: ast.expr, value: Any) -> Iterator[torch.Tensor]:
+    """Tensors in the value of an expression for which ``requires_grad=False`` was written."""
+    if isinstance(tree, (ast.List, ast.Tuple)) and isinstance(value, (list, tuple)):
+        for part, item in zip(tree.elts, value, strict=True):
+            yield from _constants(part, item)
+    elif isinstance(value, torch.Tensor):
+        written = [
+            node.value.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.keyword)
+            and node.arg == "requires_grad"
+            and isinstance(node.value, ast.Constant)
+        ]
+        if written and not any(written):
+            yield value
 
 
 def samples_from(op: Op, value: Any, origin: str, place: str) -> list[Sample]:
@@ -161,8 +185,15 @@ def _of_one(op: Op, item: Any, label: str, origin: str, place: str) -> Sample:
 
 
 def _sample(
-    op: Op, label: str, origin: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: str
+    op: Op,
+    label: str,
+    origin: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    place: str,
+    constants: Sequence[torch.Tensor] = (),
 ) -> Sample:
+    """A sample of the arguments; ``constants`` are not differentiated, whatever else is."""
     if op.signature is not None:
         try:
             bound = op.signature.bind(*args, **kwargs)
@@ -186,16 +217,21 @@ def _sample(
             hint="Give at least one floating tensor: a gradient needs one. " + FORMS,
         )
     chosen = any(tensor.requires_grad for tensor in found)
+    fixed = {id(tensor) for tensor in constants}
+
+    def wants_grad(tensor: torch.Tensor) -> bool:
+        if chosen:
+            return tensor.requires_grad
+        return (tensor.is_floating_point() or tensor.is_complex()) and id(tensor) not in fixed
 
     def convert(tensor: torch.Tensor) -> torch.Tensor:
         inexact = tensor.is_floating_point() or tensor.is_complex()
-        wanted = tensor.requires_grad if chosen else inexact
         copy = tensor.detach().to("cpu")
         if inexact:
             copy = copy.to(torch.complex128 if tensor.is_complex() else torch.float64)
         if copy is tensor or _same_memory(copy, tensor):
             copy = copy.clone()
-        return copy.requires_grad_(wanted)
+        return copy.requires_grad_(wants_grad(tensor))
 
     given = Sample(label, origin, args, kwargs)
     made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
@@ -204,11 +240,15 @@ def _sample(
         for name, tensor in given.named_tensors(op.signature)
         if _overlaps(tensor)
     ]
-    return _in_given_dtype(op, given, made, found, chosen)
+    return _in_given_dtype(op, given, made, found, wants_grad)
 
 
 def _in_given_dtype(
-    op: Op, given: Sample, made: Sample, found: list[torch.Tensor], chosen: bool
+    op: Op,
+    given: Sample,
+    made: Sample,
+    found: list[torch.Tensor],
+    wants_grad: Callable[[torch.Tensor], bool],
 ) -> Sample:
     """``made``, or the sample in the dtypes given where the op runs in these alone."""
     if not any(tensor.dtype in (torch.float32, torch.complex64) for tensor in found):
@@ -218,9 +258,7 @@ def _in_given_dtype(
             return made
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
-            inexact = tensor.is_floating_point() or tensor.is_complex()
-            wanted = tensor.requires_grad if chosen else inexact
-            return tensor.detach().to("cpu").clone().requires_grad_(wanted)
+            return tensor.detach().to("cpu").clone().requires_grad_(wants_grad(tensor))
 
         args, kwargs = map_tensors((given.args, given.kwargs), keep)
         if run(op, Built(args, kwargs), "float32", 0, backward=False).score == 0:

@@ -15,7 +15,7 @@ from gradlint.inputs._search import Search
 from gradlint.inputs.domains import DOMAINS
 from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
-from gradlint.inputs.values import build
+from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 
@@ -62,8 +62,11 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
 
 def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
     built = build(plan, search.seed, search.keywords)
+    guesses = [guess for _, guess in plan.tensors()]
     domains = {
-        name: _domain(guess) for name, guess in plan.tensors() if guess.dtype in ("float", "int")
+        name: _domain(guess)
+        for name, guess in zip(_tensor_names(search, built, plan), guesses, strict=True)
+        if guess.dtype in ("float", "int")
     }
     held = frozenset(
         (number, position)
@@ -75,11 +78,23 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
     return Sample(label, "inferred", built.args, built.kwargs, notes, domains, held)
 
 
+def _tensor_names(search: Search, built: Built, plan: Plan) -> list[str]:
+    """Names of the tensors of a plan, those of the elements of a group in full."""
+    made = Sample("", "inferred", built.args, built.kwargs)
+    full = [name for name, _ in made.named_tensors(search.op.signature)]
+    plain = [name for name, _ in plan.tensors()]
+    matching = len(full) == len(plain) and all(map(str.startswith, full, plain))
+    return full if matching else plain
+
+
 def _domain(guess: TensorGuess) -> str:
     if guess.dtype == "int":
         return {
             "permutation": "a permutation along the last axis",
             "offsets": "increasing from 0",
+            "pointers": "pointers, increasing from 0",
+            "increasing": "integers that increase along the last axis",
+            "ancestors": "positions of parents, each before its children",
             "sizes": "sizes",
         }.get(guess.domain, guess.domain if "inverse" in guess.domain else "indices")
     return DOMAINS.get(guess.domain, guess.domain)

@@ -87,6 +87,9 @@ def argument_kinds(name: str, key: int | str, method: bool) -> tuple[tuple[str, 
         if text.startswith("Optional[") and text != "Optional[Tensor]":
             text = text[9:-1]
         kind = _KIND_OF_TYPE.get(text)
+        if kind == "shape" and argument.name == "size" and not method:
+            # ``torch.zeros(3)`` and ``torch.zeros(3, 4)`` are sizes one by one.
+            kind = "int"
         if kind == "any" and argument.name in _INTEGER_NAMES:
             kind = "index"
         elif kind == "any" and argument.name in _MASK_NAMES:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
 from gradlint.inputs._proposals import tensor_axes
+from gradlint.inputs.domains import OF_SQUARES
 
 #: Largest size an axis is fixed at because an error text asked for it.
 LARGEST_SIZE = 512
@@ -64,7 +65,8 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
             fresh[0] = old[0]
         if len(old) > 1 and rank > 1 and old[-1] in shared:
             fresh[-1] = old[-1]
-        return replace(guess, axes=tuple(fresh))
+        domain = "real" if rank < 2 and guess.domain in OF_SQUARES else guess.domain
+        return replace(guess, axes=tuple(fresh), domain=domain)
 
     current = plan.guess(name)
     if isinstance(current, TensorGuess):
@@ -87,10 +89,11 @@ def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     return plan.changed(name, replace(guess, axes=more + guess.axes), cost)
 
 
-def other_ranks(plan: Plan) -> Iterator[Plan]:
-    """The plan with one axis more or less: of all floating tensors at once, and of each."""
+def other_ranks(plan: Plan, more: float = 0.0) -> Iterator[Plan]:
+    """The plan with one axis more or less, of all floating tensors at once and of each; ``more`` is
+    added to what that costs."""
     floating = dict.fromkeys(name for name, guess in plan.tensors() if guess.dtype == "float")
-    for step, cost in ((-1, 0.45), (1, 0.55)):
+    for step, cost in ((-1, 0.45 + more), (1, 0.55 + more)):
         together = plan
         for name in floating:
             rank = rank_of(plan, name) or 0

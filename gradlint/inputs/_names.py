@@ -151,10 +151,16 @@ _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
         (0, 1, 2),
     ),
     (
+        "log_scale log_sigma log_std log_var log_temp* log_alpha log_beta log_tau log_l "
+        "log_length* log_noise log_bandwidth raw_*",
+        (0, 1, 2),
+    ),
+    (
         "target targets label labels classes idx ind index *_index ids *_ids batch perm "
         "permutation *_indices inverse segment_ids",
         (1, 2, 3),
     ),
+    ("translation *_translation origin center centre", (1, 2)),
     ("image images img imgs feature_map feature_maps frames", (4, 3, 2)),
     ("waveform wave signal audio", (2, 3, 1)),
     ("vol volume voxel voxels", (5, 4, 3)),
@@ -163,6 +169,7 @@ _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
 #: Matrices that are square by their meaning, and the domain that goes with it.
 _SQUARE = (
     ("cov *covar* covariance precision prec *_prec spd psd gram *_gram", "spd"),
+    ("rotation rotations *_rotation rot rotmat* *_rotmat orthogonal*", "orthogonal"),
     ("*tril* chol *_chol chol_* cholesky lower_tri*", "tril"),
 )
 _DOMAINS = (

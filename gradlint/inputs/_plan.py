@@ -35,6 +35,7 @@ class TensorGuess:
         domain: one of :data:`gradlint.inputs.domains.DOMAINS`, or of a generator of integers.
         grad: whether it requires grad.
         high: exclusive upper bound of integer values; 0 means the smallest size of the plan.
+        layout: "" for strided, "coo" or "csr" for sparse with every other element stored.
     """
 
     axes: tuple[str, ...]
@@ -42,6 +43,7 @@ class TensorGuess:
     domain: str = "real"
     grad: bool = True
     high: int = 0
+    layout: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,14 @@ class ValueGuess:
 
 @dataclass(frozen=True)
 class GroupGuess:
-    """A list, tuple or dict of tensors; ``keys`` for a dict. ``splice``: elements of ``*args``."""
+    """A list, tuple or dict of tensors, or a named tuple or dataclass with them as fields.
+
+    Args:
+        items: its elements.
+        container: its type.
+        keys: those of a dict.
+        splice: whether the elements are passed one by one, as ``*args``.
+    """
 
     items: tuple[TensorGuess | ValueGuess, ...]
     container: type = list
@@ -218,7 +227,7 @@ class Plan:
         def seen(guess: Guess) -> object:
             if isinstance(guess, TensorGuess):
                 shape = tuple(sizes[axis] for axis in guess.axes)
-                return shape, guess.dtype, guess.domain, guess.grad, guess.high
+                return shape, replace(guess, axes=())
             if isinstance(guess, GroupGuess):
                 items = tuple(seen(item) for item in guess.items)
                 return items, guess.container, guess.keys, guess.splice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
+from gradlint.inputs._annotations import read_annotation, read_name
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.stand_ins import callables
 from gradlint.model.op import Op
+from gradlint.model.sample import has_fields
 
 #: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
@@ -107,6 +110,8 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         "none": lambda _: [None],
         "value": _objects,
     }
+    if kind == "value" and (grouped := _with_fields(item)):
+        return grouped
     values = makers[kind](item) if kind in makers else []
     found = [(ValueGuess(value, kind), _VALUE_STEP * index) for index, value in enumerate(values)]
     if kind == "shape":
@@ -191,6 +196,33 @@ def _groups(item: Evidence) -> list[Proposal]:
             found.append((GroupGuess(items), _RANK_STEP * step + 0.7 * position))
             if step == 0:
                 found.append((GroupGuess(items, tuple), 0.9 + 0.7 * position))
+    return found
+
+
+def _with_fields(item: Evidence) -> list[Proposal]:
+    """Named tuples and dataclasses, with the likeliest guess for every field."""
+    found: list[Proposal] = []
+    for made in item.classes:
+        if not has_fields(made):
+            continue
+        parts: list[TensorGuess | ValueGuess] = []
+        for field in inspect.signature(made).parameters.values():
+            default = MISSING if field.default is inspect.Parameter.empty else field.default
+            evidence = Evidence(f"{item.name}.{field.name}", default=default)
+            evidence.differentiable = item.differentiable
+            read_annotation(evidence, field.annotation)
+            named = Evidence(field.name)
+            read_name(named)
+            evidence.weights = {**named.weights, **evidence.weights}
+            evidence.ranks = named.ranks
+            evidence.domain = _names.square_domain(field.name) or _names.domain(field.name)
+            guess = ValueGuess(default, "default")
+            if default is MISSING:
+                guess = _of(evidence, [])[0][0]  # type: ignore[assignment]
+            if isinstance(guess, (TensorGuess, ValueGuess)):
+                parts.append(guess)
+        if len(parts) == len(inspect.signature(made).parameters):
+            found.append((GroupGuess(tuple(parts), made), 0.0))
     return found
 
 

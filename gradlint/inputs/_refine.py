@@ -102,7 +102,10 @@ def _parts(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
         count = len(parts)
         if count < 2 or parts != set(range(count)) or not isinstance(plan.guess(name), TensorGuess):
             continue
-        if guess.axes and not guess.axes[-1].startswith("=") and not _reads_on(plan, trial, guess):
+        last = guess.axes[-1] if guess.axes else ""
+        if last and plan.sizes()[last] == count and (last[0] == "=" or last in dict(plan.fixed)):
+            search.held.add(last)
+        elif last and not last.startswith("=") and not _reads_on(plan, trial, guess):
             narrow = plan.sized(guess.axes[-1], count)
             better = _try(search, narrow, trial)
             if better is not None:
@@ -171,6 +174,8 @@ def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial
     sizes = sorted(set(plan.sizes().values()), reverse=True)
     for name, guess in list(plan.tensors()):
         current = plan.guess(name)
+        if guess.dtype == "int" and isinstance(current, TensorGuess):
+            plan, trial = _within(search, plan, trial, name, current)
         if guess.dtype != "int" or guess.domain != "real" or not isinstance(current, TensorGuess):
             continue
         now = current.high or (sizes[-1] if sizes else 3)
@@ -180,6 +185,29 @@ def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial
             if better is not None:
                 plan, trial = wider, better
                 break
+    return plan, trial
+
+
+def _within(
+    search: Search, plan: Plan, trial: Trial, name: str, guess: TensorGuess
+) -> tuple[Plan, Trial]:
+    """Pointers that end where an axis does, and lengths up to the size of the axis that they cut:
+    the first free one of a floating tensor, or the first behind the axis that is shared."""
+    if guess.domain not in ("pointers", "sizes"):
+        return plan, trial
+    sizes = plan.sizes()
+    behind = guess.domain == "sizes"
+    for _, other in plan.tensors():
+        if other.dtype != "float" or not other.axes:
+            continue
+        shared = [axis for axis in other.axes if axis in guess.axes]
+        free = [axis for axis in other.axes if axis not in guess.axes]
+        if not free or (behind and not shared):
+            continue
+        bounded = plan.changed(name, replace(guess, high=sizes[free[0]]))
+        better = _try(search, bounded, trial)
+        if better is not None:
+            return bounded, better
     return plan, trial
 
 

@@ -57,6 +57,10 @@ _BONUS = 0.25
 #: values that are not finite.
 _SPECIAL = frozenset({"ordered", "logs"} | OF_SQUARES - {"spd"})
 
+#: Errors of forward about shapes, and what it then costs more to give all tensors another rank.
+_SHAPES = re.compile(r"(?i)shape|size|dimension")
+_FORWARD_RANKS = 0.9
+
 #: Errors of backward for an input that has too few axes, and for one that should be a number.
 _TOO_FEW_AXES = re.compile(
     r"too many indices|to unpack|Dimension out of range|number of dimensions"
@@ -138,7 +142,7 @@ class Search:
             if plan.arguments_key() in self._seen:
                 continue
             self._seen.add(plan.arguments_key())
-            trial = attempt(self.op, plan, self.seed, self.keywords)
+            trial = _by_accident(plan, attempt(self.op, plan, self.seed, self.keywords))
             self.attempts += 1
             patience -= 1
             if trial.score == 0:
@@ -252,6 +256,8 @@ class Search:
             yield from repairs(failed)
             if best is None or best[1].score < 3:
                 yield from self._neighbours(plan, failed.blamed())
+            if _SHAPES.search(trial.failure.text):
+                yield from other_ranks(plan, _FORWARD_RANKS)
         elif trial.score == 1:
             yield from _differentiable(plan)
             yield from self._neighbours(plan, [])
@@ -289,6 +295,15 @@ class Search:
                 if guess != plan.guesses[index]:
                     extra = max(cost - shares[index], 0.0) + near
                     yield plan.changed(name, guess, extra, cost)
+
+
+def _by_accident(plan: Plan, trial: Trial) -> Trial:
+    """``trial``, with those summed gradients that have more axes than any input. A smaller operand
+    that forward broadcasts to a larger one is common; operands that make up a shape which none of
+    them has were probably meant to be of other ranks."""
+    most = max((len(guess.axes) for _, guess in plan.tensors()), default=0)
+    kept = {place: shape for place, shape in trial.reduced.items() if len(shape) > most}
+    return replace(trial, reduced=kept) if trial.reduced else trial
 
 
 def _elements(plan: Plan) -> int:

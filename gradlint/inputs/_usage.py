@@ -74,7 +74,7 @@ class Reader(Calls):
             owner.say("dict", 3.0)
             if constant not in owner.keys:
                 owner.keys.append(constant)
-        if len(index) > 1 and isinstance(index[0], ast.Constant) and index[0].value is ...:
+        if len(index) > 1 and all(_whole(item) for item in index[:-1]):
             part, position = literal(index[-1])
             if part and type(position) is int and position >= 0:
                 owner.parts.add(position)
@@ -181,3 +181,10 @@ class Reader(Calls):
             elif isinstance(node.op, ast.Invert):
                 found.say("mask", 2.0)
         self.generic_visit(node)
+
+
+def _whole(item: ast.expr) -> bool:
+    """Whether an index takes all of an axis: ``:`` or ``...``."""
+    if isinstance(item, ast.Slice):
+        return item.lower is None and item.upper is None and item.step is None
+    return isinstance(item, ast.Constant) and item.value is ...

@@ -6,6 +6,7 @@ closer than a share of their spacing: random kinks (ties, zeros) do not occur.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
 from gradlint.inputs.domains import OF_SQUARES
+from gradlint.model.sample import has_fields
 
 #: Share of the spacing between neighbouring values by which each is moved (heuristic).
 _JITTER = 0.3
@@ -75,10 +77,9 @@ def _make(
         made[name] = tensor
         return tensor
     if isinstance(guess, GroupGuess):
-        items = [_make(name, item, plan, sizes, generator, made) for item in guess.items]
-        if guess.keys:
-            return dict(zip(guess.keys, items, strict=True))
-        return guess.container(items)
+        return _grouped(
+            guess, [_make(name, item, plan, sizes, generator, made) for item in guess.items]
+        )
     if isinstance(guess, Omitted):
         return None
     if guess.kind == "shape-of":
@@ -86,6 +87,13 @@ def _make(
         return tuple(sizes[axis] for axis in first.axes) if first is not None else (2, 3)
     # Lists and dicts are copied: an op may write to them.
     return type(guess.value)(guess.value) if type(guess.value) in (list, dict) else guess.value
+
+
+def _grouped(guess: GroupGuess, items: list[Any]) -> Any:
+    """The container of a group, with its items."""
+    if guess.keys:
+        return dict(zip(guess.keys, items, strict=True))
+    return guess.container(*items) if has_fields(guess.container) else guess.container(items)
 
 
 def _tensor(
@@ -111,7 +119,21 @@ def _tensor(
     if guess.dtype == "complex":
         values = torch.complex(values, spread("real", shape, count, generator))
         dtype = torch.complex128 if plan.working == "float64" else torch.complex64
-    return values.to(dtype).requires_grad_(guess.grad)
+    values = values.to(dtype)
+    if guess.layout:
+        values = _sparse(values, guess.layout)
+    return values.requires_grad_(guess.grad)
+
+
+def _sparse(values: torch.Tensor, layout: str) -> torch.Tensor:
+    """``values`` with every other element left out, or it would be sparse in name only."""
+    kept = torch.arange(values.numel()).reshape(values.shape) % 2 == 0
+    if layout == "coo" or values.dim() < 2:
+        return (values * kept).to_sparse()
+    with warnings.catch_warnings():
+        # That the layout is in beta concerns no user of the op.
+        warnings.simplefilter("ignore")
+        return (values * kept).to_sparse_csr()
 
 
 def _integers(
@@ -134,7 +156,7 @@ def _integers(
     if guess.domain == "sizes":
         # The largest size occurs, and shorter ones beside it, but none that is empty.
         order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
-        most = guess.high or 2
+        most = guess.high or max(2, min(3, *sizes.values(), 3))
         return most - (order % max(most - 1, 1)).reshape(shape)
     if guess.domain == "increasing" and shape:
         return _increasing(shape, max(high, 1), generator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -161,12 +162,37 @@ def _mapped(
         return kind(*parts) if hasattr(item, "_fields") else kind(parts)
     if isinstance(item, dict):
         return {key: _mapped(part, convert, seen, tensor) for key, part in item.items()}
+    if holds_tensors(item):
+        return dataclasses.replace(
+            item,
+            **{key: _mapped(part, convert, seen, tensor) for key, part in _fields_of(item).items()},
+        )
     return item
+
+
+def has_fields(kind: type) -> bool:
+    """Whether instances are made of fields in order: a named tuple or a dataclass."""
+    return hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)
+
+
+def holds_tensors(item: Any) -> bool:
+    """Whether ``item`` is a dataclass with tensors among its fields."""
+    if not dataclasses.is_dataclass(item) or isinstance(item, type):
+        return False
+    return any(isinstance(part, torch.Tensor) for part in _fields_of(item).values())
+
+
+def _fields_of(item: Any) -> dict[str, Any]:
+    """The fields that the constructor of a dataclass takes."""
+    return {f.name: getattr(item, f.name) for f in dataclasses.fields(item) if f.init}
 
 
 def _walk(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         for key, part in zip(value._fields, value, strict=True):
+            yield from _walk(f"{name}.{key}", part)
+    elif holds_tensors(value):
+        for key, part in _fields_of(value).items():
             yield from _walk(f"{name}.{key}", part)
     elif isinstance(value, (list, tuple)) and value:
         for index, part in enumerate(value):

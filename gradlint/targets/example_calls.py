@@ -271,9 +271,9 @@ class _Replacer(ast.NodeTransformer):
     def _keyword(self, keyword: ast.keyword) -> ast.keyword | None:
         if keyword.arg in _IDLE_KEYWORDS or keyword.arg == "requires_grad":
             return None
+        keyword.value = self.visit(keyword.value)
         dtype = dotted(keyword.value).rpartition(".")[2]
         if keyword.arg is None or (keyword.arg == "dtype" and dtype in _FLOATING):
             return None
-        keyword.value = self.visit(keyword.value)
         # A dtype kept in a variable: random numbers are floating whatever it is.
         return None if keyword.arg == "dtype" and isinstance(keyword.value, ast.Name) else keyword

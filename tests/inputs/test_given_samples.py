@@ -9,6 +9,7 @@ import torch
 from torch.autograd import Function
 
 from gradlint.base.errors import InputsError
+from gradlint.inputs._given import from_option
 from gradlint.inputs.samples import samples_for
 from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
@@ -210,3 +211,13 @@ def test_keywords_of_a_function_become_positions() -> None:
     (sample,) = samples_for(op, Settings(inputs="randn(3), scale=4.0"))
     assert sample.args[1:] == (None, 4.0)
     assert sample.kwargs == {}
+
+
+def test_requires_grad_false_in_an_expression_is_honoured():
+    def added(x, y, parts):
+        return x + y + parts[0] * parts[1]
+
+    text = "randn(3, requires_grad=False), randn(3), [randn(3), ones(3, requires_grad=False)]"
+    (sample,) = from_option(from_object(added), text, 0)
+    x, y, parts = sample.args
+    assert [t.requires_grad for t in (x, y, *parts)] == [False, True, True, False]

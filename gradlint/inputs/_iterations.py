@@ -1,0 +1,62 @@
+"""Matrices by which forward multiplies a state again and again: they should be contractions, or
+the iteration diverges, and what it returns is no solution of the equation that backward assumes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradlint.inputs._source import syntax
+
+#: Functions that multiply a state by a matrix, written as calls.
+_PRODUCTS = frozenset({"matmul", "mm", "mv", "bmm", "linear", "einsum", "addmm"})
+
+
+def iterated_matrices(function: Callable[..., Any]) -> list[str]:
+    """Names that multiply, inside a loop, a variable which the loop computes from itself.
+
+    ``for _ in range(99): z = torch.tanh(z @ W.T + x)`` gives ``["W"]``.
+    """
+    tree = syntax(function)
+    found: dict[str, None] = {}
+    for loop in ast.walk(tree) if tree is not None else ():
+        if isinstance(loop, (ast.For, ast.While)):
+            found.update(dict.fromkeys(_of_loop(loop)))
+    return list(found)
+
+
+def _of_loop(loop: ast.For | ast.While) -> Iterator[str]:
+    states = {
+        name.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
+    for node in ast.walk(loop):
+        for one, other in _products(node):
+            # What is indexed is another matrix in every round.
+            varies = any(isinstance(part, ast.Subscript) for part in ast.walk(other))
+            if _names(one) & states and not _names(other) & states and not varies:
+                yield from sorted(_names(other))
+
+
+def _products(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Pairs of factors of a matrix product, in both orders."""
+    pair: list[ast.expr] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        pair = [node.left, node.right]
+    elif isinstance(node, ast.Call):
+        name = ast.unparse(node.func).rpartition(".")[2]
+        pair = [item for item in node.args if not isinstance(item, ast.Constant)][:2]
+        if name not in _PRODUCTS:
+            pair = []
+    if len(pair) == 2:
+        yield pair[0], pair[1]
+        yield pair[1], pair[0]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {"torch", "F"}

@@ -1,0 +1,125 @@
+"""Calls that the source shows are proposals for inputs; nothing of them is run."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import textwrap
+
+import pytest
+import torch
+
+from gradlint.inputs._infer import infer
+from gradlint.targets.build import from_object
+from gradlint.targets.example_calls import example_calls
+
+OP = '''
+import torch
+from torch.autograd import Function
+
+class Cells(Function):
+    """{doc}"""
+
+    @staticmethod
+    def forward(ctx, values, rows, columns):
+        if len(values) != rows * columns or (rows, columns) != (5, 3):
+            raise ValueError
+        return values * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None, None
+
+def cells(values, rows, columns=3):
+    return Cells.apply(values, rows, columns)
+'''
+
+
+@pytest.fixture
+def module(tmp_path):
+    def load(text: str, **others: str):
+        for name, content in others.items():
+            (tmp_path / f"{name}.py").write_text(textwrap.dedent(content))
+        path = tmp_path / "cells_under_test.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("cells_under_test", path)
+        made = importlib.util.module_from_spec(spec)
+        sys.modules["cells_under_test"] = made
+        spec.loader.exec_module(made)
+        return made
+
+    yield load
+    sys.modules.pop("cells_under_test", None)
+
+
+def sizes(op) -> tuple[int, int, int]:
+    values, rows, columns = infer(from_object(op), 0)[0].args
+    return len(values), rows, columns
+
+
+def test_a_doctest_gives_the_arguments(module):
+    doc = (
+        "Cells.\n\n    >>> x = torch.randn(15)\n    >>> Cells.apply(x, 5, 3).shape\n    (15,)\n    "
+    )
+    assert sizes(module(OP.format(doc=doc)).Cells) == (15, 5, 3)
+
+
+def test_a_main_block_with_gradcheck_does(module):
+    main = textwrap.dedent("""
+        if __name__ == "__main__":
+            n = 5
+            v = torch.rand(n * 3, dtype=torch.double, requires_grad=True)
+            print(torch.autograd.gradcheck(lambda t: Cells.apply(t, n, 3), (v,)))
+    """)
+    assert sizes(module(OP.format(doc="Cells.") + main).Cells) == (15, 5, 3)
+
+
+def test_a_test_beside_it_does_through_a_wrapper(module):
+    tests = """
+        from cells_under_test import cells
+        import torch
+
+        DTYPE = torch.float64
+
+        def test_cells():
+            values = torch.randn(15, dtype=DTYPE).cuda()
+            assert cells(values, 5).shape == (15,)  # Cells
+    """
+    made = module(OP.format(doc="Cells."), test_cells=tests)
+    found = example_calls(made.Cells)
+    assert found == [{"values": "torch.randn(15)", "rows": "5", "columns": "3"}]
+    assert sizes(made.Cells) == (15, 5, 3)
+
+
+def test_nothing_in_an_example_is_run(module, tmp_path):
+    mark = tmp_path / "ran"
+    doc = f">>> Cells.apply(torch.tensor([open({str(mark)!r}, 'w').write('x')]), 5, 3)"
+    made = module(OP.format(doc=doc.replace('"', "'")))
+    assert len(example_calls(made.Cells)) == 1
+    with pytest.raises(Exception, match="no usable inputs"):
+        infer(from_object(made.Cells), 0)
+    assert not mark.exists()
+
+
+def test_square_examples_hide_no_transposition(module):
+    text = '''
+import torch
+from torch.autograd import Function
+
+class Linear(Function):
+    """>>> Linear.apply(torch.randn(4, 4), torch.randn(4, 4))"""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight, grad.T @ x
+'''
+    x, weight = infer(from_object(module(text).Linear), 0)[0].args
+    assert len({*x.shape, *weight.shape}) == 3
+    assert x.shape[1] == weight.shape[1]
+    assert isinstance(x, torch.Tensor)

@@ -1,0 +1,321 @@
+"""Preconditions that random values never meet are found from words, conditions and names."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.inputs._infer import infer
+from gradlint.inputs._iterations import iterated_matrices
+from gradlint.inputs.domains import OF_SQUARES, worded
+from gradlint.inputs.values import spread
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+
+
+def inferred(thing: object) -> Sample:
+    return infer(from_object(thing), 0)[0]
+
+
+def first(thing: object) -> Tensor:
+    return next(part for part in inferred(thing).args if isinstance(part, Tensor))
+
+
+class Checked(Function):
+    """Passes its input on; subclasses refuse what does not meet their condition."""
+
+    @classmethod
+    def check(cls, x: Tensor) -> None:
+        raise NotImplementedError
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Sorted(Checked):
+    @staticmethod
+    def forward(ctx, x):
+        if not torch.equal(x, x.sort().values):
+            raise ValueError("wrong order")
+        return x * 1
+
+
+class Rotation(Checked):
+    @staticmethod
+    def forward(ctx, x):
+        assert torch.allclose(x @ x.mT, torch.eye(len(x), dtype=x.dtype))
+        return x * 1
+
+
+class Distribution(Checked):
+    @staticmethod
+    def forward(ctx, x):
+        if not torch.allclose(x.sum(-1), torch.ones_like(x[..., 0])):
+            raise ValueError("bad input")
+        return x * 1
+
+
+class Directions(Checked):
+    @staticmethod
+    def forward(ctx, x):
+        if ((x.norm(dim=-1) - 1).abs() > 1e-6).any():
+            raise ValueError("bad input")
+        return x * 1
+
+
+class Told(Checked):
+    @staticmethod
+    def forward(ctx, x):
+        if torch.linalg.eigvals(x).abs().max() >= 1:
+            raise RuntimeError("the iteration does not converge")
+        return x * 1
+
+
+class Untold(Checked):
+    """Nothing says which values are wanted."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if bool(torch.floor(x).any()):
+            raise ValueError("no")
+        return x * 1
+
+
+@pytest.mark.parametrize(
+    ("op", "holds"),
+    [
+        (Sorted, lambda x: bool((x.diff(dim=-1) > 0).all())),
+        (Rotation, lambda x: torch.allclose(x @ x.mT, torch.eye(len(x), dtype=x.dtype))),
+        (Distribution, lambda x: torch.allclose(x.sum(-1), torch.ones_like(x[..., 0]))),
+        (Directions, lambda x: torch.allclose(x.norm(dim=-1), torch.ones_like(x[..., 0]))),
+        (Told, lambda x: bool(torch.linalg.eigvals(x).abs().max() < 1)),
+        (Untold, lambda x: bool((x > 0).all() and (x < 1).all())),
+    ],
+)
+def test_a_condition_on_values_is_met(op, holds):
+    assert holds(first(op))
+
+
+def test_nothing_is_confined_where_nothing_asks_for_it():
+    class Free(Function):
+        @staticmethod
+        def forward(ctx, x):
+            if x.dim() < 1:
+                raise ValueError("x must have an axis, sorted or not")
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    x = first(Free)
+    assert x.min() < 0 < x.max()
+    assert not bool((x.diff(dim=-1) > 0).all())
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("A must be symmetric", "spd"),
+        ("not a rotation matrix", "orthogonal"),
+        ("the knots are strictly increasing", "ordered"),
+        ("each row sums to one", "rows"),
+        ("x holds log-probabilities", "logs"),
+        ("unit quaternions, w first", "lengths"),
+        ("values between -1 and 1", "small"),
+    ],
+)
+def test_words_name_domains(text, domain):
+    assert worded(text)[0] == domain
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["unsorted segments", "a non-symmetric matrix", "symmetric quantization", "the sum of x"],
+)
+def test_other_words_name_none(text):
+    assert worded(text) == []
+
+
+@pytest.mark.parametrize("domain", sorted(OF_SQUARES))
+def test_square_domains_hold_what_they_say(domain):
+    made = spread(domain, [2, 4, 4], 32, torch.Generator().manual_seed(3))
+    eye = torch.eye(4, dtype=made.dtype)
+    holds = {
+        "spd": lambda m: torch.allclose(m, m.mT) and torch.linalg.eigvalsh(m).min() > 0,
+        "nsd": lambda m: torch.allclose(m, m.mT) and torch.linalg.eigvalsh(m).max() < 0,
+        "tril": lambda m: torch.equal(m, m.tril()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
+        "triu": lambda m: torch.equal(m, m.triu()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
+        "orthogonal": lambda m: torch.allclose(m @ m.mT, eye.expand_as(m)),
+        "contraction": lambda m: 0.1 < torch.linalg.eigvals(m).abs().max() < 0.7,
+    }[domain]
+    assert bool(holds(made))
+
+
+def solved(x, W, table):
+    z = torch.zeros_like(x)
+    for k in range(3):
+        z = torch.tanh(z @ W.T + x) + x @ table
+        z = z @ table[k]
+    return z
+
+
+def test_a_matrix_that_a_loop_applies_to_its_own_result_contracts():
+    assert iterated_matrices(solved) == ["W"]
+
+
+def test_pointers_lengths_and_permutations():
+    class Segments(Function):
+        """x: (N, C)"""
+
+        @staticmethod
+        def forward(ctx, x, cu_seqlens):
+            assert cu_seqlens[0] == 0
+            assert bool((cu_seqlens.diff() >= 0).all())
+            assert int(cu_seqlens[-1]) <= len(x), "past the end"
+            ctx.bounds, ctx.shape = cu_seqlens.tolist(), x.shape
+            return torch.stack([x[a:b].sum(0) for a, b in itertools.pairwise(ctx.bounds)])
+
+        @staticmethod
+        def backward(ctx, grad):
+            out = torch.zeros(ctx.shape, dtype=grad.dtype)
+            for row, (a, b) in zip(grad, itertools.pairwise(ctx.bounds), strict=True):
+                out[a:b] = row
+            return out, None
+
+    x, pointers = inferred(Segments).args
+    assert pointers[0] == 0
+    assert pointers[-1] == len(x)
+
+    class Pooled(Function):
+        @staticmethod
+        def forward(ctx, x, lengths):
+            _, time, _ = x.shape
+            ctx.mask = (torch.arange(time) < lengths[:, None]).to(x.dtype)
+            return torch.einsum("bt,btc->bc", ctx.mask, x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return ctx.mask[:, :, None] * grad[:, None], None
+
+    x, lengths = inferred(Pooled).args
+    assert lengths.max() == x.shape[1]
+    assert 1 <= lengths.min() < lengths.max()
+
+    class Shuffled(Function):
+        @staticmethod
+        def forward(ctx, x, order: list[int]):
+            if sorted(order) != list(range(x.shape[1])):
+                raise ValueError("order is not a permutation")
+            ctx.order = order
+            return x[:, order]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad[:, [ctx.order.index(i) for i in range(len(ctx.order))]], None
+
+    x, order = inferred(Shuffled).args
+    assert sorted(order) == list(range(x.shape[1]))
+    assert order != sorted(order)
+
+
+class Pair(NamedTuple):
+    mean: Tensor
+    scale: Tensor
+
+
+@dataclasses.dataclass
+class Camera:
+    center: Tensor
+    focal: float = 1.5
+
+
+def standardised(x: Tensor, pair: Pair) -> Tensor:
+    return (x - pair.mean) / pair.scale
+
+
+def seen(points: Tensor, camera: Camera) -> Tensor:
+    return (points - camera.center) * camera.focal
+
+
+def test_objects_with_fields_are_made_of_tensors():
+    _, pair = inferred(standardised).args
+    assert isinstance(pair, Pair)
+    assert pair.mean.requires_grad
+    assert bool((pair.scale > 0).all())
+    sample = inferred(seen)
+    assert [name for name, _ in sample.named_tensors(from_object(seen).signature)] == [
+        "points",
+        "camera.center",
+    ]
+
+
+def test_a_sparse_layout_is_given_where_forward_asks_for_it():
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, A, x):
+            assert A.is_sparse
+            ctx.A = A
+            return torch.sparse.mm(A, x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None, torch.sparse.mm(ctx.A.t(), grad)
+
+    A, x = inferred(Product).args
+    assert A.layout is torch.sparse_coo
+    assert 0 < A.coalesce().values().numel() < A.numel()
+    assert x.layout is torch.strided
+
+
+def test_a_broadcast_that_nobody_meant_is_not_the_sample():
+    class Channels(Function):
+        @staticmethod
+        def forward(ctx, x, bias):
+            return x + bias.view(1, -1, 1, 1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad.sum((0, 2, 3))
+
+    x, bias = inferred(Channels).args
+    assert x.dim() == 4
+    assert bias.shape == (x.shape[1],)
+
+    class Outer(Function):
+        @staticmethod
+        def forward(ctx, u, v):
+            ctx.save_for_backward(u, v)
+            return u[:, None] * v[None, :]
+
+        @staticmethod
+        def backward(ctx, grad):
+            u, v = ctx.saved_tensors
+            return grad @ v, grad.T @ u
+
+    assert [part.dim() for part in inferred(Outer).args] == [1, 1]
+
+
+def test_a_broadcast_that_backward_leaves_to_the_engine_is_kept():
+    class Scaled(Function):
+        """x: (N, C), scale: (C,)"""
+
+        @staticmethod
+        def forward(ctx, x, scale):
+            ctx.save_for_backward(x, scale)
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, scale = ctx.saved_tensors
+            return grad * scale, grad * x
+
+    x, scale = inferred(Scaled).args
+    assert (x.dim(), scale.shape) == (2, (x.shape[1],))
