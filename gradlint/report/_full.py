@@ -127,12 +127,10 @@ def _inconclusive(page: Page, target: TargetReport) -> None:
 
 
 def _not_tried(page: Page, target: TargetReport) -> None:
-    """What no sample reached, and why the code was not watched."""
+    """What no sample reached."""
     words = wording.not_tried(target, None if page.verbose else NOT_TRIED)
     if words:
         page.row("not tried", words)
-    if target.coverage_note and page.verbose:
-        page.row("coverage", f"of lines: none ({target.coverage_note})")
 
 
 def _torch(page: Page, target: TargetReport) -> None:

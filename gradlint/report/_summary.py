@@ -23,6 +23,9 @@ def add_summary(page: Page, report: Report) -> None:
     _lenient(page, report)
     _strict(page, report)
     _inconclusive(page, report)
+    unwatched = wording.unwatched(report.targets)
+    if unwatched:
+        page.paragraph(unwatched, hanging=2)
     _skipped(page, report)
     tail = [f"seed {report.seed}"]
     if report.duration_s:

@@ -129,7 +129,8 @@ def _add_statement(found: Executable, statement: ast.stmt) -> None:
 
 def _add_missing_else(found: Executable, statement: ast.If) -> None:
     refuses = _only_refuses(statement.body) or all(map(_says_nothing, statement.body))
-    if statement.orelse or refuses or _ASKED_FOR in _names(statement.test):
+    leaves = isinstance(statement.body[-1], (ast.Return, ast.Continue))  # what follows tells
+    if statement.orelse or refuses or leaves or _ASKED_FOR in _names(statement.test):
         return
     test, body = statement.test, _joined(statement.body)
     found.ways.append(

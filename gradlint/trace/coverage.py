@@ -10,11 +10,12 @@ import os
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import CodeType
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 import gradlint
 from gradlint.model.coverage import CodePhase, FunctionCoverage, WayCoverage
@@ -42,9 +43,10 @@ _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 _PYTHON = sysconfig.get_path("stdlib")
 _INSTALLED = ("site-packages", "dist-packages")
 
-NOT_PYTHON = "its code is not Python"
-COMPILED = "torch.compile replaced its code"
-TOO_LONG = "too many instructions to watch them all"
+#: Why there is no coverage, or not of everything.
+NOT_PYTHON = "code outside of Python"
+COMPILED = "code for torch.compile"
+TOO_LONG = "too many instructions to watch"
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -72,7 +74,10 @@ class Coverage:
         self._executed = Executed(self._is_users)
         self._comparisons = Comparisons(self._executed.is_wanted)
         self._functions: list[FunctionCoverage] | None = None
-        if _is_compiled(op) or any(map(_uses_compile, self._files)):
+        self._watched = False
+        # A compiled function would be compiled again under a mode, so none is active there.
+        self._compiles = any(map(_uses_compile, self._files))
+        if _is_compiled(op):
             self.note = COMPILED
         elif not self._files and op.kind != "formula":
             self.note = NOT_PYTHON
@@ -85,12 +90,14 @@ class Coverage:
         if not self.possible:
             yield
             return
-        self._functions = None
+        self._functions, self._watched = None, True
         with ExitStack() as stack:
+            masks = masks and not self._compiles
             if masks:
                 stack.callback(self._comparisons.forget)
                 stack.enter_context(self._comparisons)
             stack.enter_context(self._executed.watching())
+            stack.enter_context(self._in_nodes(masks))
             yield
 
     @contextmanager
@@ -103,15 +110,38 @@ class Coverage:
         finally:
             self._executed.phase = before
 
-    def in_this_thread(self) -> Any:
-        """A context manager for what another thread runs while this one is :meth:`watching`."""
-        return self._executed.in_this_thread()
+    @contextmanager
+    def _in_nodes(self, masks: bool) -> Iterator[None]:
+        """Watch the backward of Python Functions, in whichever thread the engine calls it; and its
+        masks, since ``torch.autograd.grad`` switches modes off while it runs."""
+
+        def watched(original: Any) -> Any:
+            def apply(node: Any, *args: Any) -> Any:
+                mode = self._comparisons if masks else nullcontext()
+                with self._executed.in_this_thread(), mode:
+                    return original(node, *args)
+
+            return apply
+
+        names = [name for name in ("apply", "apply_boxed") if hasattr(BackwardCFunction, name)]
+        before = {name: getattr(BackwardCFunction, name) for name in names}
+        for name, original in before.items():
+            setattr(BackwardCFunction, name, watched(original))
+        try:
+            yield
+        finally:
+            for name, original in before.items():
+                setattr(BackwardCFunction, name, original)
 
     def add_files_of(self, functions: Iterable[type]) -> None:
         """The code of these Functions is the op's own too, if it lies in the same package."""
         for function in functions:
             found = _files_of_class(function)
             self._files.update(path for path in found if self._is_inside(path))
+
+    def add_native(self) -> None:
+        """A backward in C++ ran, of which nothing can be watched."""
+        self.note = self.note or NOT_PYTHON
 
     def functions(self) -> list[FunctionCoverage]:
         """What was reached of each function that ran, and of the op's own backward."""
@@ -121,8 +151,10 @@ class Coverage:
 
     @property
     def full(self) -> bool:
-        """Whether nothing is left to reach."""
-        return not self.possible or all(item.full for item in self.functions())
+        """Whether nothing is left to reach: something was watched, and all of it ran."""
+        if not self.possible:
+            return True
+        return self._watched and all(item.full for item in self.functions())
 
     def places(self) -> frozenset[Place]:
         """The places that were reached."""
@@ -186,8 +218,6 @@ class Coverage:
         if not self._executed.complete:
             self.note = TOO_LONG
             return []
-        if self._op.kind == "library" and not found:
-            self.note = NOT_PYTHON
         return _joined(found)
 
     def _function(self, code: CodeType, source: SourceFile, node: FunctionNode) -> FunctionCoverage:

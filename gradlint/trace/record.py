@@ -202,7 +202,7 @@ def record(problem: Problem, coverage: Coverage | None = None) -> RunRecord:
         with listening(native) as given:
             try:
                 with (
-                    _watch_backward(problem, applied, leaves, run.nodes, watched),
+                    _watch_backward(problem, applied, leaves, run.nodes),
                     watched.in_backward() if watched else nullcontext(),
                 ):
                     cotangents = [run.cotangents[output.name] for output in chosen]
@@ -216,6 +216,8 @@ def record(problem: Problem, coverage: Coverage | None = None) -> RunRecord:
         run.error = error
     if coverage is not None:
         coverage.add_files_of(node.function for node in run.nodes)
+        if run.native:
+            coverage.add_native()
     if problem.op.function is not None:
         mine = (node for node in run.nodes if node.function is problem.op.function)
         run.own = next(mine, None)
@@ -244,11 +246,7 @@ def _cotangent(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 @contextmanager
 def _watch_backward(
-    problem: Problem,
-    applied: list[Applied],
-    leaves: list[torch.Tensor],
-    nodes: list[NodeRun],
-    coverage: Coverage | None,
+    problem: Problem, applied: list[Applied], leaves: list[torch.Tensor], nodes: list[NodeRun]
 ) -> Iterator[None]:
     """Append a :class:`NodeRun` to ``nodes`` for every Python Function's backward of the body.
 
@@ -269,9 +267,8 @@ def _watch_backward(
             boxed = len(args) == 1 and isinstance(args[0], list)
             entry.grad_outputs = tuple(args[0]) if boxed else args
             nodes.append(entry)
-            here = coverage.in_this_thread() if coverage is not None else nullcontext()
             try:
-                with here, executed_return(_user_backward(entry.function)) as seen:
+                with executed_return(_user_backward(entry.function)) as seen:
                     entry.returned = original(node, *args)
             except BaseException as error:
                 entry.raised = error
