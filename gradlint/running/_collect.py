@@ -192,9 +192,10 @@ class Collector:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)
         self.report.verdict = verdict(self.report)
-        own = self.report.location.file if self.report.location else ""
-        self.report.coverage = by_phase(self._covered, own)
-        self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
+        if self.report.verdict in ("pass", "fail", "inconclusive"):
+            own = self.report.location.file if self.report.location else ""
+            self.report.coverage = by_phase(self._covered, own)
+            self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
         return self.report
 
     def _cover(self, event: Covered) -> None:

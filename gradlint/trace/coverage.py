@@ -146,7 +146,7 @@ class Coverage:
     def functions(self) -> list[FunctionCoverage]:
         """What was reached of each function that ran, and of the op's own backward."""
         if self._functions is None:
-            self._functions = self._measured() if self.possible else []
+            self._functions = self._measured() if self._watched else []
         return self._functions
 
     @property

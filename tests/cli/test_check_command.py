@@ -270,3 +270,74 @@ def test_a_budget_is_a_whole_number_from_one_on(
     assert done.returncode == 2
     assert "--max-calls" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+BRANCHES = """
+import torch
+
+def halved(g, mode):
+    if mode == "half":
+        return g / 2
+    return g
+
+class Some(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, mode="full"):
+        if x.dim() > 9:
+            raise ValueError("too many")
+        ctx.mode = mode
+        return x * 2 if mode == "full" else x
+    @staticmethod
+    def backward(ctx, grad_output):
+        return halved(grad_output * 2, ctx.mode), None
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 6, dtype=torch.float64, requires_grad=True),)
+
+class Both(Some):
+    @staticmethod
+    def sample_inputs():
+        x = Some.sample_inputs()[0]
+        return [(x,), (x, "half")]
+"""
+
+
+def test_code_that_never_ran_is_shown_and_fails_only_if_told_to(
+    folder: Path, gradlint: Command
+) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    words = ("check", "ops.py:Some", "--seed", "7", "--select", "GL1,GL401")
+    done = gradlint(folder, *words, "--report", "json=all.json", "--report", "concise=all.txt")
+    assert done.returncode == 0, done.stderr
+    shown = "not tried  mode ≠ 'full', line 6, line 15: `mode == 'full'` false"
+    assert shown in done.stdout
+    assert "1 passed with code that never ran." in " ".join(done.stdout.split())
+    assert (folder / "all.txt").read_text() == ""
+    report = json.loads((folder / "all.json").read_text())
+    assert report["summary"]["uncovered"] == 1
+    (target,) = report["targets"]
+    assert target["not_tried"] == ["mode != 'full'", "line 6", "line 15: `mode == 'full'` false"]
+    assert target["coverage"]["backward"] == {
+        "lines": 3, "of": 4, "missed": [6], "missed_ways": [],
+    }  # fmt: skip
+    assert target["coverage"]["forward"] == {
+        "lines": 3, "of": 3, "missed": [], "missed_ways": ["line 15: `mode == 'full'` false"],
+    }  # fmt: skip
+    strict = gradlint(folder, *words, "--fail-on", "uncovered")
+    assert strict.returncode == 1
+    assert "1 operator with code that never ran fails the run" in strict.stdout
+
+
+def test_code_that_ran_on_one_of_the_samples_is_covered(folder: Path, gradlint: Command) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    words = ("check", "ops.py:Both", "--seed", "7", "--select", "GL1,GL401")
+    done = gradlint(folder, *words, "--fail-on", "uncovered")
+    assert done.returncode == 0, done.stdout
+    assert "not tried" not in done.stdout
+
+
+def test_of_an_operator_that_was_skipped_nothing_is_said(folder: Path, gradlint: Command) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    done = gradlint(folder, "check", "ops.py:Some", "--seed", "7", "--select", "GL806")
+    assert "The operator was skipped." in done.stdout
+    assert "not tried" not in done.stdout
