@@ -24,7 +24,7 @@ from gradlint.model.sample import Sample
 from gradlint.targets.executable import Extent, Way, condition_text, executable, functions_of
 from gradlint.targets.nodes import code_of, vars_of
 from gradlint.targets.source_file import SourceFile, dotted, read_source, shown_path
-from gradlint.trace._comparisons import Comparisons
+from gradlint.trace._masks import Masks
 from gradlint.trace.executed import Executed, Span, spans
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -72,7 +72,7 @@ class Coverage:
         self._files = _own_files(op)
         self._roots = _roots(self._files)
         self._executed = Executed(self._is_users)
-        self._comparisons = Comparisons(self._executed.is_wanted)
+        self._masked = Masks(self._executed.is_wanted)
         self._functions: list[FunctionCoverage] | None = None
         self._watched = False
         # A compiled function would be compiled again under a mode, so none is active there.
@@ -94,8 +94,8 @@ class Coverage:
         with ExitStack() as stack:
             masks = masks and not self._compiles
             if masks:
-                stack.callback(self._comparisons.forget)
-                stack.enter_context(self._comparisons)
+                stack.callback(self._masked.forget)
+                stack.enter_context(self._masked)
             stack.enter_context(self._executed.watching())
             stack.enter_context(self._in_nodes(masks))
             yield
@@ -117,7 +117,7 @@ class Coverage:
 
         def watched(original: Any) -> Any:
             def apply(node: Any, *args: Any) -> Any:
-                mode = self._comparisons if masks else nullcontext()
+                mode = self._masked if masks else nullcontext()
                 with self._executed.in_this_thread(), mode:
                     return original(node, *args)
 
@@ -263,7 +263,7 @@ class Coverage:
 
     def _masks(self, code: CodeType, node: FunctionNode) -> list[WayCoverage]:
         known, found = spans(code), []
-        for (other, offset), outcomes in self._comparisons.outcomes.items():
+        for (other, offset), outcomes in self._masked.outcomes.items():
             span = known.get(offset) if other is code else None
             if span is None or span[2] is None:
                 continue

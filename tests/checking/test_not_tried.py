@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 
+import gradlint
 from gradlint.checking.not_tried import not_tried
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
@@ -54,7 +56,8 @@ def words(
     coverage = Coverage(loaded)
     for sample in samples:
         record(Problem(loaded, sample), coverage)
-    return not_tried(loaded, samples, coverage, moved)
+    coverage.moved.update(moved)
+    return not_tried(loaded, samples, coverage)
 
 
 def test_arguments_that_never_left_their_default() -> None:
@@ -96,6 +99,7 @@ def test_arguments_that_a_check_moved() -> None:
 def test_complex_only_where_the_code_speaks_of_it() -> None:
     assert words(conjugated, (X,)) == ["complex"]
     assert words(conjugated, (X,), (Z,)) == []
+    assert words(conjugated, (X,), moved=("complex",)) == []
     assert "complex" not in words(convolve, (X, 3))
 
 
@@ -103,3 +107,29 @@ def test_the_other_mode_of_a_module() -> None:
     assert words(Layer(nn.Dropout(0.5)), (X,)) == ["evaluation mode"]
     assert words(Layer(nn.Dropout(0.5)).eval(), (X,)) == ["training mode"]
     assert words(Layer(nn.ReLU()), (X,)) == []
+
+
+class Strided(Function):
+    """The stride is taken from a list, and 2 is not on it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, stride: int = 1, mode: str = "full") -> Tensor:
+        if stride != 1:
+            raise ValueError("only 1 is supported")
+        ctx.mode = mode
+        return x * 2 if mode == "full" else x * 3
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        if ctx.mode == "full":
+            return g * 2, None, None
+        return g * 3, None, None
+
+
+def test_what_further_samples_try_is_not_said() -> None:
+    report = gradlint.check(Strided, (X,), seed=0, select=["GL1", "GL401"])
+    (target,) = report.targets
+    assert [item.label for item in target.tried if item.verdict == "right"] != []
+    assert target.not_tried == ["stride != 1"]
+    assert target.coverage["backward"].full
+    assert not target.uncovered

@@ -1,4 +1,4 @@
-"""Comparisons of the user's own code that make masks: whether elements came out true, and false."""
+"""Masks that the user's own code makes or uses: whether elements of them are true, and false."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMBINE = frozenset(
 _LEVELS = 3
 
 
-class Comparisons(TorchFunctionMode):
+class Masks(TorchFunctionMode):
     """Notes the masks that the user's own functions make or use while this mode is active.
 
     Masks of one element are left out: what depends on them is a branch.
