@@ -122,6 +122,6 @@ def _of_constructor(op: Op) -> list[str]:
 
 
 def _has_two_modes(module: nn.Module, coverage: Coverage) -> bool:
-    return coverage.mentions({"training"}) or any(
+    return coverage.mentions(frozenset({"training"})) or any(
         isinstance(part, _TWO_MODES) for part in module.modules()
     )

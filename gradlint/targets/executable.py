@@ -102,6 +102,16 @@ def executable(node: FunctionNode) -> Executable:
     return found
 
 
+@lru_cache(maxsize=256)
+def names_in(node: ast.AST) -> frozenset[str]:
+    """The names, and the last parts of dotted names, that occur in ``node``."""
+    return frozenset(
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, (ast.Name, ast.Attribute))
+    )
+
+
 def _add_block(found: Executable, body: list[ast.stmt]) -> None:
     if _only_refuses(body):
         return
@@ -118,7 +128,7 @@ def _add_statement(found: Executable, statement: ast.stmt) -> None:
         found.statements.append(_extent(part))
         _add_ways_of_expressions(found, part)
     if isinstance(statement, ast.If):
-        if not set(_names(statement.test)) & _NOT_INPUTS:
+        if not names_in(statement.test) & _NOT_INPUTS:
             _add_block(found, statement.body)
             _add_missing_else(found, statement)
         _add_block(found, statement.orelse)
@@ -130,7 +140,7 @@ def _add_statement(found: Executable, statement: ast.stmt) -> None:
 def _add_missing_else(found: Executable, statement: ast.If) -> None:
     refuses = _only_refuses(statement.body) or all(map(_says_nothing, statement.body))
     leaves = isinstance(statement.body[-1], (ast.Return, ast.Continue))  # what follows tells
-    if statement.orelse or refuses or leaves or _ASKED_FOR in _names(statement.test):
+    if statement.orelse or refuses or leaves or _ASKED_FOR in names_in(statement.test):
         return
     test, body = statement.test, _joined(statement.body)
     found.ways.append(
@@ -147,7 +157,7 @@ def _add_missing_else(found: Executable, statement: ast.If) -> None:
 
 def _add_ways_of_expressions(found: Executable, part: ast.AST) -> None:
     for node in _walk_here(part):
-        if not isinstance(node, ast.IfExp) or set(_names(node.test)) & {*_NOT_INPUTS, _ASKED_FOR}:
+        if not isinstance(node, ast.IfExp) or names_in(node.test) & {*_NOT_INPUTS, _ASKED_FOR}:
             continue
         for outcome, arm in ((True, node.body), (False, node.orelse)):
             if not _is_constant(arm):
@@ -225,14 +235,6 @@ def _is_constant(value: ast.expr) -> bool:
     if isinstance(value, ast.UnaryOp):
         return _is_constant(value.operand)
     return isinstance(value, ast.Constant)
-
-
-def _names(node: ast.AST) -> list[str]:
-    return [
-        part.id if isinstance(part, ast.Name) else part.attr
-        for part in ast.walk(node)
-        if isinstance(part, (ast.Name, ast.Attribute))
-    ]
 
 
 def _shown(test: ast.expr) -> str:

@@ -66,6 +66,11 @@ class Masks(TorchFunctionMode):
             self._noted[id(found)] = found
         return found
 
+    @property
+    def size(self) -> int:
+        """How much was noted: it grows with all that is new."""
+        return len(self.outcomes) + sum(map(len, self.outcomes.values()))
+
     def forget(self) -> None:
         """Release the masks, which are kept to tell those that were noted already."""
         self._noted.clear()

@@ -9,7 +9,7 @@ import ast
 import os
 import sys
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import CodeType
 from typing import Any
@@ -21,7 +21,14 @@ import gradlint
 from gradlint.model.coverage import CodePhase, FunctionCoverage, WayCoverage
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
-from gradlint.targets.executable import Extent, Way, condition_text, executable, functions_of
+from gradlint.targets.executable import (
+    Extent,
+    Way,
+    condition_text,
+    executable,
+    functions_of,
+    names_in,
+)
 from gradlint.targets.nodes import code_of, vars_of
 from gradlint.targets.source_file import SourceFile, dotted, read_source, shown_path
 from gradlint.trace._masks import Masks
@@ -75,6 +82,8 @@ class Coverage:
         self._masked = Masks(self._executed.is_wanted)
         self._functions: list[FunctionCoverage] | None = None
         self._watched = False
+        self._inside: dict[str, bool] = {}
+        self._size = 0
         # A compiled function would be compiled again under a mode, so none is active there.
         self._compiles = any(map(_uses_compile, self._files))
         if _is_compiled(op):
@@ -90,7 +99,7 @@ class Coverage:
         if not self.possible:
             yield
             return
-        self._functions, self._watched = None, True
+        self._watched = True
         with ExitStack() as stack:
             masks = masks and not self._compiles
             if masks:
@@ -145,9 +154,10 @@ class Coverage:
 
     def functions(self) -> list[FunctionCoverage]:
         """What was reached of each function that ran, and of the op's own backward."""
-        if self._functions is None:
-            self._functions = self._measured() if self._watched else []
-        return self._functions
+        size = len(self._files) + self._executed.size + self._masked.size
+        if self._watched and (self._functions is None or size != self._size):
+            self._functions, self._size = self._measured(), size
+        return self._functions or []
 
     @property
     def full(self) -> bool:
@@ -172,18 +182,16 @@ class Coverage:
             found.update((item.file, way.line, way.text) for way in item.ways if not way.ran)
         return frozenset(found)
 
-    def mentions(self, names: Collection[str]) -> bool:
+    def mentions(self, names: frozenset[str]) -> bool:
         """Whether one of ``names`` occurs in the op's own functions that ran, or its backward."""
-        return any(
-            name in names
-            for _, _, node in self._nodes()
-            for part in ast.walk(node)
-            for name in (getattr(part, "id", None), getattr(part, "attr", None))
-        )
+        return any(names_in(node) & names for _, _, node in self._nodes())
 
     # -- which code counts ----------------------------------------------------------------------
     def _is_users(self, code: CodeType) -> bool:
-        return not code.co_name.startswith("<") and self._is_inside(code.co_filename)
+        path = code.co_filename
+        if path not in self._inside:
+            self._inside[path] = self._is_inside(path)
+        return self._inside[path] and not code.co_name.startswith("<")
 
     def _is_inside(self, path: str) -> bool:
         if path in self._files:

@@ -60,6 +60,14 @@ class Executed:
         """The same for one more thread, inside the body of :meth:`watching`."""
         return _nothing() if hasattr(sys, "monitoring") else self._traced()
 
+    @property
+    def size(self) -> int:
+        """How much was noted: it grows with all that is new."""
+        noted = sum(len(found) for found in self.offsets.values())
+        noted += sum(len(found) for found in self.branches.values())
+        noted += sum(len(found) for found in self.phases.values())
+        return noted + (not self.complete)
+
     def is_wanted(self, code: CodeType) -> bool:
         """Whether ``code`` is one of the user's own functions."""
         if code not in self._known:

@@ -110,24 +110,24 @@ def test_the_other_mode_of_a_module() -> None:
 
 
 class Strided(Function):
-    """The stride is taken from a list, and 2 is not on it."""
+    """It takes no stride but 1."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, stride: int = 1, mode: str = "full") -> Tensor:
+    def forward(ctx: Any, x: Tensor, stride: int = 1, full: bool = True) -> Tensor:
         if stride != 1:
             raise ValueError("only 1 is supported")
-        ctx.mode = mode
-        return x * 2 if mode == "full" else x * 3
+        ctx.full = full
+        return x * 2 if full else x * 3
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        if ctx.mode == "full":
+        if ctx.full:
             return g * 2, None, None
         return g * 3, None, None
 
 
 def test_what_further_samples_try_is_not_said() -> None:
-    report = gradlint.check(Strided, (X,), seed=0, select=["GL1", "GL401"])
+    report = gradlint.check(Strided, (X, 1, True), seed=0, select=["GL1", "GL401"])
     (target,) = report.targets
     assert [item.label for item in target.tried if item.verdict == "right"] != []
     assert target.not_tried == ["stride != 1"]
