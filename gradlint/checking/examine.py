@@ -8,12 +8,14 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from gradlint.checking.further import FurtherSamples
+from gradlint.checking.not_tried import not_tried
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import torch_verdict
@@ -26,6 +28,7 @@ from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Emit,
     Event,
     Found,
@@ -48,6 +51,7 @@ from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.targets.intent import ignores_in
 from gradlint.targets.source_file import read_source
 from gradlint.trace.anatomy import anatomy
+from gradlint.trace.coverage import Coverage
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
@@ -58,6 +62,10 @@ from gradlint.trace.problem import Problem, draws_random_numbers
 CHOSEN_SHARE, SLOWER, MOST_CHOSEN_SHARE = 0.02, 20.0, 0.1
 #: Families of rules that look at first derivatives: further samples are for them.
 _FIRST_ORDER = ("GL004", "GL1", "GL2", "GL302", "GL4")
+
+#: Rules that judge gradients where a sample does not: other flags, sizes and layouts, special
+#: values, outputs that are not used. What only they reach of the user's code counts as tried.
+REACHING = ("GL110", "GL402", "GL405", "GL7")
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -213,12 +221,22 @@ def examine(
     emit(Samples([_described(op, sample) for sample in variants]))
     told: set[str] = set()
     once = _noting_inputs(_each_defect_once(emit), told)
-    subjects = [
-        _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
-        for number, sample in enumerate(variants)
-    ]
-    if subjects and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
-        _look_further(subjects[0], rules, once, done, told)
+    coverage = Coverage(op)
+    first: Subject | None = None
+    for sample in variants:
+        subject = Subject(op, sample, settings, coverage)
+        _examine_sample(subject, rules, once, done, first=first is None)
+        emit(_covered(op, variants, coverage))
+        first = first or subject
+    if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
+        _look_further(first, rules, once, done, told)
+        emit(_covered(op, variants, coverage))
+
+
+def _covered(op: Op, samples: Sequence[Sample], coverage: Coverage) -> Covered:
+    """What was reached up to now."""
+    values = not_tried(op, samples, coverage)
+    return Covered(coverage.functions(), values, coverage.note)
 
 
 def _noting_inputs(emit: Emit, told: set[str]) -> Emit:
@@ -249,7 +267,8 @@ def _look_further(
             emit(event)
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
-        _examine_sample(op, sample, first.settings, wanted, with_words, done, first=False)
+        there = Subject(first.op, sample, first.settings, first.coverage)
+        _examine_sample(there, wanted, with_words, done, first=False)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told).run()
@@ -327,16 +346,14 @@ def _labelled(sample: Sample, label: str, dtype: str, device: str) -> Sample:
 
 
 def _examine_sample(
-    op: Op,
-    sample: Sample,
-    settings: Settings,
+    subject: Subject,
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
     *,
     first: bool,
-) -> Subject:
-    subject = Subject(op, sample, settings)
+) -> None:
+    sample = subject.sample
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
         subject.release({need for later in rules[number:] for need in later.needs})
@@ -352,7 +369,14 @@ def _examine_sample(
         with preserved_state():
             _report_first_sample(subject, verdicts, emit, done)
     subject.release(())
-    return subject
+
+
+def _watched(subject: Subject, rule: Rule) -> AbstractContextManager[None]:
+    """Note what a rule of :data:`REACHING` reaches of the user's code, if something is left."""
+    coverage = subject.coverage
+    if coverage is None or not rule.code.startswith(REACHING) or coverage.full:
+        return nullcontext()
+    return coverage.watching(masks=rule.code == "GL402")
 
 
 def _report_first_sample(
@@ -417,7 +441,8 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 emit(Predicted(subject.plan.predictions))
             patience = problem.patience = patience_for(subject, rule)
             left_out = beyond_budget(subject, rule)
-            outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
+            with _watched(subject, rule):
+                outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             outcome = as_loud_as_evidence(without_suppressed(outcome))
         except OpRaised as raised:
             name = type(raised.error).__name__

@@ -9,12 +9,14 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import torch
 
+from gradlint.checking.not_tried import COMPLEX
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -148,7 +150,9 @@ class FurtherSamples:
         forward, backward = problem.forward_calls, problem.backward_calls
         started = time.perf_counter()
         self.emit(Begin(FURTHER, label))
-        seen, sample = self._judged(designed)
+        with self._covering():
+            seen, sample = self._judged(designed)
+        self._note_moved(designed, sample, seen)
         if seen.verdict == RIGHT:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
@@ -164,6 +168,21 @@ class FurtherSamples:
         self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
         if codes:
             self.explain(designed.op or self.subject.op, sample, codes)
+
+    def _covering(self) -> AbstractContextManager[None]:
+        """Note what is reached of the user's code, if something is left."""
+        coverage = self.subject.coverage
+        if coverage is None or coverage.full:
+            return nullcontext()
+        return coverage.watching()
+
+    def _note_moved(self, designed: Designed, sample: Sample, seen: JudgementElsewhere) -> None:
+        """Note that arguments were judged at other values than the first sample's."""
+        coverage = self.subject.coverage
+        if coverage is not None and seen.verdict in (RIGHT, WRONG, NOT_FINITE):
+            coverage.moved |= designed.moved.keys()
+            if any(tensor.is_complex() for _, tensor in sample.named_tensors(None)):
+                coverage.moved.add(COMPLEX)
 
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""

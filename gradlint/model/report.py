@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from gradlint.model.coverage import PhaseCoverage
 from gradlint.model.shown import Shown
 
 SCHEMA_VERSION = 1
@@ -27,8 +28,12 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 #: What fails a run: findings of this severity or a worse one; "inconclusive" means "warning", and
-#: that an inconclusive verdict fails the run too.
-FailOn = Literal["error", "warning", "info", "inconclusive"]
+#: that an inconclusive verdict fails the run too; "uncovered" means "inconclusive", and that an op
+#: that passes fails the run if code of its backward never ran.
+FailOn = Literal["error", "warning", "info", "inconclusive", "uncovered"]
+
+#: Those by which an inconclusive verdict fails the run.
+FAIL_INCONCLUSIVE: tuple[FailOn, ...] = ("inconclusive", "uncovered")
 
 
 @dataclass(frozen=True)
@@ -287,7 +292,12 @@ class TensorFacts:
 
 @dataclass
 class TargetReport:
-    """All that is known about one target."""
+    """All that is known about one target.
+
+    ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
+    ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
+    be watched; ``coverage_note`` says why that is not all.
+    """
 
     target: str
     kind: str = "unknown"
@@ -303,6 +313,15 @@ class TargetReport:
     duration_s: float = 0.0
     predicted: list[Prediction] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
+    not_tried: list[str] = field(default_factory=list)
+    coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
+    coverage_note: str = ""
+
+    @property
+    def uncovered(self) -> bool:
+        """Whether it passes, and code of its backward never ran: it is not proven right."""
+        backward = self.coverage.get("backward")
+        return self.verdict == "pass" and backward is not None and not backward.full
 
 
 @dataclass
@@ -311,7 +330,8 @@ class Report(Shown):
 
     Args:
         fail_on: lowest severity that makes a finding count as a failure: "error", "warning",
-            "info" or "inconclusive" (which also fails targets whose verdict is inconclusive).
+            "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
+            "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
     """
 
@@ -341,24 +361,29 @@ class Report(Shown):
             return 130
         if any(failing(finding, self.fail_on) for finding in self.findings):
             return 1
-        if any(target.verdict == "error" for target in self.targets):
-            return 1
-        if self.fail_on == "inconclusive" and any(
-            target.verdict == "inconclusive" for target in self.targets
-        ):
+        if any(self._fails(target) for target in self.targets):
             return 1
         if not any(target.verdict in ("pass", "fail", "inconclusive") for target in self.targets):
             return 5
         return 0
 
+    def _fails(self, target: TargetReport) -> bool:
+        """Whether ``target`` fails the run, whatever its findings are."""
+        if target.verdict == "error":
+            return True
+        unsure = target.verdict == "inconclusive" and self.fail_on in FAIL_INCONCLUSIVE
+        return unsure or (target.uncovered and self.fail_on == "uncovered")
+
     def summary(self) -> dict[str, Any]:
-        """Counts of targets by verdict, of findings, and the duration in seconds."""
+        """Counts of targets by verdict, of those that pass with code of backward that never ran
+        ("uncovered"), of findings, and the duration in seconds."""
         counts = dict.fromkeys(("pass", "fail", "inconclusive", "error", "skipped"), 0)
         for target in self.targets:
             counts[target.verdict] += 1
         return {
             "targets": len(self.targets),
             **counts,
+            "uncovered": sum(target.uncovered for target in self.targets),
             "findings": len(self.findings),
             "duration_s": self.duration_s,
         }
@@ -396,7 +421,7 @@ class Report(Shown):
 
 def failing(finding: Finding, fail_on: FailOn) -> bool:
     """Whether ``finding`` is at or above the failing severity ``fail_on``."""
-    floor = "info" if fail_on == "info" else "warning" if fail_on == "inconclusive" else fail_on
+    floor = fail_on if fail_on in SEVERITIES else "warning"
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)
 
 

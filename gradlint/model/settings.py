@@ -39,7 +39,7 @@ class Settings:
         timeout: seconds that one phase (loading, finding inputs, one rule) may take.
         jobs: workers at a time.
         fail_on: lowest severity that fails the run; "inconclusive" also fails checks without a
-            verdict.
+            verdict, and "uncovered" also operators that pass with code that never ran.
         imports: modules to import before a target is loaded (``--import``).
         memory_mb: address space in MiB that one worker may allocate beyond what torch holds;
             None for a share of what the machine has free.

@@ -14,6 +14,9 @@ from gradlint.report.text import Page, lines_of
 #: Samples of a target that are listed without ``-v``.
 SAMPLES = 4
 
+#: Things not tried that are listed without ``-v``.
+NOT_TRIED = 8
+
 
 def add_report(page: Page, report: Report) -> None:
     """Add the whole of ``report`` to ``page``."""
@@ -52,6 +55,7 @@ def _passing(page: Page, target: TargetReport) -> None:
             shown += f" and {wording.plural(more, 'more sample')}"
     counts = wording.verdict_counts(target.checks, [])
     _verdict_line(page, target, shown, counts)
+    _not_tried(page, target)
     for name, verdict in (("gradcheck", target.gradcheck), ("gradgradcheck", target.gradgradcheck)):
         if verdict is not None and verdict.verdict == "fail":
             page.row(name, wording.torch_verdict(verdict, False), column=13)
@@ -75,6 +79,7 @@ def _target(page: Page, target: TargetReport) -> None:
         page.blank()
     _inconclusive(page, target)
     _torch(page, target)
+    _not_tried(page, target)
     if page.verbose:
         _tried(page, target)
         _predicted(page, target)
@@ -120,6 +125,13 @@ def _inconclusive(page: Page, target: TargetReport) -> None:
             words += f" ({'; '.join(distinct)})"
         lines = [words + (f": {note}" if note else "")]
         page.row("inconclusive", lines + ([f"next: {step}"] if step else []), column=12)
+
+
+def _not_tried(page: Page, target: TargetReport) -> None:
+    """What no sample reached."""
+    words = wording.not_tried(target, None if page.verbose else NOT_TRIED)
+    if words:
+        page.row("not tried", words)
 
 
 def _torch(page: Page, target: TargetReport) -> None:

@@ -48,7 +48,10 @@ def json_schema() -> dict[str, Any]:
     definitions["TorchVerdict"] = {"type": "object", "properties": {**modes, **words}}
     for key in ("gradcheck", "gradgradcheck"):
         definitions["TargetReport"]["properties"][key] = {"$ref": "#/$defs/TorchVerdict"}
-    counts = ("targets", "pass", "fail", "inconclusive", "error", "skipped", "findings")
+    counts = (
+        *("targets", "pass", "fail", "inconclusive", "error", "skipped"),
+        *("uncovered", "findings"),
+    )
     summary = {**dict.fromkeys(counts, _COUNT), "duration_s": _NUMBER}
     properties: dict[str, Any] = {
         "schema_version": {"const": SCHEMA_VERSION},

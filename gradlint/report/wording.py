@@ -14,6 +14,7 @@ from gradlint.model.report import (
     Finding,
     SampleReport,
     Severity,
+    TargetReport,
     TorchVerdict,
 )
 
@@ -318,3 +319,28 @@ def operators(counts: dict[str, int]) -> str:
 def codes(values: Iterable[str]) -> str:
     """Distinct codes in order."""
     return ", ".join(sorted(set(values)))
+
+
+def not_tried(target: TargetReport, limit: int | None = None) -> str:
+    """What no sample of ``target`` reached, on one line: ``stride ≠ 1, complex, line 84``; of more
+    than ``limit`` items the first ones."""
+    items = [
+        text if "`" in text else text.replace(" != ", " ≠ ")  # not in source
+        for text in target.not_tried
+    ]
+    words = ", ".join(items[:limit])
+    if limit is not None and len(items) > limit:
+        words += f" and {len(items) - limit} more (-v shows them)"
+    return words
+
+
+def uncovered(count: int) -> str:
+    """How many operators pass with code of backward that never ran; empty for none."""
+    return f"{count} passed with code that never ran." if count else ""
+
+
+def unwatched(targets: Iterable[TargetReport]) -> str:
+    """``Coverage unknown: 2 operators (no Python code to watch)``; empty if it is known for all."""
+    counts = Counter(target.coverage_note for target in targets if target.coverage_note)
+    words = [f"{plural(count, 'operator')} ({note})" for note, count in counts.items()]
+    return f"Coverage unknown: {', '.join(words)}." if words else ""

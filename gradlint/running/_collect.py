@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import get_args
 
 from gradlint.checking.finding_causality import grouped
+from gradlint.model.coverage import FunctionCoverage, by_phase, merged, not_reached
 from gradlint.model.events import (
     ANATOMY,
     FURTHER,
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Event,
     Found,
     Further,
@@ -69,6 +71,8 @@ class Collector:
         self._every: frozenset[str] = frozenset()  # of these, every rule runs
         self._begun: Counter[tuple[str, str]] = Counter()
         self._skipped: set[str] = set()
+        self._untried: list[str] | None = None
+        self._covered: list[FunctionCoverage] = []
         self.next_worker()
 
     def next_worker(self) -> None:
@@ -136,6 +140,8 @@ class Collector:
                     self.report.checks.append(skipped)
             case Note(text):
                 self.add_note(text)
+            case Covered():
+                self._cover(event)
             case Done():
                 self._end()
             case _:
@@ -186,7 +192,19 @@ class Collector:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)
         self.report.verdict = verdict(self.report)
+        if self.report.verdict in ("pass", "fail", "inconclusive"):
+            own = self.report.location.file if self.report.location else ""
+            self.report.coverage = by_phase(self._covered, own)
+            self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
         return self.report
+
+    def _cover(self, event: Covered) -> None:
+        what = "what was reached, before any sample or while a rule was running"
+        self._require(Samples in self._told and not self._open, what)
+        self._covered = merged(self._covered, event.functions)
+        known = event.values if self._untried is None else self._untried
+        self._untried = [text for text in known if text in event.values]
+        self.report.coverage_note = event.note
 
     # -- what can be true -----------------------------------------------------------------------
 

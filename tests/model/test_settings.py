@@ -176,7 +176,7 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
         (
             "[tool.gradlint]\nfail-on = 'warn'\n",
             "pyproject.toml:2:12: fail-on: 'warn' is not one of error, warning, info, "
-            "inconclusive\ndid you mean `warning`?",
+            "inconclusive, uncovered\ndid you mean `warning`?",
         ),
         (
             "[tool.gradlint]\ndtype = ['flaot32']\n",

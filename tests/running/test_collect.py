@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gradlint.model.coverage import FunctionCoverage
 from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Event,
     Found,
     Further,
@@ -17,7 +19,15 @@ from gradlint.model.events import (
     Skip,
     TorchVerdictMade,
 )
-from gradlint.model.report import Check, Finding, SampleReport, TargetReport, TorchVerdict, Tried
+from gradlint.model.report import (
+    Check,
+    Finding,
+    Location,
+    SampleReport,
+    TargetReport,
+    TorchVerdict,
+    Tried,
+)
 from gradlint.model.settings import Settings
 from gradlint.running._collect import Collector, Contradiction
 from gradlint.running.events import Done, Loaded, Result
@@ -74,6 +84,7 @@ HONEST: dict[str, list[Event]] = {
         *ran("GL101", "with n=3"),
         Done(),
     ],
+    "coverage between checks": [*START, *ALL[:2], Covered([], [], ""), *ALL[2:4]],
     "two samples of one label": [
         Samples([SampleReport("s", "given"), SampleReport("s", "given")]),
         *ran("GL003", "s"),
@@ -141,6 +152,8 @@ FORGED: dict[str, tuple[list[Event], Event, str]] = {
     "an early end": ([*START, *ALL[:6]], Done(), "before GL101 had run"),
     "a second end": ([*START, *ALL, Done()], Done(), "after the end"),
     "a note after the end": ([*START, *ALL, Done()], Note("x"), "after the end"),
+    "coverage before the samples": ([LOADED], Covered([], [], ""), "before any sample"),
+    "coverage within a check": ([*START, ALL[0]], Covered([], [], ""), "while a rule was running"),
     "an event of another job": (START, Result(1), "which no check sends"),
 }
 
@@ -194,3 +207,20 @@ def test_a_job_that_says_why_may_end_early() -> None:
     made = collector(LOADED)
     made.excuse()
     made.take(Done())
+
+
+def test_what_several_workers_reached_is_put_together() -> None:
+    def covered(ran: list[int], *values: str) -> Covered:
+        function = FunctionCoverage("a.py", "backward", "backward", [3, 4, 5], ran)
+        return Covered([function], list(values), "")
+
+    made = collector(*START, *ALL[:2], covered([3], "stride != 1"))
+    made.take(covered([3, 4], "stride != 1", "p != 2"))
+    made.next_worker()
+    for event in [*START, *ALL[2:], covered([3], "stride != 1"), Done()]:
+        made.take(event)
+    made.report.location = Location("a.py", 1)
+    report = made.finish()
+    assert report.not_tried == ["stride != 1", "line 5"]
+    assert (report.coverage["backward"].lines, report.coverage["backward"].missed) == (2, [5])
+    assert report.uncovered
