@@ -201,8 +201,9 @@ def examine(
         emit(Note(note))
     emit(Samples([_described(op, sample) for sample in variants]))
     once = _each_defect_once(emit)
+    asked = _TorchAsked(once, done)
     for number, sample in enumerate(variants):
-        _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+        _examine_sample(op, sample, settings, rules, once, done, asked, first=number == 0)
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:
@@ -283,6 +284,7 @@ def _examine_sample(
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
+    asked: _TorchAsked,
     *,
     first: bool,
 ) -> None:
@@ -298,15 +300,14 @@ def _examine_sample(
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
-    if first:
-        with preserved_state():
-            _report_first_sample(subject, verdicts, emit, done)
+    with preserved_state():
+        if first:
+            _report_first_sample(subject, emit, done)
+        asked.about(subject, verdicts, first=first)
 
 
-def _report_first_sample(
-    subject: Subject, verdicts: dict[str, str], emit: Emit, done: frozenset[tuple[str, str]]
-) -> None:
-    """Emit what is reported only for the first sample: randomness, anatomy, torch's verdicts."""
+def _report_first_sample(subject: Subject, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
+    """Emit what is reported only for the first sample: randomness, anatomy."""
     sample = subject.sample
     try:
         if subject.run.error is None and draws_random_numbers(subject.problem):
@@ -316,23 +317,53 @@ def _report_first_sample(
     if (ANATOMY, sample.label) not in done:
         emit(Begin(ANATOMY, sample.label))
         emit(Anatomy(anatomy(subject.run, subject.problem)))
-    name: TorchCheck
-    for name, code, families in (
+
+
+class _TorchAsked:
+    """torch's own checks: on the first sample, and where that passes, on the first one that fails,
+    so that its verdict stands beside the finding that it is compared with.
+
+    Args:
+        emit: called with each verdict.
+        done: (check, sample label) pairs not to be run again, after a crash.
+    """
+
+    CHECKS: tuple[tuple[TorchCheck, str, tuple[str, ...]], ...] = (
         ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
         ("gradgradcheck", "GL501", ("GL5",)),
-    ):
-        if code not in verdicts or (name, sample.label) in done or subject.run.error is not None:
-            continue
+    )
 
-        emit(Begin(name, sample.label))
-        if not subject.plan.torch:
+    def __init__(self, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
+        self._emit, self._done = emit, done
+        self._failed: set[str] = set()
+
+    def about(self, subject: Subject, verdicts: dict[str, str], *, first: bool) -> None:
+        """Ask torch about the sample of ``subject``, where that is due.
+
+        Args:
+            verdicts: code → verdict of the checks on this sample.
+        """
+        for name, code, families in self.CHECKS:
+            failing = [c for c, v in verdicts.items() if v == "fail" and c.startswith(families)]
+            due = first or (bool(failing) and name not in self._failed)
+            if failing:
+                self._failed.add(name)
+            label = subject.sample.label
+            if not due or code not in verdicts or (name, label) in self._done:
+                continue
+            if subject.run.error is None:
+                self._ask(subject, name, "fail" if failing else verdicts[code], failing)
+
+    def _ask(self, subject: Subject, name: TorchCheck, ours: str, failing: list[str]) -> None:
+        label = subject.sample.label
+        self._emit(Begin(name, label))
+        if subject.plan.torch:
+            with phase("rule"):
+                verdict = torch_verdict(subject, name, ours, failing)
+        else:
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
-            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
-            continue
-        failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
-        with phase("rule"):
-            verdict = torch_verdict(subject, name, "fail" if failed else verdicts[code])
-            emit(TorchVerdictMade(name, verdict))
+            verdict = TorchVerdict("fast", "skipped", left_out, sample=label)
+        self._emit(TorchVerdictMade(name, verdict))
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:

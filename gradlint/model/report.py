@@ -169,13 +169,15 @@ class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
     ``mode`` is "slow" or "fast"; ``verdict`` is "pass", "fail" or "skipped"; ``message`` is the
-    first line of torch's own text; ``agreement`` says who is right if the two disagree.
+    first line of torch's own text; ``agreement`` says what is known where the two disagree;
+    ``sample`` is the label of the sample on which it was asked.
     """
 
     mode: Literal["slow", "fast"]
     verdict: Literal["pass", "fail", "skipped"]
     message: str = ""
     agreement: str = ""
+    sample: str = ""
 
 
 @dataclass

@@ -221,23 +221,31 @@ def where(finding: Finding) -> str:
     return ", ".join(words)
 
 
-def torch_verdict(verdict: TorchVerdict, failed: bool) -> list[str]:
+def same_sample(finding: Finding, verdict: TorchVerdict | None, family: str) -> bool:
+    """Whether torch's ``verdict`` is about the sample and the order of ``finding``."""
+    if verdict is None or not finding.code.startswith(family):
+        return False
+    return not verdict.sample or not finding.sample or verdict.sample == finding.sample
+
+
+def torch_verdict(verdict: TorchVerdict, failed: bool, where: str = "") -> list[str]:
     """What torch's check says and who is right, a sentence a line.
 
     Args:
         verdict: torch's.
-        failed: whether gradlint found the gradient wrong.
+        failed: whether gradlint found the gradient wrong on the same sample.
+        where: label of the sample, where that needs saying.
     """
     says = {"pass": "passes", "fail": "fails", "skipped": "skipped"}.get(
         verdict.verdict, verdict.verdict
     )
-    lines = [f"{verdict.mode}: {says}"]
+    lines = [f"{verdict.mode}: {says}" + (f" on sample {where}" if where else "")]
     if verdict.agreement and verdict.agreement != "agrees":
         lines[0] += f"; {verdict.agreement}"
     elif failed and verdict.verdict == "fail":
         lines[0] += " too"
     elif failed and verdict.verdict == "pass":
-        lines[0] += "; it does not detect this"
+        lines[0] += " here"
     if verdict.message and verdict.verdict != "pass":
         lines.append(verdict.message)
     return lines
