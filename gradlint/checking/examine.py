@@ -34,7 +34,17 @@ from gradlint.model.events import (
     TorchVerdictMade,
 )
 from gradlint.model.op import Op
-from gradlint.model.report import Check, Finding, InputPower, Location, SampleReport, TorchVerdict
+from gradlint.model.report import (
+    ACCEPTED_IN,
+    IGNORED_BY_OP,
+    IGNORED_IN_SETTINGS,
+    Check,
+    Finding,
+    InputPower,
+    Location,
+    SampleReport,
+    TorchVerdict,
+)
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
 from gradlint.model.settings import Settings
@@ -100,11 +110,11 @@ def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, st
     for rule in rules:
         reason = _longest_match(op.ignores, rule.code)
         if reason is not None:
-            found[rule.code] = f"ignored by the op: {reason}" if reason else "ignored by the op"
+            found[rule.code] = f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP
             continue
         pattern = _ignoring_pattern(op, rule.code, settings)
         if pattern is not None:
-            found[rule.code] = f"ignored in pyproject.toml for {pattern}"
+            found[rule.code] = f"{IGNORED_IN_SETTINGS} for {pattern}"
     return found
 
 
@@ -117,7 +127,7 @@ def without_suppressed(outcome: Outcome) -> Outcome:
         if reason is None:
             kept.append(finding)
         else:
-            notes.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
+            notes.append(f"{ACCEPTED_IN} {finding.location}" + (f": {reason}" if reason else ""))
     if not notes:
         return outcome
     outcome.findings = kept

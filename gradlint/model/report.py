@@ -15,6 +15,11 @@ from gradlint.model.shown import Shown
 
 SCHEMA_VERSION = 1
 
+#: How the note of a check begins, or goes on, that was left out because someone accepts what it
+#: finds.
+IGNORED_BY_OP, IGNORED_IN_SETTINGS = "ignored by the op", "ignored in pyproject.toml"
+ACCEPTED_IN = "accepted in"
+
 #: Severities, worst first.
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -241,6 +246,14 @@ class TargetReport:
     duration_s: float = 0.0
     predicted: list[Prediction] = field(default_factory=list)
 
+    @property
+    def judged(self) -> bool:
+        """Whether anything was found out: a target whose checks could all not run may be
+        inconclusive, but nothing was checked."""
+        if self.verdict == "inconclusive" and self.checks:
+            return any(check.verdict != "skipped" for check in self.checks)
+        return self.verdict in ("pass", "fail", "inconclusive")
+
 
 @dataclass
 class Report(Shown):
@@ -284,7 +297,7 @@ class Report(Shown):
             target.verdict == "inconclusive" for target in self.targets
         ):
             return 1
-        if not any(target.verdict in ("pass", "fail", "inconclusive") for target in self.targets):
+        if not any(target.judged for target in self.targets):
             return 5
         return 0
 
@@ -316,6 +329,7 @@ class Report(Shown):
                         verdict.mode: verdict.verdict,
                         "message": verdict.message,
                         "agreement": verdict.agreement,
+                        "sample": verdict.sample,
                     }
                 )
             targets.append(entry)

@@ -110,7 +110,7 @@ def _evidence(rows: _Rows, finding: Finding) -> None:
     evidence, page = finding.evidence, rows.page
     limit = None if page.verbose else 1
     elements = evidence.get("elements") or []
-    measured = wording.measurement(evidence)
+    measured = wording.measurement(evidence, verbose=page.verbose > 0)
     if measured or elements:
         rows.add("measured", measured or ["worst elements"])
         _elements(rows, elements)

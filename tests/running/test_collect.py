@@ -16,7 +16,7 @@ from gradlint.model.events import (
     Skip,
     TorchVerdictMade,
 )
-from gradlint.model.report import Check, Finding, SampleReport, TargetReport, TorchVerdict
+from gradlint.model.report import Check, Finding, Report, SampleReport, TargetReport, TorchVerdict
 from gradlint.model.settings import Settings
 from gradlint.running._collect import Collector, Contradiction
 from gradlint.running.events import Done, Loaded, Result
@@ -146,3 +146,20 @@ def test_a_job_that_says_why_may_end_early() -> None:
     made = collector(LOADED)
     made.excuse()
     made.take(Done())
+
+
+@pytest.mark.parametrize(
+    ("select", "note", "expected"),
+    [
+        (("GL803",), "needs cuda: not available here", "inconclusive"),
+        (("GL803",), "ignored by the op: known", "skipped"),
+        (("GL803",), "accepted in ops.py:3:1", "skipped"),
+        (None, "needs cuda: not available here", "skipped"),
+    ],
+)
+def test_a_selected_rule_that_could_not_run_is_inconclusive(select, note, expected) -> None:
+    made = Collector(TargetReport("t"), Settings(seed=1, select=select), complete=False)
+    made.report.checks = [Check("GL803", "skipped", note=note)]
+    report = made.finish()
+    assert report.verdict == expected
+    assert Report([report]).exit_code == 5

@@ -127,7 +127,7 @@ def _finding(subject: Subject, wrong: WrongAtPoint) -> Finding:
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = min((wrong.right, wrong.left), key=lambda slope: abs(slope - wrong.returned))
-    kink = f"outside the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
+    kink = f"outside the slopes {wrong.left:.4g} from below and {wrong.right:.4g} from above"
     return subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`{at}, {wrong.where}",
@@ -146,8 +146,8 @@ def _finding(subject: Subject, wrong: WrongAtPoint) -> Finding:
                     "error": abs(wrong.returned - nearest),
                 }
             ],
-            "right": wrong.right,
-            "left": wrong.left,
+            "slope_from_above": wrong.right,
+            "slope_from_below": wrong.left,
             f"{item.name} there": wrong.value if math.isfinite(wrong.value) else str(wrong.value),
         },
         help="the gradient is right elsewhere: look for comparisons with this value in backward, "
