@@ -40,7 +40,17 @@ from gradlint.model.events import (
     TorchVerdictMade,
 )
 from gradlint.model.op import Op
-from gradlint.model.report import Check, Finding, InputPower, Location, SampleReport, TorchVerdict
+from gradlint.model.report import (
+    ACCEPTED_IN,
+    IGNORED_BY_OP,
+    IGNORED_IN_SETTINGS,
+    Check,
+    Finding,
+    InputPower,
+    Location,
+    SampleReport,
+    TorchVerdict,
+)
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
 from gradlint.model.settings import Settings
@@ -119,11 +129,11 @@ def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, st
     for rule in rules:
         reason = _longest_match(op.ignores, rule.code)
         if reason is not None:
-            found[rule.code] = f"ignored by the op: {reason}" if reason else "ignored by the op"
+            found[rule.code] = f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP
             continue
         pattern = _ignoring_pattern(op, rule.code, settings)
         if pattern is not None:
-            found[rule.code] = f"ignored in pyproject.toml for {pattern}"
+            found[rule.code] = f"{IGNORED_IN_SETTINGS} for {pattern}"
     return found
 
 
@@ -136,7 +146,7 @@ def without_suppressed(outcome: Outcome) -> Outcome:
         if reason is None:
             kept.append(finding)
         else:
-            notes.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
+            notes.append(f"{ACCEPTED_IN} {finding.location}" + (f": {reason}" if reason else ""))
     if not notes:
         return outcome
     outcome.findings = kept
@@ -222,14 +232,15 @@ def examine(
     told: set[str] = set()
     once = _noting_inputs(_each_defect_once(emit), told)
     coverage = Coverage(op)
+    asked = _TorchAsked(once, done)
     first: Subject | None = None
     for sample in variants:
         subject = Subject(op, sample, settings, coverage)
-        _examine_sample(subject, rules, once, done, first=first is None)
+        _examine_sample(subject, rules, once, done, asked, first=first is None)
         emit(_covered(op, variants, coverage))
         first = first or subject
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
-        _look_further(first, rules, once, done, told)
+        _look_further(first, rules, once, done, told, asked)
         emit(_covered(op, variants, coverage))
 
 
@@ -257,6 +268,7 @@ def _look_further(
     emit: Emit,
     done: frozenset[tuple[str, str]],
     told: set[str],
+    asked: _TorchAsked,
 ) -> None:
     """Look at further samples, which differ from that of ``first``."""
 
@@ -267,8 +279,8 @@ def _look_further(
             emit(event)
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
-        there = Subject(first.op, sample, first.settings, first.coverage)
-        _examine_sample(there, wanted, with_words, done, first=False)
+        there = Subject(op, sample, first.settings, first.coverage)
+        _examine_sample(there, wanted, with_words, done, asked, first=False)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told).run()
@@ -350,6 +362,7 @@ def _examine_sample(
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
+    asked: _TorchAsked,
     *,
     first: bool,
 ) -> None:
@@ -365,9 +378,10 @@ def _examine_sample(
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
-    if first:
-        with preserved_state():
-            _report_first_sample(subject, verdicts, emit, done)
+    with preserved_state():
+        if first:
+            _report_first_sample(subject, emit, done)
+        asked.about(subject, verdicts, first=first)
     subject.release(())
 
 
@@ -379,10 +393,8 @@ def _watched(subject: Subject, rule: Rule) -> AbstractContextManager[None]:
     return coverage.watching(masks=rule.code == "GL402")
 
 
-def _report_first_sample(
-    subject: Subject, verdicts: dict[str, str], emit: Emit, done: frozenset[tuple[str, str]]
-) -> None:
-    """Emit what is reported only for the first sample: randomness, anatomy, torch's verdicts."""
+def _report_first_sample(subject: Subject, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
+    """Emit what is reported only for the first sample: randomness, anatomy."""
     sample = subject.sample
     try:
         if subject.run.error is None and draws_random_numbers(subject.problem):
@@ -392,27 +404,57 @@ def _report_first_sample(
     if (ANATOMY, sample.label) not in done:
         emit(Begin(ANATOMY, sample.label))
         emit(Anatomy(anatomy(subject.run, subject.problem)))
-    name: TorchCheck
-    for name, code, families in (
+
+
+class _TorchAsked:
+    """torch's own checks: on the first sample, and where that passes, on the first one that fails,
+    so that its verdict stands beside the finding that it is compared with.
+
+    Args:
+        emit: called with each verdict.
+        done: (check, sample label) pairs not to be run again, after a crash.
+    """
+
+    CHECKS: tuple[tuple[TorchCheck, str, tuple[str, ...]], ...] = (
         ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
         ("gradgradcheck", "GL501", ("GL5",)),
-    ):
-        if code not in verdicts or (name, sample.label) in done or subject.run.error is not None:
-            continue
+    )
 
-        emit(Begin(name, sample.label))
+    def __init__(self, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
+        self._emit, self._done = emit, done
+        self._failed: set[str] = set()
+
+    def about(self, subject: Subject, verdicts: dict[str, str], *, first: bool) -> None:
+        """Ask torch about the sample of ``subject``, where that is due.
+
+        Args:
+            verdicts: code → verdict of the checks on this sample.
+        """
+        for name, code, families in self.CHECKS:
+            failing = [c for c, v in verdicts.items() if v == "fail" and c.startswith(families)]
+            due = first or (bool(failing) and name not in self._failed)
+            if failing:
+                self._failed.add(name)
+            label = subject.sample.label
+            if not due or code not in verdicts or (name, label) in self._done:
+                continue
+            if subject.run.error is None:
+                self._ask(subject, name, "fail" if failing else verdicts[code], failing)
+
+    def _ask(self, subject: Subject, name: TorchCheck, ours: str, failing: list[str]) -> None:
+        label = subject.sample.label
+        self._emit(Begin(name, label))
+        left_out = ""
         if not subject.plan.torch:
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
-            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
-            continue
-        if subject.made("make_guarded") and subject.once(make_guarded).freed:
+        elif subject.made("make_guarded") and subject.once(make_guarded).freed:
             left_out = "left out: the op frees memory that it is given, which torch's check reads"
-            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
-            continue
-        failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
-        with phase("rule"):
-            verdict = torch_verdict(subject, name, "fail" if failed else verdicts[code])
-            emit(TorchVerdictMade(name, verdict))
+        if left_out:
+            verdict = TorchVerdict("fast", "skipped", left_out, sample=label)
+        else:
+            with phase("rule"):
+                verdict = torch_verdict(subject, name, ours, failing)
+        self._emit(TorchVerdictMade(name, verdict))
 
 
 def patience_for(subject: Subject, rule: Rule) -> Patience | None:

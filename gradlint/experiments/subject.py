@@ -92,6 +92,16 @@ class Subject:
         """Every argument of the sample with its name, containers unpacked."""
         return list(self.sample.named_leaves(self.op.signature))
 
+    def other_arguments(self) -> dict[str, Any]:
+        """What the op got beside its differentiable inputs, by name: other tensors, numbers, and
+        the public numbers that a module keeps as attributes."""
+        inputs = {item.name for item in self.problem.inputs}
+        found = {name: value for name, value in self.arguments() if name not in inputs}
+        for name, value in vars(self.op.module).items() if self.op.module is not None else ():
+            if not name.startswith("_") and isinstance(value, (int, float)):
+                found.setdefault(name, value)
+        return {name: value for name, value in found.items() if not isinstance(value, bool)}
+
     @cached_property
     def run(self) -> RunRecord:
         """The instrumented run: one forward and one backward with everything recorded."""

@@ -16,6 +16,11 @@ from gradlint.model.shown import Shown
 
 SCHEMA_VERSION = 1
 
+#: How the note of a check begins, or goes on, that was left out because someone accepts what it
+#: finds.
+IGNORED_BY_OP, IGNORED_IN_SETTINGS = "ignored by the op", "ignored in pyproject.toml"
+ACCEPTED_IN = "accepted in"
+
 #: Severities, worst first.
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -238,13 +243,15 @@ class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
     ``mode`` is "slow" or "fast"; ``verdict`` is "pass", "fail" or "skipped"; ``message`` is the
-    first line of torch's own text; ``agreement`` says who is right if the two disagree.
+    first line of torch's own text; ``agreement`` says what is known where the two disagree;
+    ``sample`` is the label of the sample on which it was asked.
     """
 
     mode: Literal["slow", "fast"]
     verdict: Literal["pass", "fail", "skipped"]
     message: str = ""
     agreement: str = ""
+    sample: str = ""
 
 
 @dataclass
@@ -323,6 +330,14 @@ class TargetReport:
         backward = self.coverage.get("backward")
         return self.verdict == "pass" and backward is not None and not backward.full
 
+    @property
+    def judged(self) -> bool:
+        """Whether anything was found out: a target whose checks could all not run may be
+        inconclusive, but nothing was checked."""
+        if self.verdict == "inconclusive" and self.checks:
+            return any(check.verdict != "skipped" for check in self.checks)
+        return self.verdict in ("pass", "fail", "inconclusive")
+
 
 @dataclass
 class Report(Shown):
@@ -363,7 +378,7 @@ class Report(Shown):
             return 1
         if any(self._fails(target) for target in self.targets):
             return 1
-        if not any(target.verdict in ("pass", "fail", "inconclusive") for target in self.targets):
+        if not any(target.judged for target in self.targets):
             return 5
         return 0
 
@@ -404,6 +419,7 @@ class Report(Shown):
                         verdict.mode: verdict.verdict,
                         "message": verdict.message,
                         "agreement": verdict.agreement,
+                        "sample": verdict.sample,
                     }
                 )
             targets.append(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from gradlint.model.report import Finding, Report, SampleReport, TargetReport
+from gradlint.model.report import Finding, Report, SampleReport, TargetReport, TorchVerdict
 from gradlint.report import wording
 from gradlint.report._finding import add_finding
 from gradlint.report._summary import add_summary
@@ -140,17 +140,24 @@ def _torch(page: Page, target: TargetReport) -> None:
         ("GL4", "gradcheck", target.gradcheck),
         ("GL5", "gradgradcheck", target.gradgradcheck),
     ):
-        told = any(_shows_torch(finding, family, page.verbose) for finding in target.findings)
+        told = any(
+            _shows_torch(finding, family, verdict, page.verbose) for finding in target.findings
+        )
         if verdict is not None and not told:
             failed = target.verdict == "fail" and any(
-                finding.code.startswith(family) and finding.severity != "info"
+                wording.same_sample(finding, verdict, family) and finding.severity != "info"
                 for finding in target.findings
             )
-            page.row(name, wording.torch_verdict(verdict, failed), column=13)
+            where = verdict.sample if len(target.samples) > 1 else ""
+            page.row(name, wording.torch_verdict(verdict, failed, where), column=13)
 
 
-def _shows_torch(finding: Finding, family: str, verbose: int) -> bool:
-    return finding.code.startswith(family) and (finding.severity != "info" or verbose > 0)
+def _shows_torch(finding: Finding, family: str, verdict: TorchVerdict | None, verbose: int) -> bool:
+    """Whether ``finding`` was shown with torch's verdict beside it."""
+    if finding.follows is not None and not verbose:
+        return False
+    shown = finding.severity != "info" or verbose > 0
+    return shown and wording.same_sample(finding, verdict, family)
 
 
 def _anatomy(page: Page, target: TargetReport) -> None:

@@ -54,7 +54,7 @@ def _verdict(report: Report) -> str:
         fewer = wording.fewer_pairs(check for _, check in passed)
         text += f"; with {', '.join(fewer)}" if fewer else ""
         text += "."
-    elif report.exit_code == 5:
+    elif report.exit_code == 5 and not counts["inconclusive"]:
         text += " " + wording.NOTHING_CHECKED
     uncovered = wording.uncovered(counts["uncovered"])
     return f"{text} {uncovered}" if uncovered else text

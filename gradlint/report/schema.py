@@ -43,7 +43,7 @@ def json_schema() -> dict[str, Any]:
     definitions["Finding"]["properties"]["code"]["pattern"] = "^GL[0-9]{3}$"
     # Report.to_dict writes torch's verdict under the name of its mode.
     torch = definitions["TorchVerdict"]["properties"]
-    words = {"message": torch["message"], "agreement": torch["agreement"]}
+    words = {key: torch[key] for key in ("message", "agreement", "sample")}
     modes = {"slow": torch["verdict"], "fast": torch["verdict"]}
     definitions["TorchVerdict"] = {"type": "object", "properties": {**modes, **words}}
     for key in ("gradcheck", "gradgradcheck"):

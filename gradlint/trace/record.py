@@ -14,6 +14,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from gradlint.model.sample import positional_names
+from gradlint.targets.nodes import registered_backward
 from gradlint.trace.applied import Applied, NodeRun, forward_signature, watch_apply
 from gradlint.trace.coverage import Coverage
 from gradlint.trace.cpp_backward import called_again, listening, native_nodes
@@ -320,6 +321,9 @@ def _argument_names(problem: Problem, function: type, count: int) -> tuple[str, 
 
 
 def _user_backward(function: Any) -> Any:
+    registered = registered_backward(function)
+    if registered is not None:
+        return registered
     vjp = getattr(function, "vjp", None)
     inherited = torch.autograd.Function.vjp
     return getattr(function, "backward", None) if vjp is inherited else vjp

@@ -46,6 +46,8 @@ def _wrong_gradient() -> Finding:
             "directions": 16,
             "worst_z": 4.1e7,
             "critical_z": 6.5,
+            "relative_error": 1.5,
+            "resolution": 4e-9,
             "differing": 16,
             "measured_elements": 16,
             "numel": 16,

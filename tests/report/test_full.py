@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -17,6 +18,7 @@ from gradlint.model.report import (
     TargetReport,
     TorchVerdict,
 )
+from gradlint.report import wording
 from gradlint.report.render import render
 
 
@@ -244,7 +246,7 @@ def test_numbers_that_are_no_numbers() -> None:
     )
     text = render(Report([TargetReport("m:Op", findings=[finding], verdict="fail")]), width=80)
     assert (
-        "  measured   worst z inf\n"
+        "  measured   worst elements\n"
         "             index  returned      measured    error\n"
         "             [0]         nan  +1.00000e-09      inf\n"
         "             []         1+2j                3.0e+20\n"
@@ -364,3 +366,38 @@ def test_code_that_cannot_be_watched_is_counted_by_its_reason() -> None:
     native = [TargetReport("m:Op", verdict="pass", coverage_note="code outside of Python")] * 2
     text = render(Report([*native, passing_with([], [])]), width=80)
     assert "Coverage unknown: 2 operators (code outside of Python).\n" in text
+
+
+def test_statistics_are_for_verbose_reports_only() -> None:
+    evidence = {"directions": 4, "worst_z": 3e10, "critical_z": 6.5, "numel": 12}
+    evidence |= {
+        "differing": 3,
+        "measured_elements": 12,
+        "relative_error": 0.63,
+        "resolution": 2e-3,
+    }
+    what = "3 of 12 elements differ; the gradient is off by 63 %"
+    sure = "sure: errors from 2e-3 on would have been seen, this one is 315 times larger"
+    assert wording.measurement(evidence) == [what, sure]
+    statistics = "4 directions, worst z 3.0e+10 (critical 6.5), relative error 6.3e-01"
+    assert wording.measurement(evidence, verbose=True) == [what, sure, statistics]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.5, "150 %"), (0.004, "0.4 %"), (2e-5, "2e-5"), (3e7, "3e+7"), (math.inf, "inf")],
+)
+def test_shares(value: float, text: str) -> None:
+    assert wording.share(value) == text
+
+
+def test_torch_is_compared_with_findings_of_its_sample_only(passing_target: TargetReport) -> None:
+    passing_target.verdict = "fail"
+    passing_target.samples = [SampleReport("s0", "given"), SampleReport("s1", "given")]
+    passing_target.findings = [Finding("GL401", "x", "error", "wrong", sample="s1")]
+    passing_target.gradcheck = TorchVerdict("slow", "pass", agreement="agrees", sample="s0")
+    text = render(Report([passing_target]), width=80)
+    assert "  gradcheck      slow: passes on sample s0\n" in text
+    passing_target.gradcheck.sample = "s1"
+    passing_target.gradcheck.verdict = "fail"
+    assert "  gradcheck  slow: fails too\n" in render(Report([passing_target]), width=80)

@@ -23,6 +23,7 @@ from gradlint.model.report import (
     Check,
     Finding,
     Location,
+    Report,
     SampleReport,
     TargetReport,
     TorchVerdict,
@@ -224,3 +225,20 @@ def test_what_several_workers_reached_is_put_together() -> None:
     assert report.not_tried == ["stride != 1", "line 5"]
     assert (report.coverage["backward"].lines, report.coverage["backward"].missed) == (2, [5])
     assert report.uncovered
+
+
+@pytest.mark.parametrize(
+    ("select", "note", "expected"),
+    [
+        (("GL803",), "needs cuda: not available here", "inconclusive"),
+        (("GL803",), "ignored by the op: known", "skipped"),
+        (("GL803",), "accepted in ops.py:3:1", "skipped"),
+        (None, "needs cuda: not available here", "skipped"),
+    ],
+)
+def test_a_selected_rule_that_could_not_run_is_inconclusive(select, note, expected) -> None:
+    made = Collector(TargetReport("t"), Settings(seed=1, select=select), complete=False)
+    made.report.checks = [Check("GL803", "skipped", note=note)]
+    report = made.finish()
+    assert report.verdict == expected
+    assert Report([report]).exit_code == 5

@@ -230,6 +230,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         [i.name for i in problem.inputs],
         seed=subject.seed,
         outputs=differentiable_names(problem),
+        arguments=subject.other_arguments(),
     )
     span = gradient_place(subject, item)
     cause = found.cause

@@ -154,7 +154,7 @@ def _finding(
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = wrong.nearest
-    kink = f"outside the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
+    kink = f"outside the slopes {wrong.left:.4g} from below and {wrong.right:.4g} from above"
     return subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`{at}, {wrong.where}",
@@ -173,8 +173,8 @@ def _finding(
                     "error": abs(wrong.returned - nearest),
                 }
             ],
-            "right": wrong.right,
-            "left": wrong.left,
+            "slope_from_above": wrong.right,
+            "slope_from_below": wrong.left,
             f"{item.name} there": wrong.value if math.isfinite(wrong.value) else str(wrong.value),
         },
         grounds=subject.grounds(
