@@ -300,6 +300,12 @@ class Function:
             return nothing
         return [None if grad is None else dense(grad) for grad in grads]
 
+    @property
+    def filled_up(self) -> bool:
+        """Whether a sparse input is unmasked, so that away from the sample the function gets it
+        with every element specified, and may have another backward there than at the sample."""
+        return any(sparse is not None and sparse.pattern is None for sparse in self.sparse)
+
     def domain(self) -> Sequence[Projection | None]:
         """For each input the projection that keeps directions inside its domain (symmetric ones for
         matrices of which the function reads only one triangle), or None."""

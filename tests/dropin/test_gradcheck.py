@@ -75,7 +75,7 @@ WRONG = {
     "factor": (thrice, lambda: (leaf(5),), [f"^{MISMATCH}", r"scaled: .* 2/3 agrees"]),
     "factor, large": (thrice, lambda: (leaf(10_000),), [f"^{MISMATCH}", "scaled"]),
     "factor, small": (
-        function(lambda x: x * x, lambda s, g: 2.001 * s[0] * g),
+        function(lambda x: x * x, lambda s, g: 2.01 * s[0] * g),
         lambda: (leaf(5),),
         [f"^{MISMATCH}"],
     ),
