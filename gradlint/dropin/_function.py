@@ -48,6 +48,7 @@ class RandomState:
         self._start = generator_states(cuda=cuda)
         self._end: GeneratorStates | None = None
         self._reseeded = False
+        self._only_torch = False
 
     @property
     def drawn(self) -> bool:
@@ -59,11 +60,12 @@ class RandomState:
         now = generator_states(cuda=self._cuda)
         if now != self._start:
             self._end = now
+            self._only_torch = now.outside_torch == self._start.outside_torch
 
     def replay(self) -> None:
         """Restore the states from before the first call, if calls draw random numbers."""
         if self.drawn:
-            self._start.restore()
+            self._start.restore(only_torch=self._only_torch)
 
     def reseeded(self) -> None:
         """Note that other code seeds the generators from now on."""
