@@ -18,6 +18,7 @@ from gradlint.checking.torch_verdict import torch_verdict
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.events import (
     ANATOMY,
     Anatomy,
@@ -201,8 +202,10 @@ def examine(
         emit(Note(note))
     emit(Samples([_described(op, sample) for sample in variants]))
     once = _each_defect_once(emit)
-    for number, sample in enumerate(variants):
-        _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
+    first = True
+    for sample in variants:
+        ran = _examine_sample(op, sample, settings, rules, once, done, first=first)
+        first = first and not ran
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:
@@ -222,7 +225,8 @@ def _each_defect_once(emit: Emit) -> Emit:
     def sieve(event: Event) -> None:
         if isinstance(event, Found):
             found = event.finding
-            key = (found.code, found.severity, found.input, found.output, found.cause)
+            refused = found.evidence.get("dtype")  # each is said
+            key = (found.code, found.severity, found.input, found.output, found.cause, refused)
             if key in seen:
                 return
             seen.add(key)
@@ -285,7 +289,15 @@ def _examine_sample(
     done: frozenset[tuple[str, str]],
     *,
     first: bool,
-) -> None:
+) -> bool:
+    """Run the rules on one sample.
+
+    Args:
+        first: whether no sample ran before it: some rules look at one sample only.
+
+    Returns:
+        Whether the op supports the sample's dtype.
+    """
     subject = Subject(op, sample, settings)
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
@@ -298,9 +310,12 @@ def _examine_sample(
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
-    if first:
-        with preserved_state():
+    with preserved_state():
+        if verdicts and unsupported_dtype(subject):
+            return False
+        if first:
             _report_first_sample(subject, verdicts, emit, done)
+    return True
 
 
 def _report_first_sample(
@@ -335,6 +350,13 @@ def _report_first_sample(
             emit(TorchVerdictMade(name, verdict))
 
 
+def _not_supported(subject: Subject, rule: Rule) -> str:
+    """Why ``rule`` is left out on a sample in a dtype that the op refuses; GL003 and GL004, which
+    say that it does, are not."""
+    refused = "" if rule.code in ("GL003", "GL004") else unsupported_dtype(subject)
+    return refused and f"not supported in {refused}"
+
+
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
     """Run one rule and count its calls; an error that the op raises makes it inconclusive.
     Before the first rule, the cost of all ``rules`` is predicted and emitted."""
@@ -347,7 +369,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 with preserved_state():  # the rule may look for changes that planning makes
                     subject.planned = make_plan(subject, rules)
                 emit(Predicted(subject.plan.predictions))
-            left_out = beyond_budget(subject, rule)
+            left_out = _not_supported(subject, rule) or beyond_budget(subject, rule)
             outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             outcome = without_suppressed(outcome)
         except OpRaised as raised:
