@@ -46,8 +46,12 @@ from gradlint.targets.intent import ignores_in
 from gradlint.targets.source_file import read_source
 from gradlint.trace.anatomy import anatomy
 from gradlint.trace.global_state import preserved_state
+from gradlint.trace.module_state import module_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
+
+#: Attributes of a module that a note names, at most.
+STATE_SHOWN = 3
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -328,6 +332,12 @@ def _report_first_sample(
             emit(Note("forward draws random numbers: every call starts from the same seed"))
     except OpRaised as raised:
         emit(Note(f"{raised.phase} raised {type(raised.error).__name__} when called again"))
+    changed = list(module_state(subject.op.module).changed()) if subject.op.module else []
+    if changed:
+        names = ", ".join(f"`{name}`" for name in changed[:STATE_SHOWN])
+        more = len(changed) - STATE_SHOWN
+        names += f" and {more} more" if more > 0 else ""
+        emit(Note(f"forward changes {names} of its module: every call starts from the first state"))
     if (ANATOMY, sample.label) not in done:
         emit(Begin(ANATOMY, sample.label))
         emit(Anatomy(anatomy(subject.run, subject.problem)))
