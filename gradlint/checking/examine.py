@@ -23,6 +23,7 @@ from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.events import (
     ANATOMY,
     Anatomy,
@@ -63,6 +64,7 @@ from gradlint.targets.source_file import read_source
 from gradlint.trace.anatomy import anatomy
 from gradlint.trace.coverage import Coverage
 from gradlint.trace.global_state import preserved_state
+from gradlint.trace.module_state import module_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
 
@@ -76,6 +78,9 @@ _FIRST_ORDER = ("GL004", "GL1", "GL2", "GL302", "GL4")
 #: Rules that judge gradients where a sample does not: other flags, sizes and layouts, special
 #: values, outputs that are not used. What only they reach of the user's code counts as tried.
 REACHING = ("GL110", "GL402", "GL405", "GL7")
+
+#: Attributes of a module that a note names, at most.
+STATE_SHOWN = 3
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -236,9 +241,9 @@ def examine(
     first: Subject | None = None
     for sample in variants:
         subject = Subject(op, sample, settings, coverage)
-        _examine_sample(subject, rules, once, done, asked, first=first is None)
+        if _examine_sample(subject, rules, once, done, asked, first=first is None):
+            first = first or subject
         emit(_covered(op, variants, coverage))
-        first = first or subject
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
         _look_further(first, rules, once, done, told, asked)
         emit(_covered(op, variants, coverage))
@@ -303,7 +308,8 @@ def _each_defect_once(emit: Emit) -> Emit:
     def sieve(event: Event) -> None:
         if isinstance(event, Found):
             found = event.finding
-            key = (found.code, found.severity, found.input, found.output, found.cause)
+            refused = found.evidence.get("dtype")  # each is said
+            key = (found.code, found.severity, found.input, found.output, found.cause, refused)
             if key in seen:
                 return
             seen.add(key)
@@ -365,7 +371,15 @@ def _examine_sample(
     asked: _TorchAsked,
     *,
     first: bool,
-) -> None:
+) -> bool:
+    """Run the rules on one sample.
+
+    Args:
+        first: whether no sample ran before it: some rules look at one sample only.
+
+    Returns:
+        Whether the op supports the sample's dtype.
+    """
     sample = subject.sample
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
@@ -379,10 +393,13 @@ def _examine_sample(
         outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
     with preserved_state():
-        if first:
+        supported = not (verdicts and unsupported_dtype(subject))
+        if supported and first:
             _report_first_sample(subject, emit, done)
-        asked.about(subject, verdicts, first=first)
+        if supported:
+            asked.about(subject, verdicts, first=first)
     subject.release(())
+    return supported
 
 
 def _watched(subject: Subject, rule: Rule) -> AbstractContextManager[None]:
@@ -401,6 +418,12 @@ def _report_first_sample(subject: Subject, emit: Emit, done: frozenset[tuple[str
             emit(Note("forward draws random numbers: every call starts from the same seed"))
     except OpRaised as raised:
         emit(Note(f"{raised.phase} raised {type(raised.error).__name__} when called again"))
+    changed = list(module_state(subject.op.module).changed()) if subject.op.module else []
+    if changed:
+        names = ", ".join(f"`{name}`" for name in changed[:STATE_SHOWN])
+        more = len(changed) - STATE_SHOWN
+        names += f" and {more} more" if more > 0 else ""
+        emit(Note(f"forward changes {names} of its module: every call starts from the first state"))
     if (ANATOMY, sample.label) not in done:
         emit(Begin(ANATOMY, sample.label))
         emit(Anatomy(anatomy(subject.run, subject.problem)))
@@ -468,6 +491,13 @@ def patience_for(subject: Subject, rule: Rule) -> Patience | None:
     )
 
 
+def _not_supported(subject: Subject, rule: Rule) -> str:
+    """Why ``rule`` is left out on a sample in a dtype that the op refuses; GL003 and GL004, which
+    say that it does, are not."""
+    refused = "" if rule.code in ("GL003", "GL004") else unsupported_dtype(subject)
+    return refused and f"not supported in {refused}"
+
+
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
     """Run one rule and count its calls; an error that the op raises makes it inconclusive.
     Before the first rule, the cost of all ``rules`` is predicted and emitted."""
@@ -482,7 +512,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                     subject.planned = make_plan(subject, rules)
                 emit(Predicted(subject.plan.predictions))
             patience = problem.patience = patience_for(subject, rule)
-            left_out = beyond_budget(subject, rule)
+            left_out = _not_supported(subject, rule) or beyond_budget(subject, rule)
             with _watched(subject, rule):
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             outcome = as_loud_as_evidence(without_suppressed(outcome))
