@@ -147,10 +147,22 @@ def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
 
 
 def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
-    """``sample`` with other values of arguments, by name."""
+    """``sample`` with other values of arguments, by name.
+
+    Defaults between them are written out: ``torch.autograd.Function.apply`` takes arguments by name
+    only where all before them are given.
+    """
     names = positional_names(op.signature, len(sample.args))
     args = [moved.get(name, value) for name, value in zip(names, sample.args, strict=True)]
     kwargs = {**sample.kwargs, **{k: v for k, v in moved.items() if k not in names}}
+    following = list(op.signature.parameters.values())[len(args) :] if op.signature else []
+    for parameter in following:
+        plain = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        value = kwargs.get(parameter.name, parameter.default)
+        if not plain or value is inspect.Parameter.empty or not kwargs:
+            break
+        args.append(value)
+        kwargs.pop(parameter.name, None)
     return replace(sample, args=tuple(args), kwargs=kwargs)
 
 

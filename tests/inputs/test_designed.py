@@ -86,7 +86,13 @@ def test_labels_complete_a_sentence():
     assert labels[0] == "with stride=2"
     assert "with reduction='sum'" in labels
     assert all(item.sample.kind == "same" for item in found)
-    assert found[0].sample.kwargs == {"stride": 2}
+    assert (found[0].sample.args[1:], found[0].sample.kwargs) == ((2,), {})
+
+
+def test_defaults_before_an_argument_are_written_out():
+    given = sample(randn(3, 4))
+    found = next(d for d in other_arguments(op_of(pooled), given, 0) if "eps" in d.moved)
+    assert (found.sample.args[1:], found.sample.kwargs) == ((1, 0, 0.1), {})
 
 
 def test_arguments_that_were_given_are_moved_from_their_values():
