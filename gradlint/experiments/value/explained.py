@@ -99,6 +99,7 @@ def through_autograd(subject: Subject) -> Problem | None:
         _, outputs = problem.linearize()
     except OpRaised:
         return None
+    problem.surroundings = None  # no mode may stand between forward and one that asks who called
     nodes = [item.value.grad_fn for item in outputs if item.differentiable]
     return None if not nodes or _has_functions(nodes) else problem
 
