@@ -8,12 +8,14 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from gradlint.checking.further import FurtherSamples
+from gradlint.checking.not_tried import not_tried
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import torch_verdict
@@ -21,11 +23,13 @@ from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.events import (
     ANATOMY,
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Emit,
     Event,
     Found,
@@ -37,7 +41,17 @@ from gradlint.model.events import (
     TorchVerdictMade,
 )
 from gradlint.model.op import Op
-from gradlint.model.report import Check, Finding, InputPower, Location, SampleReport, TorchVerdict
+from gradlint.model.report import (
+    ACCEPTED_IN,
+    IGNORED_BY_OP,
+    IGNORED_IN_SETTINGS,
+    Check,
+    Finding,
+    InputPower,
+    Location,
+    SampleReport,
+    TorchVerdict,
+)
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
 from gradlint.model.settings import Settings
@@ -48,7 +62,9 @@ from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.targets.intent import ignores_in
 from gradlint.targets.source_file import read_source
 from gradlint.trace.anatomy import anatomy
+from gradlint.trace.coverage import Coverage
 from gradlint.trace.global_state import preserved_state
+from gradlint.trace.module_state import module_state
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem, draws_random_numbers
 
@@ -57,7 +73,14 @@ from gradlint.trace.problem import Problem, draws_random_numbers
 #: meant to take half a second at most, and a minute is the usual time-out).
 CHOSEN_SHARE, SLOWER, MOST_CHOSEN_SHARE = 0.02, 20.0, 0.1
 #: Families of rules that look at first derivatives: further samples are for them.
-_FIRST_ORDER = ("GL1", "GL2", "GL302", "GL4")
+_FIRST_ORDER = ("GL004", "GL1", "GL2", "GL302", "GL4")
+
+#: Rules that judge gradients where a sample does not: other flags, sizes and layouts, special
+#: values, outputs that are not used. What only they reach of the user's code counts as tried.
+REACHING = ("GL110", "GL402", "GL405", "GL7")
+
+#: Attributes of a module that a note names, at most.
+STATE_SHOWN = 3
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -111,11 +134,11 @@ def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, st
     for rule in rules:
         reason = _longest_match(op.ignores, rule.code)
         if reason is not None:
-            found[rule.code] = f"ignored by the op: {reason}" if reason else "ignored by the op"
+            found[rule.code] = f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP
             continue
         pattern = _ignoring_pattern(op, rule.code, settings)
         if pattern is not None:
-            found[rule.code] = f"ignored in pyproject.toml for {pattern}"
+            found[rule.code] = f"{IGNORED_IN_SETTINGS} for {pattern}"
     return found
 
 
@@ -128,7 +151,7 @@ def without_suppressed(outcome: Outcome) -> Outcome:
         if reason is None:
             kept.append(finding)
         else:
-            notes.append(f"accepted in {finding.location}" + (f": {reason}" if reason else ""))
+            notes.append(f"{ACCEPTED_IN} {finding.location}" + (f": {reason}" if reason else ""))
     if not notes:
         return outcome
     outcome.findings = kept
@@ -213,12 +236,23 @@ def examine(
     emit(Samples([_described(op, sample) for sample in variants]))
     told: set[str] = set()
     once = _noting_inputs(_each_defect_once(emit), told)
-    subjects = [
-        _examine_sample(op, sample, settings, rules, once, done, first=number == 0)
-        for number, sample in enumerate(variants)
-    ]
-    if subjects and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
-        _look_further(subjects[0], rules, once, done, told)
+    coverage = Coverage(op)
+    asked = _TorchAsked(once, done)
+    first: Subject | None = None
+    for sample in variants:
+        subject = Subject(op, sample, settings, coverage)
+        if _examine_sample(subject, rules, once, done, asked, first=first is None):
+            first = first or subject
+        emit(_covered(op, variants, coverage))
+    if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
+        _look_further(first, rules, once, done, told, asked)
+        emit(_covered(op, variants, coverage))
+
+
+def _covered(op: Op, samples: Sequence[Sample], coverage: Coverage) -> Covered:
+    """What was reached up to now."""
+    values = not_tried(op, samples, coverage)
+    return Covered(coverage.functions(), values, coverage.note)
 
 
 def _noting_inputs(emit: Emit, told: set[str]) -> Emit:
@@ -239,17 +273,19 @@ def _look_further(
     emit: Emit,
     done: frozenset[tuple[str, str]],
     told: set[str],
+    asked: _TorchAsked,
 ) -> None:
     """Look at further samples, which differ from that of ``first``."""
 
-    def explain(sample: Sample, codes: tuple[str, ...]) -> None:
+    def explain(op: Op, sample: Sample, codes: tuple[str, ...]) -> None:
         def with_words(event: Event) -> None:
             if isinstance(event, Found) and sample.label not in event.finding.message:
                 event.finding.message += f" {sample.label}"
             emit(event)
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
-        _examine_sample(first.op, sample, first.settings, wanted, with_words, done, first=False)
+        there = Subject(op, sample, first.settings, first.coverage)
+        _examine_sample(there, wanted, with_words, done, asked, first=False)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told).run()
@@ -272,7 +308,8 @@ def _each_defect_once(emit: Emit) -> Emit:
     def sieve(event: Event) -> None:
         if isinstance(event, Found):
             found = event.finding
-            key = (found.code, found.severity, found.input, found.output, found.cause)
+            refused = found.evidence.get("dtype")  # each is said
+            key = (found.code, found.severity, found.input, found.output, found.cause, refused)
             if key in seen:
                 return
             seen.add(key)
@@ -327,16 +364,23 @@ def _labelled(sample: Sample, label: str, dtype: str, device: str) -> Sample:
 
 
 def _examine_sample(
-    op: Op,
-    sample: Sample,
-    settings: Settings,
+    subject: Subject,
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
+    asked: _TorchAsked,
     *,
     first: bool,
-) -> Subject:
-    subject = Subject(op, sample, settings)
+) -> bool:
+    """Run the rules on one sample.
+
+    Args:
+        first: whether no sample ran before it: some rules look at one sample only.
+
+    Returns:
+        Whether the op supports the sample's dtype.
+    """
+    sample = subject.sample
     verdicts: dict[str, str] = {}
     for number, rule in enumerate(rules):
         subject.release({need for later in rules[number:] for need in later.needs})
@@ -348,47 +392,92 @@ def _examine_sample(
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
         verdicts[rule.code] = outcome.verdict
-    if first:
-        with preserved_state():
-            _report_first_sample(subject, verdicts, emit, done)
+    with preserved_state():
+        supported = not (verdicts and unsupported_dtype(subject))
+        if supported and first:
+            _report_first_sample(subject, emit, done)
+        if supported:
+            asked.about(subject, verdicts, first=first)
     subject.release(())
-    return subject
+    return supported
 
 
-def _report_first_sample(
-    subject: Subject, verdicts: dict[str, str], emit: Emit, done: frozenset[tuple[str, str]]
-) -> None:
-    """Emit what is reported only for the first sample: randomness, anatomy, torch's verdicts."""
+def _watched(subject: Subject, rule: Rule) -> AbstractContextManager[None]:
+    """Note what a rule of :data:`REACHING` reaches of the user's code, if something is left."""
+    coverage = subject.coverage
+    if coverage is None or not rule.code.startswith(REACHING) or coverage.full:
+        return nullcontext()
+    return coverage.watching(masks=rule.code == "GL402")
+
+
+def _report_first_sample(subject: Subject, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
+    """Emit what is reported only for the first sample: randomness, anatomy."""
     sample = subject.sample
     try:
         if subject.run.error is None and draws_random_numbers(subject.problem):
             emit(Note("forward draws random numbers: every call starts from the same seed"))
     except OpRaised as raised:
         emit(Note(f"{raised.phase} raised {type(raised.error).__name__} when called again"))
+    changed = list(module_state(subject.op.module).changed()) if subject.op.module else []
+    if changed:
+        names = ", ".join(f"`{name}`" for name in changed[:STATE_SHOWN])
+        more = len(changed) - STATE_SHOWN
+        names += f" and {more} more" if more > 0 else ""
+        emit(Note(f"forward changes {names} of its module: every call starts from the first state"))
     if (ANATOMY, sample.label) not in done:
         emit(Begin(ANATOMY, sample.label))
         emit(Anatomy(anatomy(subject.run, subject.problem)))
-    name: TorchCheck
-    for name, code, families in (
+
+
+class _TorchAsked:
+    """torch's own checks: on the first sample, and where that passes, on the first one that fails,
+    so that its verdict stands beside the finding that it is compared with.
+
+    Args:
+        emit: called with each verdict.
+        done: (check, sample label) pairs not to be run again, after a crash.
+    """
+
+    CHECKS: tuple[tuple[TorchCheck, str, tuple[str, ...]], ...] = (
         ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
         ("gradgradcheck", "GL501", ("GL5",)),
-    ):
-        if code not in verdicts or (name, sample.label) in done or subject.run.error is not None:
-            continue
+    )
 
-        emit(Begin(name, sample.label))
+    def __init__(self, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
+        self._emit, self._done = emit, done
+        self._failed: set[str] = set()
+
+    def about(self, subject: Subject, verdicts: dict[str, str], *, first: bool) -> None:
+        """Ask torch about the sample of ``subject``, where that is due.
+
+        Args:
+            verdicts: code → verdict of the checks on this sample.
+        """
+        for name, code, families in self.CHECKS:
+            failing = [c for c, v in verdicts.items() if v == "fail" and c.startswith(families)]
+            due = first or (bool(failing) and name not in self._failed)
+            if failing:
+                self._failed.add(name)
+            label = subject.sample.label
+            if not due or code not in verdicts or (name, label) in self._done:
+                continue
+            if subject.run.error is None:
+                self._ask(subject, name, "fail" if failing else verdicts[code], failing)
+
+    def _ask(self, subject: Subject, name: TorchCheck, ours: str, failing: list[str]) -> None:
+        label = subject.sample.label
+        self._emit(Begin(name, label))
+        left_out = ""
         if not subject.plan.torch:
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
-            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
-            continue
-        if subject.made("make_guarded") and subject.once(make_guarded).freed:
+        elif subject.made("make_guarded") and subject.once(make_guarded).freed:
             left_out = "left out: the op frees memory that it is given, which torch's check reads"
-            emit(TorchVerdictMade(name, TorchVerdict("fast", "skipped", left_out)))
-            continue
-        failed = any(v == "fail" for c, v in verdicts.items() if c.startswith(families))
-        with phase("rule"):
-            verdict = torch_verdict(subject, name, "fail" if failed else verdicts[code])
-            emit(TorchVerdictMade(name, verdict))
+        if left_out:
+            verdict = TorchVerdict("fast", "skipped", left_out, sample=label)
+        else:
+            with phase("rule"):
+                verdict = torch_verdict(subject, name, ours, failing)
+        self._emit(TorchVerdictMade(name, verdict))
 
 
 def patience_for(subject: Subject, rule: Rule) -> Patience | None:
@@ -400,6 +489,13 @@ def patience_for(subject: Subject, rule: Rule) -> Patience | None:
     return Patience(
         min(max(CHOSEN_SHARE * timeout, SLOWER * subject.run_s), MOST_CHOSEN_SHARE * timeout)
     )
+
+
+def _not_supported(subject: Subject, rule: Rule) -> str:
+    """Why ``rule`` is left out on a sample in a dtype that the op refuses; GL003 and GL004, which
+    say that it does, are not."""
+    refused = "" if rule.code in ("GL003", "GL004") else unsupported_dtype(subject)
+    return refused and f"not supported in {refused}"
 
 
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
@@ -416,8 +512,9 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                     subject.planned = make_plan(subject, rules)
                 emit(Predicted(subject.plan.predictions))
             patience = problem.patience = patience_for(subject, rule)
-            left_out = beyond_budget(subject, rule)
-            outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
+            left_out = _not_supported(subject, rule) or beyond_budget(subject, rule)
+            with _watched(subject, rule):
+                outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             outcome = as_loud_as_evidence(without_suppressed(outcome))
         except OpRaised as raised:
             name = type(raised.error).__name__

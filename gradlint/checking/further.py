@@ -9,12 +9,14 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import torch
 
+from gradlint.checking.not_tried import COMPLEX
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -32,15 +34,18 @@ from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import (
     Designed,
     around,
+    beyond,
     broadcast,
     marked_labels,
     other_arguments,
     other_indices,
+    other_mode,
     other_values,
     several_arguments,
 )
 from gradlint.inputs.resized import resizable
 from gradlint.model.events import FURTHER, Begin, Emit, Further
+from gradlint.model.op import Op
 from gradlint.model.report import Tried
 from gradlint.model.sample import Sample
 from gradlint.numerics.differences import significand_bits
@@ -80,7 +85,7 @@ class FurtherSamples:
     subject: Subject
     emit: Emit
     done: frozenset[tuple[str, str]]
-    explain: Callable[[Sample, tuple[str, ...]], None]
+    explain: Callable[[Op, Sample, tuple[str, ...]], None]
     told: set[str]
     _spent: int = 0
     _taken: dict[str, list[Any]] = field(default_factory=dict)
@@ -122,6 +127,8 @@ class FurtherSamples:
             repeat = not watched.overwrites
             yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
             yield from around(op, sample, watched.thresholds)
+            yield from beyond(op, sample) if watched.one_sided else ()
+        yield from other_mode(op, sample)
         yield from several_arguments(op, sample, self._taken, seed)
         if sample.origin == "inferred":
             yield from broadcast(op, sample)
@@ -143,7 +150,9 @@ class FurtherSamples:
         forward, backward = problem.forward_calls, problem.backward_calls
         started = time.perf_counter()
         self.emit(Begin(FURTHER, label))
-        seen, sample = self._judged(designed)
+        with self._covering():
+            seen, sample = self._judged(designed)
+        self._note_moved(designed, sample, seen)
         if seen.verdict == RIGHT:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
@@ -158,7 +167,22 @@ class FurtherSamples:
         self._spent += tried.forward_calls + tried.backward_calls
         self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
         if codes:
-            self.explain(sample, codes)
+            self.explain(designed.op or self.subject.op, sample, codes)
+
+    def _covering(self) -> AbstractContextManager[None]:
+        """Note what is reached of the user's code, if something is left."""
+        coverage = self.subject.coverage
+        if coverage is None or coverage.full:
+            return nullcontext()
+        return coverage.watching()
+
+    def _note_moved(self, designed: Designed, sample: Sample, seen: JudgementElsewhere) -> None:
+        """Note that arguments were judged at other values than the first sample's."""
+        coverage = self.subject.coverage
+        if coverage is not None and seen.verdict in (RIGHT, WRONG, NOT_FINITE):
+            coverage.moved |= designed.moved.keys()
+            if any(tensor.is_complex() for _, tensor in sample.named_tensors(None)):
+                coverage.moved.add(COMPLEX)
 
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""
@@ -176,7 +200,7 @@ class FurtherSamples:
         if designed.as_if is not None:
             return self._judged_broadcast(designed.sample, designed.as_if), designed.sample
         for sample in (designed.sample, *designed.alternatives):
-            seen = judge_at_other_inputs(self.subject, sample)
+            seen = judge_at_other_inputs(self.subject, sample, designed.op)
             if seen.verdict != REFUSED:
                 break
         return seen, sample

@@ -3,20 +3,8 @@
 A rule says the highest severity that its finding can have, and gives the evidence as
 :class:`gradlint.model.report.Grounds`. What is decided here can lower the severity, never raise it.
 
-==========  ====================================================================================
-severity    when
-==========  ====================================================================================
-error       silently wrong on inputs that the user gave, or of the same kind, and materially: the
-            gradient, or an element beside its own size, is off by more than 1e-3, or a cause is
-            confirmed in the whole size of the error; a crash; a broken contract
-warning     silently wrong, or not finite, outside of that kind: another number of axes, no
-            dimensions, no elements, all inputs special at once, extreme magnitudes
-info        raises outside of that kind; a difference that is not material, that no element shows
-            beyond its own error bar, or that the tolerance of an iterative forward explains;
-            anything in PyTorch's own code
-==========  ====================================================================================
-
-The same table is in gradlint/docs/rules.md, and ``gradlint explain`` shows it.
+The table is :data:`TABLE`; it is also in gradlint/docs/rules.md, and `gradlint explain severity`
+shows it.
 """
 
 from __future__ import annotations
@@ -26,6 +14,28 @@ from dataclasses import dataclass, replace
 
 from gradlint.model.report import SEVERITIES, Finding, Grounds, Severity, Where
 from gradlint.model.rule import Outcome
+
+#: The policy as a reader sees it: severity and when a finding has it.
+TABLE: tuple[tuple[Severity, str], ...] = (
+    (
+        "error",
+        "silently wrong on inputs that you gave, or of the same kind, and materially: the gradient,"
+        " or an element beside its own size, is off by more than 1e-3, or a cause explains the"
+        " whole error; a crash; a broken contract",
+    ),
+    (
+        "warning",
+        "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
+        " no elements, all elements of an input special at once, extreme magnitudes; second"
+        " derivatives silently lost",
+    ),
+    (
+        "info",
+        "raises outside of that kind, with mixed dtypes or under a transform; a difference that is"
+        " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
+        " of an iterative forward explains; anything in PyTorch's own code",
+    ),
+)
 
 #: Relative error above which a gradient, or one of its elements, is materially wrong (heuristic: a
 #: solver that stops at 1e-6, a truncated series and float32 inside are off by 1e-7 to 1e-4, and

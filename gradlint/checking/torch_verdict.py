@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,6 +59,16 @@ CALL_RAISED = (
     "no verdict on the values, which gradlint confirmed: calling the op in torch's way raised"
 )
 
+OTHER_MEASUREMENT = (
+    "gradlint confirmed the gradient here with several steps and measured error bars, gradcheck "
+    "takes one step"
+)
+
+#: A step and tolerances for asking again where the verdicts differ (heuristic): the truncation of
+#: the one and the roundoff of torch's own step, 1e-10 relative to the outputs, stay below.
+LARGER_STEP = 1e-4
+SHARPER = {"atol": 1e-7, "rtol": 1e-5}
+
 
 class _FastModeFailed(Exception):
     """Fast mode has failed, and goes on to slow mode."""
@@ -81,13 +91,23 @@ class _Call:
     both_s: float
 
 
-def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
-    """What ``torch.autograd.<name>`` says, and who is right where it disagrees with us.
+def torch_verdict(
+    subject: Subject, name: str, ours: str, failing: Collection[str] = ()
+) -> TorchVerdict:
+    """What ``torch.autograd.<name>`` says on this sample, and what is known where it disagrees
+    with us.
 
     Args:
         name: "gradcheck" or "gradgradcheck".
         ours: our verdict on the same order: "pass", "fail" or another.
+        failing: codes of the checks of that order that failed.
     """
+    verdict = _verdict(subject, name, ours, failing)
+    verdict.sample = subject.sample.label
+    return verdict
+
+
+def _verdict(subject: Subject, name: str, ours: str, failing: Collection[str]) -> TorchVerdict:
     problem = subject.problem
     if not problem.inputs:
         return TorchVerdict("slow", "skipped", "no input requires grad")
@@ -102,7 +122,38 @@ def torch_verdict(subject: Subject, name: str, ours: str) -> TorchVerdict:
     if sum(call.elements) > LARGEST:
         elements = sum(call.elements)
         return TorchVerdict("fast", "skipped", f"{elements} elements are more than it can judge")
-    return _asked(subject, name, ours, call, _mode(name, call))
+    asked = _Asked(subject, name, call, _mode(name, call))
+    verdict = asked.verdict()
+    verdict.agreement = _agreement(subject, verdict, ours, asked, failing)
+    return verdict
+
+
+def _agreement(
+    subject: Subject, verdict: TorchVerdict, ours: str, asked: _Asked, failing: Collection[str]
+) -> str:
+    """What is known of who is right, from what was run on this sample."""
+    theirs = verdict.verdict
+    measured = "GL401" if asked.name == "gradcheck" else "GL501"
+    only_other_codes = bool(failing) and measured not in failing and _all_judged(subject)
+    if theirs == "fail" and ours == "fail" and only_other_codes:
+        about_values = bool(_ABOUT_VALUES.search(verdict.message)) and not asked.broke
+        return _why_torch_fails(subject, verdict, asked) if about_values else "agrees"
+    if theirs == ours:
+        return "agrees"
+    if theirs == "fail" and ours == "pass" and _all_judged(subject):
+        return _why_torch_fails(subject, verdict, asked)
+    if theirs == "pass" and ours == "fail":
+        return _why_torch_passes(subject, asked, failing)
+    return ""
+
+
+def _all_judged(subject: Subject) -> bool:
+    """Whether gradlint has judged the gradient of every input: what it left out, it can't say to be
+    right."""
+    declared = len(
+        set(subject.op.intent.surrogate or {}) & {i.name for i in subject.problem.inputs}
+    )
+    return len(subject.judged) + declared == len(subject.problem.inputs)
 
 
 def _timed_call(subject: Subject) -> _Call:
@@ -134,79 +185,85 @@ def _mode(name: str, call: _Call) -> Literal["slow", "fast"]:
     return "slow" if calls_s <= affordable_s and n * m <= LARGEST_JACOBIAN else "fast"
 
 
-def _asked(
-    subject: Subject, name: str, ours: str, call: _Call, mode: Literal["slow", "fast"]
-) -> TorchVerdict:
-    """The verdict of torch's checker in ``mode``, with a word on who is right."""
-    problem = subject.problem
-    left = FAST_CALLS * (call.inputs + 1) * (len(call.outputs) + 1)
+class _Asked:
+    """torch's checker on one sample, asked once or again with other arguments."""
 
-    def function(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        nonlocal left
-        left -= 1
-        if left < 0 and mode == "fast":
+    def __init__(
+        self, subject: Subject, name: str, call: _Call, mode: Literal["slow", "fast"]
+    ) -> None:
+        self.name, self.mode = name, mode
+        self._problem = subject.problem
+        self._call = call
+        self._left = 0
+        self.inputs = self._fresh()
+        self.dtype = _coarsest_real_dtype(self.inputs)
+        #: Whether the call raised something other than torch's own complaint.
+        self.broke = False
+
+    def verdict(self, **arguments: float) -> TorchVerdict:
+        """What torch says with these arguments in place of those that suit the dtype."""
+        self._left = FAST_CALLS * (self._call.inputs + 1) * (len(self._call.outputs) + 1)
+        self.inputs = self._fresh()
+        check: Callable[..., bool] = getattr(torch.autograd, self.name)
+        given: dict[str, Any] = {**ARGUMENTS.get(self.dtype, {}), **arguments}
+        given["fast_mode"] = self.mode == "fast"
+        self.broke = False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                check(self._function, self.inputs, **given)
+            except _FastModeFailed:
+                return TorchVerdict(self.mode, "fail", "Jacobian mismatch in fast mode")
+            except Exception as error:
+                self.broke = not isinstance(error, GradcheckError)
+                return TorchVerdict(self.mode, "fail", _first_line(error))
+        return TorchVerdict(self.mode, "pass")
+
+    def _fresh(self) -> tuple[torch.Tensor, ...]:
+        return tuple(v.detach().clone().requires_grad_() for v in self._problem.values())
+
+    def _function(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        self._left -= 1
+        if self._left < 0 and self.mode == "fast":
             raise _FastModeFailed
-        found = problem.connect(values)
-        return tuple(item.value for item in found if item.name in call.outputs)
-
-    inputs = tuple(value.detach().clone().requires_grad_() for value in problem.values())
-    check: Callable[..., bool] = getattr(torch.autograd, name)
-    arguments: dict[str, Any] = dict(ARGUMENTS.get(_coarsest_real_dtype(inputs), {}))
-    arguments["fast_mode"] = mode == "fast"
-    broke = False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            check(function, inputs, **arguments)
-            verdict = TorchVerdict(mode, "pass")
-        except _FastModeFailed:
-            verdict = TorchVerdict(mode, "fail", "Jacobian mismatch in fast mode")
-        except Exception as error:
-            verdict = TorchVerdict(mode, "fail", _first_line(error))
-            broke = not isinstance(error, GradcheckError)
-    if verdict.verdict == "fail" and ours == "pass":
-        verdict.agreement = _why_torch_fails(subject, verdict, inputs, broke=broke)
-    verdict.agreement = verdict.agreement or _agreement(name, mode, verdict.verdict, ours)
-    return verdict
+        found = self._problem.connect(values)
+        return tuple(item.value for item in found if item.name in self._call.outputs)
 
 
-def _why_torch_fails(
-    subject: Subject, verdict: TorchVerdict, inputs: tuple[torch.Tensor, ...], *, broke: bool
-) -> str:
-    """Why torch rejects an op that gradlint confirmed; empty where its numbers are the reason."""
+def _why_torch_fails(subject: Subject, verdict: TorchVerdict, asked: _Asked) -> str:
+    """Why torch rejects an op whose gradients gradlint confirmed on the same sample."""
     wrote = any(
         not torch.equal(now.detach(), before)
-        for now, before in zip(inputs, subject.problem.values(), strict=True)
+        for now, before in zip(asked.inputs, subject.problem.values(), strict=True)
         if now.layout == torch.strided and not now.is_nested and bool(before.isfinite().all())
     )
-    if broke:
-        return CALL_RAISED
-    if wrote:
-        return WRITES_TO_INPUT
-    if not _ABOUT_VALUES.search(verdict.message):
-        return NOT_ABOUT_VALUES
-    if subject.op.intent.surrogate:
-        return "gradlint is right: a surrogate is declared, which gradcheck can't know"
-    return ""
+    found = OTHER_MEASUREMENT
+    if asked.broke:
+        found = CALL_RAISED
+    elif wrote:
+        found = WRITES_TO_INPUT
+    elif not _ABOUT_VALUES.search(verdict.message):
+        found = NOT_ABOUT_VALUES
+    elif subject.op.intent.surrogate:
+        found = "gradlint is right: a surrogate is declared, which gradcheck can't know"
+    elif asked.dtype == torch.float64 and asked.verdict(eps=LARGER_STEP).verdict == "pass":
+        found = f"gradlint is right: with eps={LARGER_STEP:g} in place of 1e-06 it passes too"
+    return found
 
 
-def _agreement(name: str, mode: str, theirs: str, ours: str) -> str:
-    if {theirs, ours} == {"pass"} or {theirs, ours} == {"fail"}:
-        return "agrees"
-    if theirs == "pass" and ours == "fail":
-        if name == "gradgradcheck":
-            return "gradlint is right: a finding above shows numbers that torch did not look at"
-        return (
-            "gradlint is right: fast mode scales its tolerance with the size of the tensors"
-            if mode == "fast"
-            else "gradlint is right: the finding is outside what gradcheck looks at or tolerates"
-        )
-    if theirs == "fail" and ours == "pass":
-        return (
-            "gradlint is right: it confirmed the gradient with measured error bars; gradcheck's "
-            "fixed step and tolerance do not suit this op"
-        )
-    return ""
+def _why_torch_passes(subject: Subject, asked: _Asked, failing: Collection[str]) -> str:
+    """Why torch accepts an op that gradlint fails, as far as asking it again can tell."""
+    if asked.name == "gradcheck":
+        here = subject.first_order_is_known and bool(subject.wrong_inputs)
+    else:
+        here = "GL501" in failing
+    codes = ", ".join(sorted(failing))
+    if not here:
+        return f"{codes or 'the finding'}: not among what {asked.name} looks at"
+    if asked.dtype == torch.float64 and asked.verdict(**SHARPER).verdict == "fail":
+        told = ", ".join(f"{key}={value:g}" for key, value in SHARPER.items())
+        return f"gradlint is right: with {told} it fails too, its own tolerances hide the error"
+    return f"the numbers that {codes} shows are outside what {asked.name} measures or tolerates"
 
 
 def _coarsest_real_dtype(inputs: tuple[torch.Tensor, ...]) -> torch.dtype:

@@ -116,7 +116,10 @@ def check(
     fail_on: Annotated[
         str | None,
         option(
-            "--fail-on", metavar="LEVEL", help="error, warning (default), info or inconclusive."
+            "--fail-on",
+            metavar="LEVEL",
+            help="error, warning (default), info, inconclusive, or uncovered: that an operator "
+            "passes with code that never ran fails the run, too.",
         ),
     ] = None,
     output_format: Annotated[

@@ -14,7 +14,11 @@ from gradlint.cli.options import TextOrJson
 def explain(
     codes: Annotated[
         list[str],
-        typer.Argument(metavar="CODE", help="Codes (GL401), prefixes (GL4) or names of rules."),
+        typer.Argument(
+            metavar="CODE",
+            help="Codes (GL401), prefixes (GL4) or names of rules; or `severity`: what makes a "
+            "finding an error, a warning or information.",
+        ),
     ],
     output_format: TextOrJson = "text",
 ) -> None:
@@ -24,6 +28,9 @@ def explain(
     from gradlint.report.text import Page
     from gradlint.rules.catalogue import CATALOGUE
 
+    if codes == ["severity"]:
+        _explain_severity(output_format)
+        return
     rules = find_rules(codes, CATALOGUE)
     if output_format == "json":
         sys.stdout.write(
@@ -38,4 +45,19 @@ def explain(
             page.line("-" * min(page.width, 72), "dim")
             page.blank()
         add_rule(page, rule, color=options["color"])
+    sys.stdout.write(page.text(color=options["color"]))
+
+
+def _explain_severity(output_format: str) -> None:
+    from gradlint.checking.severity import TABLE
+    from gradlint.report.render import stream_options
+    from gradlint.report.table import table
+    from gradlint.report.text import Page
+
+    if output_format == "json":
+        sys.stdout.write(json.dumps(dict(TABLE), indent=2) + "\n")
+        return
+    options = stream_options(sys.stdout)
+    page = Page(options["width"], ascii=options["ascii"])
+    table(page, ("severity", "when"), [list(row) for row in TABLE], wrapped=True)
     sys.stdout.write(page.text(color=options["color"]))

@@ -9,12 +9,13 @@ the most specific one first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
 from gradlint.diagnosis import _order, _whole
 from gradlint.diagnosis._altered import altered_causes
+from gradlint.diagnosis._arguments import factors, numbers, repeated_index
 from gradlint.diagnosis._hypothesis import Hypothesis, surviving
 from gradlint.diagnosis._patterns import pattern_cause, worded
 from gradlint.diagnosis.cause import Cause, together
@@ -26,6 +27,7 @@ from gradlint.diagnosis.evidence import (
     agrees,
     at,
     largest,
+    neutral_elements,
     wrong_elements,
 )
 from gradlint.diagnosis.response import (
@@ -39,8 +41,9 @@ from gradlint.numerics.directional_response import Reaction
 from gradlint.numerics.pattern import Pattern
 from gradlint.numerics.products import widened
 
-#: Kinds of range tried for each tensor: below or above a bound, for values and for magnitudes.
-FORMS = 4
+#: Kinds of range tried for each tensor: below or above a bound, for values and for magnitudes, and
+#: within or outside of two bounds.
+FORMS = 6
 
 #: A range is named if the probability that elements which are wrong for another reason form a range
 #: is at most this (heuristic: two wrong of 12 qualify with 0.06, one of 12 does not).
@@ -68,7 +71,7 @@ def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
     first = measured[0]
     measured = [item for item in measured if torch.equal(item.elements, first.elements)]
     wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
-    right = ~wrong & torch.stack([item.good & ~_neutral(item) for item in measured]).any(0)
+    right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
     if not bool(wrong.any()) or not bool(right.any()):
         return None
     tensors = list(_candidates(first))
@@ -76,7 +79,7 @@ def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
     if FORMS * len(tensors) > MOST_CHANCE * math.comb(count, bad):
         return None
     for owner, values in tensors:
-        words = _range(values[wrong], values[right], owner)
+        words = _range(values[wrong], values[right], owner, numbers(first.arguments))
         if words:
             return Cause(
                 "value-range",
@@ -86,13 +89,6 @@ def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
                 "mask or bound of forward, or apply it differently",
             )
     return None
-
-
-def _neutral(item: Evidence) -> torch.Tensor:
-    """True for elements that are zero both as returned and as measured, so right by any formula."""
-    top = max(largest(item.measured), largest(item.own))
-    size = torch.maximum(at(item, item.own).abs(), item.measured.abs())
-    return size <= torch.clamp(item.bars, min=EXPLAINED * top)
 
 
 def _candidates(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
@@ -106,28 +102,63 @@ def _candidates(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
             yield item.names[k], flat[item.elements.to(flat.device)].cpu()
 
 
-def _range(wrong: torch.Tensor, right: torch.Tensor, name: str) -> str:
-    """Words for the bound that separates all values of ``wrong`` from those of ``right``, or ""."""
-    if float(wrong.max()) < float(right.min()):
-        low, high = float(wrong.max()), float(right.min())
-        return f"where `{name}` is {_bounded('below', 'negative', low, high)}"
-    if float(wrong.min()) > float(right.max()):
-        low, high = float(right.max()), float(wrong.min())
-        return f"where `{name}` is {_bounded('above', 'positive', low, high)}"
+def _range(
+    wrong: torch.Tensor, right: torch.Tensor, name: str, numbers: Mapping[str, float]
+) -> str:
+    """Words for the bounds that separate all values of ``wrong`` from those of ``right``, or "".
+
+    Args:
+        numbers: arguments that are single numbers, which are named where a bound may be one.
+    """
+
+    def bound(low: float, high: float) -> str:
+        return f"a bound between {low:.3g} and {high:.3g}{_named(low, high, numbers)}"
+
+    low, high = _ends(wrong)
+    if high < float(right.min()):
+        top = float(right.min())
+        return f"where `{name}` is " + (
+            "negative" if high < 0.0 < top else f"below {bound(high, top)}"
+        )
+    if low > float(right.max()):
+        top = float(right.max())
+        return f"where `{name}` is " + (
+            "positive" if top < 0.0 < low else f"above {bound(top, low)}"
+        )
     small, large = wrong.abs(), right.abs()
     for side, less, more in (("below", small, large), ("above", large, small)):
         if float(less.max()) < float(more.min()):
-            bound = _bound(float(less.max()), float(more.min()))
-            return f"where |{name}| is {side} {bound}"
+            return f"where |{name}| is {side} {bound(float(less.max()), float(more.min()))}"
+    for inner, outer, words in ((wrong, right, "within"), (right, wrong, "outside of")):
+        low, high = _ends(inner)
+        below, above = outer[outer < low], outer[outer > high]
+        if len(below) and len(above) and len(below) + len(above) == len(outer):
+            first, last = float(below.max()), float(above.min())
+            return (
+                f"where `{name}` is {words} a range that begins at {bound(first, low)[2:]} and "
+                f"ends at {bound(high, last)[2:]}"
+            ).replace("at bound", "at a bound")
     return ""
 
 
-def _bounded(side: str, sign: str, low: float, high: float) -> str:
-    return sign if low < 0.0 < high else f"{side} {_bound(low, high)}"
+def _ends(values: torch.Tensor) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
-def _bound(low: float, high: float) -> str:
-    return f"a bound between {low:.3g} and {high:.3g}"
+def _named(low: float, high: float, numbers: Mapping[str, float]) -> str:
+    """The argument whose value, negative, or distance from 1 lies between ``low`` and ``high``,
+    where that is only one."""
+    found = [
+        f"{shown} is {value:g}"
+        for name, number in numbers.items()
+        for shown, value in (
+            (f"`{name}`", number),
+            (f"-{name}", -number),
+            (f"1-{name}", 1 - number),
+        )
+        if low <= value <= high
+    ]
+    return f" ({found[0]})" if len(found) == 1 else ""
 
 
 def diagnose(
@@ -178,6 +209,7 @@ def diagnose(
     regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
     found = [
         _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
+        repeated_index(usable, name),
         range_cause(usable, name),
         regular,
     ]
@@ -213,6 +245,7 @@ def _hypotheses(first: Evidence, evidence: Sequence[Evidence], name: str) -> Ite
     yield from _order.flipped(shape, name)
     yield from _order.rolled(first, name)
     yield from _order.rearranged(first, name)
+    yield from factors(first, name)
 
 
 def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -38,6 +39,7 @@ class Evidence:
         pull: returns what backward returns for this input under other cotangents; None if backward
             cannot be called again.
         values: the point, as one tensor per differentiable input; empty if not known.
+        arguments: the other arguments of the call, such as numbers, masks and indices, by name.
     """
 
     index: int
@@ -52,6 +54,7 @@ class Evidence:
     slope_bar: float = math.inf
     pull: Callable[[Sequence[torch.Tensor]], torch.Tensor | None] | None = None
     values: Sequence[torch.Tensor] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def own(self) -> torch.Tensor:
@@ -117,6 +120,13 @@ def wrong_elements(item: Evidence) -> torch.Tensor:
     floor = EXPLAINED * max(largest(measured), largest(own))
     error = (own - measured).abs()
     return torch.isfinite(measured.abs()) & (error > torch.clamp(BARS * item.bars, min=floor))
+
+
+def neutral_elements(item: Evidence) -> torch.Tensor:
+    """True for elements that are zero both as returned and as measured, so right by any formula."""
+    top = max(largest(item.measured), largest(item.own))
+    size = torch.maximum(at(item, item.own).abs(), item.measured.abs())
+    return size <= torch.clamp(item.bars, min=EXPLAINED * top)
 
 
 def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:

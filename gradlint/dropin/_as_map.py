@@ -24,7 +24,7 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
     at_sample = [function.returned[k] for k in wanted]
     point = function.values
     here = function.returned
-    if any(sparse is not None and sparse.pattern is None for sparse in function.sparse):
+    if function.filled_up:
         # With every element specified the function may differ (if it takes the mean over specified
         # elements, for example), so differences are taken there, as in torch.
         here = function.evaluate(point) or here
@@ -65,6 +65,8 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
         if all(a is b for a, b in zip(values, point, strict=True)):
             grads = function.backward([at_sample[k] for k in attached], chosen_vs)
             return [None if grad is None else dense(grad) for grad in grads]
+        if function.filled_up:  # backward there would say nothing about backward at the sample
+            return [torch.full_like(value, float("nan")) for value in values]
         return function.pull_beside(values, [wanted[k] for k in attached], chosen_vs)
 
     rounding = function.knowledge.rounding
@@ -83,6 +85,8 @@ def as_map(function: Function, chosen: Sequence[int] | None = None) -> Map:
 def _twin(function: Function) -> Map | None:
     """The same function in float64; None if it is in float64 already or does not accept it."""
     if all(value.dtype in (torch.float64, torch.complex128) for value in function.values):
+        return None
+    if function.filled_up:
         return None
     return float64_twin(function.problem())
 

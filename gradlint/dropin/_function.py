@@ -48,6 +48,7 @@ class RandomState:
         self._start = generator_states(cuda=cuda)
         self._end: GeneratorStates | None = None
         self._reseeded = False
+        self._only_torch = False
 
     @property
     def drawn(self) -> bool:
@@ -59,11 +60,12 @@ class RandomState:
         now = generator_states(cuda=self._cuda)
         if now != self._start:
             self._end = now
+            self._only_torch = now.outside_torch == self._start.outside_torch
 
     def replay(self) -> None:
         """Restore the states from before the first call, if calls draw random numbers."""
         if self.drawn:
-            self._start.restore()
+            self._start.restore(only_torch=self._only_torch)
 
     def reseeded(self) -> None:
         """Note that other code seeds the generators from now on."""
@@ -299,6 +301,12 @@ class Function:
             self.raised = error
             return nothing
         return [None if grad is None else dense(grad) for grad in grads]
+
+    @property
+    def filled_up(self) -> bool:
+        """Whether a sparse input is unmasked, so that away from the sample the function gets it
+        with every element specified, and may have another backward there than at the sample."""
+        return any(sparse is not None and sparse.pattern is None for sparse in self.sparse)
 
     def domain(self) -> Sequence[Projection | None]:
         """For each input the projection that keeps directions inside its domain (symmetric ones for

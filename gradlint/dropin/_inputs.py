@@ -9,11 +9,23 @@ import torch
 from torch.overrides import is_tensor_like
 
 from gradlint.dropin._arguments import is_dense, tensors_in
+from gradlint.dropin.failure import warn
 from gradlint.trace.sparse import Pattern, is_sparse
 
 #: If strides alone do not show whether elements overlap, they are compared one by one, up to this
 #: many (heuristic: a few milliseconds).
 COUNTED = 2**20
+
+#: Dtypes that torch's default step and tolerances are made for.
+DOUBLE = (torch.float64, torch.complex128)
+
+#: Torch's own warning, since test suites expect it. Gradlint judges other dtypes too; only what it
+#: leaves to torch's slow path is likely to fail.
+NOT_DOUBLE = (
+    "Input #{} requires gradient and is not a double precision floating point or complex. This "
+    "check will likely fail if all the inputs are not of double precision floating point or "
+    "complex. "
+)
 
 #: Dtypes that the measurements can handle.
 KNOWN = {
@@ -27,7 +39,7 @@ KNOWN = {
 
 
 def check_inputs(args: tuple[Any, ...]) -> None:
-    """Raise for inputs that torch rejects.
+    """Raise for inputs that torch rejects, and warn where torch warns.
 
     Raises:
         ValueError: no input requires grad.
@@ -39,6 +51,8 @@ def check_inputs(args: tuple[Any, ...]) -> None:
             if not tensor.requires_grad:
                 continue
             any_grad = True
+            if tensor.dtype not in DOUBLE:
+                warn(NOT_DOUBLE.format(place), UserWarning)
             content = Pattern(tensor).values if is_sparse(tensor) else tensor
             if is_dense(content) and overlaps(content):
                 how = "a dimension with stride 0" if _stride_0(content) else "overlapping memory"
@@ -93,15 +107,20 @@ def unrepresentable(args: tuple[Any, ...]) -> str:
         if is_tensor_like(arg) and not isinstance(arg, torch.Tensor):
             return f"input {place} is a {type(arg).__name__}, not a torch.Tensor"
         for tensor in tensors_in(arg):
-            if not tensor.requires_grad:
-                continue
-            if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-                return f"input {place} is a {type(tensor).__name__}, a subclass of torch.Tensor"
-            if not is_dense(tensor) and not is_sparse(tensor):
-                layout = "nested" if tensor.is_nested else str(tensor.layout)
-                return f"input {place} has the layout {layout}"
-            if tensor.dtype not in KNOWN:
-                return f"input {place} is {tensor.dtype}"
-            if tensor.device.type == "meta":
-                return f"input {place} is on the meta device"
+            reason = _unknown_kind(tensor) if tensor.requires_grad else ""
+            if reason:
+                return f"input {place} {reason}"
     return ""
+
+
+def _unknown_kind(tensor: torch.Tensor) -> str:
+    reason = ""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        reason = f"is a {type(tensor).__name__}, a subclass of torch.Tensor"
+    elif not is_dense(tensor) and not is_sparse(tensor):
+        reason = f"has the layout {'nested' if tensor.is_nested else str(tensor.layout)}"
+    elif tensor.dtype not in KNOWN:
+        reason = f"is {tensor.dtype}"
+    elif tensor.device.type == "meta":
+        reason = "is on the meta device"
+    return reason

@@ -117,7 +117,7 @@ def _lines(function: Function, index: int, found: Any, decision: Decision, place
         lines[0] += f", argument {function.positions[index]} (inputs are those that require grad)"
     if found.cause is not None:
         lines.append(f"cause      {found.cause.text}")
-    first, *rest = measurement(found.numbers)
+    first, *rest = measurement(found.numbers, verbose=True)
     lines += [f"measured   {first}", *(f"           {line}" for line in rest)]
     elements = found.numbers.get("elements") or []
     if elements:

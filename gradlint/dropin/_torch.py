@@ -1,4 +1,8 @@
-"""Run torch's own slow path on functions that gradlint cannot represent or decide."""
+"""Run torch's own gradcheck on functions that gradlint cannot represent or decide.
+
+Torch's function is bound when this module is imported, so that a suite which puts gradlint's in its
+place (``torch.autograd.gradcheck = gradlint.gradcheck``) still reaches it from here.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import torch
+from torch.autograd.gradcheck import gradcheck as torch_gradcheck
 
 from gradlint.dropin._function import Function
+from gradlint.dropin._inputs import DOUBLE
 from gradlint.dropin._options import Options
 from gradlint.numerics.timing import least_seconds
 
@@ -19,9 +24,6 @@ AFFORDABLE_S = 10.0
 #: Largest Jacobian, in elements, for which slow mode is run: it holds 7 to 9 float64 Jacobians at a
 #: time, here 300 MB (gradlint/docs/numerics.md, section "torch's own verdict").
 LARGEST_JACOBIAN = 2**22
-
-#: Dtypes that torch's default step and tolerances are made for.
-DOUBLE = (torch.float64, torch.complex128)
 
 
 def unaffordable(function: Function, options: Options) -> str:
@@ -47,13 +49,16 @@ def ask_torch(
     *,
     everything: bool = False,
     function: Function | None = None,
+    forward_mode: bool = False,
 ) -> None:
-    """Run torch's own gradcheck in slow mode.
+    """Run torch's own gradcheck.
 
     Args:
-        everything: run all checks that ``options`` ask for, not only that of the values.
+        everything: run all checks that ``options`` ask for, in the mode that they ask for; if not,
+            only that of the values, in slow mode.
         function: the function, if it is bound already; its tensors are restored whatever torch does
             to them, and its random numbers are the same at every call.
+        forward_mode: whether the values are those of forward mode instead of backward.
 
     Raises:
         GradcheckError: torch's verdict.
@@ -65,6 +70,8 @@ def ask_torch(
         "nondet_tol": float(options.nondet_tol),
         "masked": options.masked,
         "check_undefined_grad": everything and options.check_undefined_grad,
+        "check_forward_ad": forward_mode,
+        "check_backward_ad": not forward_mode,
     }
     if everything:
         for name in (
@@ -73,11 +80,12 @@ def ask_torch(
             "check_batched_forward_grad",
             "check_forward_ad",
             "check_backward_ad",
+            "fast_mode",
         ):
             arguments[name] = getattr(options, name)
     if function is None:
-        torch.autograd.gradcheck(func, args, **arguments)
+        torch_gradcheck(func, args, **arguments)
         return
     with function.lent(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Input #")
-        torch.autograd.gradcheck(function.replayed, args, **arguments)
+        torch_gradcheck(function.replayed, args, **arguments)

@@ -8,68 +8,21 @@ from torch.autograd.gradcheck import GradcheckError
 from gradlint.dropin._as_map import as_map
 from gradlint.dropin._compare import close
 from gradlint.dropin._decided import decided, suspects
+from gradlint.dropin._fast import unsettled
 from gradlint.dropin._function import Function
 from gradlint.dropin._mismatch import describe
 from gradlint.dropin._options import Options
+from gradlint.dropin._tolerance import beyond_tolerances
 from gradlint.dropin._torch import ask_torch, unaffordable
-from gradlint.dropin.failure import Failure, raise_failures, warn
+from gradlint.dropin.failure import Failure, inform, raise_failures, warn
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.directions import cotangent
-from gradlint.numerics.elements import Residuals, measure_elements
-from gradlint.numerics.locate import locate
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite, dense, norm, rms, widened
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 
-#: With tolerances set by the caller, inputs of up to this many elements are compared element by
-#: element; of larger ones, the wrong elements that a search finds and this many random ones
-#: (heuristic: an element takes six evaluations).
-COMPARED = 256
-SAMPLED = 48
-
 #: Torch's message if a function without a graph depends on its inputs.
 EXPECTED_ZERO = "Numerical gradient for function expected to be zero"
-
-
-def torch_accepts(function: Function, options: Options) -> bool:
-    """Whether torch's slow mode passes with the step and the tolerances of the call."""
-    if not options.tolerant or unaffordable(function, options):
-        return False
-    try:
-        ask_torch(function.call, function.args, options, function=function)
-    except GradcheckError:
-        return False
-    return True
-
-
-def within(judged: Map, decision: Decision, place: int, options: Options) -> bool:
-    """Whether the gradient of an input that disagrees is within the caller's tolerances.
-
-    It is if every element is within atol + rtol·|derivative| of the measured one, under two
-    cotangents of magnitudes around one, plus the nondet_tol by which runs of backward may differ.
-    """
-    item = decision.judgement.inputs[place]
-    value = judged.values[item.index]
-    clearest = sorted(range(len(item.pairs)), key=lambda k: -item.pairs[k].clarity)[:2]
-    probes = [decision.judgement.probe(k) for k in clearest]
-    claimed = [probe.gradients[item.index] for probe in probes]
-    residuals = Residuals(
-        judged, item.index, [probe.cotangents for probe in probes], claimed, kappa=item.kappa
-    )
-    count = value.numel()
-    chosen = list(range(min(count, COMPARED)))
-    if count > COMPARED:
-        generator = torch.Generator().manual_seed(options.seed)
-        sample = torch.randint(0, count, (SAMPLED,), generator=generator).tolist()
-        chosen = sorted({*sample, *locate(residuals, seed=options.seed).elements})
-    for own, found in zip(claimed, measure_elements(residuals, chosen), strict=True):
-        returned = widened(own).flatten().cpu()[found.indices]
-        allowed = found.bars + options.nondet_tol
-        if options.tolerant:
-            allowed = allowed + options.atol + options.rtol * found.measured.abs()
-        if not bool(((returned - found.measured).abs() <= allowed).all()):
-            return False
-    return True
 
 
 def unequal_shares(function: Function, seed: int) -> list[int]:
@@ -105,7 +58,9 @@ def unequal_shares(function: Function, seed: int) -> list[int]:
 
 def check_values(function: Function, options: Options) -> list[Failure]:
     """Judge the gradients of all differentiable outputs with respect to every input."""
-    return _judged(function, as_map(function), options)
+    judged = as_map(function)
+    inputs = unsettled(judged, options) if options.fast_mode else None
+    return [] if inputs == [] else _judged(function, judged, options, inputs)
 
 
 def check_each_output(function: Function, options: Options) -> list[Failure]:
@@ -139,11 +94,9 @@ def _judged(
         only_output: number of the only output of ``judged``, if that is not the map of all.
     """
     judged, decision = decided(function, judged, options.seed, inputs=inputs)
-    wrong = suspects(decision, DIFFERS)
-    if wrong and options.widened:
-        if torch_accepts(function, options):
-            return []
-        wrong = [place for place in wrong if not within(judged, decision, place, options)]
+    differing = suspects(decision, DIFFERS)
+    wrong = beyond_tolerances(function, judged, decision, differing, options)
+    _remark(decision, [place for place in differing if place not in wrong], options)
     failures = []
     if wrong:
         failures = describe(function, judged, decision, wrong, options, only_output)
@@ -151,6 +104,16 @@ def _judged(
     if unsure and not failures and only_output is None:
         failures = _undecided(function, judged, decision, unsure, options)
     return failures
+
+
+def _remark(decision: Decision, tolerated: list[int], options: Options) -> None:
+    for place in tolerated:
+        item = decision.judgement.inputs[place]
+        inform(
+            f"{options.name}: the gradient of input {item.index} differs by "
+            f"{item.worst.relative_error:.1e} of its size, within atol={options.atol:g} and "
+            f"rtol={options.rtol:g}"
+        )
 
 
 def check_disconnected(function: Function, options: Options) -> None:
@@ -166,7 +129,10 @@ def check_disconnected(function: Function, options: Options) -> None:
             "it has no gradient to check"
         )
         return
-    _, decision = decided(function, as_map(function, floating), options.seed)
+    judged = as_map(function, floating)
+    if options.fast_mode and not unsettled(judged, options):
+        return
+    _, decision = decided(function, judged, options.seed)
     wrong = suspects(decision, DIFFERS)
     if wrong:
         item = decision.judgement.inputs[wrong[0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Sequence
@@ -16,6 +17,10 @@ SECOND_ORDER = (
     "note: the function checked here is backward: its outputs are the gradients of the inputs, its "
     "inputs are those of the function, then grad_outputs"
 )
+
+
+#: Where remarks go that a suite must be able to ignore, even one that turns warnings into errors.
+LOGGER = logging.getLogger("gradlint.dropin")
 
 
 class InconclusiveWarning(UserWarning):
@@ -56,9 +61,15 @@ def raise_failures(failures: Sequence[Failure], options: Options) -> None:
     raise GradcheckError("\n\n".join([*parts, "\n".join(tail)])) from failures[0].cause
 
 
-def warn(text: str) -> None:
-    """Warn that a pass is not verified, or not by gradlint itself."""
-    warnings.warn(text, InconclusiveWarning, stacklevel=_depth())
+def warn(text: str, category: type[Warning] = InconclusiveWarning) -> None:
+    """Warn the caller of the package; by default that a pass is not verified, or not by gradlint
+    itself."""
+    warnings.warn(text, category, stacklevel=_depth())
+
+
+def inform(text: str) -> None:
+    """Log a remark that is no reason to fail, at the level INFO, which is hidden by default."""
+    LOGGER.info(text)
 
 
 def _depth() -> int:

@@ -12,11 +12,11 @@ from gradlint.dropin._batched import check_batched, check_batched_forward
 from gradlint.dropin._exact import check_again, check_undefined, check_zero
 from gradlint.dropin._forward import check_forward, check_undefined_tangents
 from gradlint.dropin._function import Function, Knowledge
-from gradlint.dropin._inputs import check_inputs, unrepresentable, unrepresentable_outputs
+from gradlint.dropin._inputs import DOUBLE, check_inputs, unrepresentable, unrepresentable_outputs
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
 from gradlint.dropin._torch import ask_torch
 from gradlint.dropin._values import check_disconnected, check_each_output, check_values
-from gradlint.dropin.failure import Failure, raise_failures, warn
+from gradlint.dropin.failure import Failure, inform, raise_failures
 
 
 def gradcheck(
@@ -66,7 +66,8 @@ def gradcheck(
         check_batched_forward_grad: whether ``vmap`` over forward mode must agree with a loop.
         check_forward_ad: whether forward mode is checked.
         check_backward_ad: whether reverse mode is checked.
-        fast_mode: accepted; gradlint is as fast either way.
+        fast_mode: whether fewer measurements suffice, so that a passing check takes at most about
+            twice the calls and the time of torch's fast mode; it sees single wrong elements too.
         masked: whether unspecified elements of sparse inputs are left alone.
 
     Returns:
@@ -132,6 +133,8 @@ def verify(
             check_disconnected(function, options)
             return
         failures = _run_all(function, options)
+        if not failures and function.filled_up and not options.tolerant:
+            _ask_about_filled_up(function, options)
     finally:
         function.restore()
     if failures:
@@ -169,13 +172,24 @@ def _checks(options: Options) -> Iterator[Callable[[Function, Options, bool], li
     if reverse:
         yield lambda function, options, _: list(check_zero(function, options))
     if reverse and options.check_undefined_grad:
-        yield lambda function, options, _: list(check_undefined(function))
+        yield lambda function, options, well: list(check_undefined(function, warned=well))
+
+
+def _ask_about_filled_up(function: Function, options: Options) -> None:
+    """Ask torch too about unmasked sparse inputs in low precision, if the call leaves its step and
+    tolerances at their defaults: torch rejects them there nearly always, and says so in a warning.
+
+    Raises:
+        GradcheckError: torch's verdict.
+    """
+    if any(value.dtype not in DOUBLE for value in function.values):
+        ask_torch(function.call, function.args, options, everything=True, function=function)
 
 
 def _delegate(
     func: Callable[..., Any], args: tuple[Any, ...], options: Options, reason: str
 ) -> None:
-    warn(f"torch's own slow path checked this, not gradlint: {reason}")
+    inform(f"torch's own {options.name} checks this, not gradlint: {reason}")
     ask_torch(func, args, options, everything=True)
 
 

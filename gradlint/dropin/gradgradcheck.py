@@ -13,6 +13,7 @@ from gradlint.dropin._as_map import as_map
 from gradlint.dropin._decided import decided, suspects
 from gradlint.dropin._function import Function, Knowledge
 from gradlint.dropin._options import ATOL, EPS, NONDET_TOL, RTOL, Options, seed
+from gradlint.dropin._tolerance import beyond_tolerances
 from gradlint.dropin.failure import warn
 from gradlint.dropin.gradcheck import verify
 from gradlint.numerics.map import Projection
@@ -122,18 +123,20 @@ class Backward:
             for place in self._kept
         ]
 
-    def first_order(self) -> str:
-        """A sentence that backward itself is wrong; "" if one measurement does not show it."""
+    def first_order(self, options: Options) -> str:
+        """A sentence that backward itself is wrong, by more than the tolerances of the call; "" if
+        one measurement does not show it."""
         function = Function(self.func, self.args, masked=True)
         try:
             function.start()
             if not function.differentiable:
                 return ""
-            _, decision = decided(function, as_map(function), self.seed, kinds=GLANCE)
+            judged, decision = decided(function, as_map(function), self.seed, kinds=GLANCE)
+            differing = suspects(decision, DIFFERS)
+            places = beyond_tolerances(function, judged, decision, differing, options)
         finally:
             function.restore()
-        inputs = decision.judgement.inputs
-        wrong = [str(inputs[place].index) for place in suspects(decision, DIFFERS)]
+        wrong = [str(decision.judgement.inputs[place].index) for place in places]
         if not wrong:
             return ""
         return (
@@ -182,7 +185,8 @@ def gradgradcheck(
 
     As in torch, this checks whether backward is differentiated correctly, not whether backward
     itself is right; gradcheck does that. If one measurement shows that backward itself is wrong,
-    the message of a failure says so, and a pass comes with an :class:`InconclusiveWarning`.
+    the message of a failure says so, and a pass comes with an :class:`InconclusiveWarning` (without
+    ``fast_mode``, which leaves that measurement out).
 
     Args:
         func, inputs: as for :func:`gradlint.gradcheck`.
@@ -243,10 +247,10 @@ def gradgradcheck(
     except GradcheckError as error:
         if not raise_exception:
             return False
-        note = backward.first_order()
+        note = backward.first_order(options)
         notes = [f"note: {note}" if note else "", ONCE if backward.refuses else ""]
         raise GradcheckError("\n".join([str(error), *filter(None, notes)])) from error.__cause__
-    note = backward.first_order()
+    note = "" if fast_mode else backward.first_order(options)
     if note:
         warn(f"gradgradcheck passes, but {note}")
     return True

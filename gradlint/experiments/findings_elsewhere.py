@@ -112,6 +112,7 @@ def _wrong_gradient_finding(
         [other.name for other in problem.inputs],
         seed=seen.subject.seed,
         outputs=differentiable_names(problem),
+        arguments=seen.subject.other_arguments(),
     )
     return subject.finding(
         rule,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,6 +107,7 @@ def mismatch(
     *,
     seed: int,
     outputs: Sequence[str] = (),
+    arguments: Mapping[str, Any] | None = None,
 ) -> Mismatch:
     """Measure the elements of a gradient that differs, and name the cause.
 
@@ -117,6 +118,7 @@ def mismatch(
         names: names of the map's inputs.
         seed: of the sample of elements in large tensors.
         outputs: names of the map's outputs.
+        arguments: what the op got beside the map's inputs, by name.
     """
     judged = decision.judgement.inputs[place]
     source, position = decision.behind(place)
@@ -126,7 +128,7 @@ def mismatch(
         for verdict, other in zip(decision.verdicts, decision.judgement.inputs, strict=True)
         if verdict == AGREES
     ]
-    case = _Case(source.function, source, item, names, seed, right)
+    case = _Case(source.function, source, item, names, seed, right, arguments or {})
     worst = judged.worst
     numbers: dict[str, Any] = {
         "directions": len(judged.pairs),
@@ -179,10 +181,12 @@ class _Case:
         names: list[str],
         seed: int,
         right: Sequence[int],
+        arguments: Mapping[str, Any],
     ) -> None:
         self.function, self.item, self.names, self.seed = function, item, names, seed
         self.value = function.values[item.index]
         self.right = right
+        self.arguments = arguments
         self.evidence = [
             self._evidence(probe, pair) for probe, pair in _clearest_draws(function, decision, item)
         ]
@@ -275,6 +279,7 @@ class _Case:
             slope_bar=pair.bar if measured else math.inf,
             pull=pull,
             values=self.function.values,
+            arguments=self.arguments,
         )
 
     def _measure(self, chosen: Sequence[int]) -> None:

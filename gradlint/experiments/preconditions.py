@@ -14,6 +14,7 @@ from gradlint.experiments.judge_at_other_inputs import judged_inputs
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, is_nondeterministic
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.inputs.resized import resizable
 from gradlint.model.sample import holds_tensors
 from gradlint.numerics.differences import significand_bits
@@ -40,6 +41,9 @@ def why_not_run(subject: Subject) -> str:
     error = subject.run.error
     if error is None:
         return ""
+    refused = unsupported_dtype(subject)
+    if refused:
+        return f"not supported in {refused}"
     return f"{error.phase} raised: see {'GL003' if error.phase == 'forward' else 'GL004'}"
 
 

@@ -158,6 +158,21 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
     )
 
 
+def unsupported_finding(subject: Subject, rule: Rule, error: BaseException, dtype: str) -> Finding:
+    """A finding of ``rule`` that the op refuses ``dtype``, which was asked for and not promised."""
+    prefer = defining_file(subject)
+    return subject.finding(
+        rule,
+        f"not supported in {dtype}: {error_line(error)}",
+        severity="info",
+        cause_text=f"the op runs in another dtype, and nothing promises that it does in {dtype}",
+        place=raised_place(error, prefer),
+        evidence={"dtype": dtype, **raised_evidence(error, prefer)},
+        help=f"leave {dtype} out, or compute in float32 inside; if the op is to work in {dtype}, "
+        "say so (`dtypes` of a spec or of [tool.gradlint]), and this fails",
+    )
+
+
 def _next_step(subject: Subject, explanation: Explanation | None) -> str:
     advice = explanation.fix if explanation else "run the op on the sample shown, under a debugger"
     return advice + if_guessed(subject)

@@ -12,9 +12,6 @@ from gradlint.experiments.subject import Subject
 from gradlint.targets import source
 from gradlint.trace.applied import NodeRun, TensorMeta
 
-#: Module of the Functions that torch writes around registered operators: not the user's source.
-_GENERATED = "torch._library.autograd"
-
 #: Note of rules that have nothing to judge.
 BACKWARD_NOT_SEEN = "no backward of a Function ran: its return values are unknown"
 
@@ -97,16 +94,12 @@ def returned_place(item: ReturnedGradient) -> Place | None:
 
 def position_place(node: NodeRun, position: int, label: str) -> Place | None:
     """The ``position``-th element of the tuple that ``node`` returned, or its backward."""
-    if node.function.__module__ == _GENERATED:
-        return None
     place = source.returned_gradient(node.function, position, node.line, label)
     return place if place[0] is not None else None
 
 
 def backward_place(node: NodeRun, *, whole: bool = False) -> Place | None:
     """The definition of backward; with ``whole`` the executed ``return``, where it is known."""
-    if node.function.__module__ == _GENERATED:
-        return None
     if whole:
         # A position outside every tuple stands for the whole returned expression.
         place = source.returned_gradient(node.function, -1, node.line, "returned")

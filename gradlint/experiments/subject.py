@@ -20,6 +20,7 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.targets import source
+from gradlint.trace.coverage import Coverage
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import RunRecord, record
 
@@ -40,10 +41,16 @@ _WHERE_OF_SAMPLES: dict[SampleKind, Where] = {
 
 class Subject:
     """One op on one sample under one seed. Costly measurements are made once, when first asked
-    for, and shared by the rules that read them."""
+    for, and shared by the rules that read them.
 
-    def __init__(self, op: Op, sample: Sample, settings: Settings) -> None:
+    ``coverage`` notes what the instrumented run reaches of the user's code, if given.
+    """
+
+    def __init__(
+        self, op: Op, sample: Sample, settings: Settings, coverage: Coverage | None = None
+    ) -> None:
         self.op = op
+        self.coverage = coverage
         self.sample = sample
         self.settings = settings
         self.seed = settings.seed
@@ -85,11 +92,21 @@ class Subject:
         """Every argument of the sample with its name, containers unpacked."""
         return list(self.sample.named_leaves(self.op.signature))
 
+    def other_arguments(self) -> dict[str, Any]:
+        """What the op got beside its differentiable inputs, by name: other tensors, numbers, and
+        the public numbers that a module keeps as attributes."""
+        inputs = {item.name for item in self.problem.inputs}
+        found = {name: value for name, value in self.arguments() if name not in inputs}
+        for name, value in vars(self.op.module).items() if self.op.module is not None else ():
+            if not name.startswith("_") and isinstance(value, (int, float)):
+                found.setdefault(name, value)
+        return {name: value for name, value in found.items() if not isinstance(value, bool)}
+
     @cached_property
     def run(self) -> RunRecord:
         """The instrumented run: one forward and one backward with everything recorded."""
         started = time.perf_counter()
-        found = record(self.problem)
+        found = record(self.problem, self.coverage)
         if found.error is not None and self.problem.only_backward:
             found = record(self.problem)  # the graph was used up when .backward() followed .grad()
         self.run_s = time.perf_counter() - started

@@ -7,11 +7,13 @@ threshold. They are only made here; whether forward takes them is found by calli
 
 from __future__ import annotations
 
+import copy
 import enum
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -43,6 +45,11 @@ EXTRA_AXIS = 2
 #: Factors of values (heuristic: exp(30·x) is far out on its flat sides, but finite).
 LARGE, SMALL = 30.0, 0.03
 
+#: Factors by which values are moved where forward compares something with a threshold and all
+#: elements are on one side: far enough that sums and products pass one of the usual size
+#: (heuristic).
+FARTHER = (4.0, -10.0)
+
 #: Distances from a threshold, relative to its size or to one: on both sides of it, at values that
 #: are all different.
 NEAREST, FARTHEST = 0.1, 0.9
@@ -62,12 +69,14 @@ class Designed:
         as_if: for an operand that is broadcast, the sample with that operand expanded: forward
             returns the same for both if it broadcasts at all.
         alternatives: the same at other sizes, tried in turn where forward refuses ``sample``.
+        op: another form of the op; None for the same.
     """
 
     sample: Sample
     moved: dict[str, Any]
     as_if: Sample | None = None
     alternatives: Sequence[Sample] = ()
+    op: Op | None = None
 
 
 # Arguments away from their defaults.
@@ -162,6 +171,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             continue
         if _stops_gradients(parameter.name):
             continue
+        if sample.origin != "inferred" and parameter.name in given:
+            continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         candidates = _values(parameter.name, now, evidence.values, kind, rank)
         others = _distinct(now, candidates)
@@ -247,6 +258,18 @@ def _in_place_of_none(name: str, known: Sequence[Any], kind: str, rank: int) -> 
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float, tuple, list)
+
+
+def other_mode(op: Op, sample: Sample) -> Iterator[Designed]:
+    """A module in evaluation mode if it is in training mode, and the other way round."""
+    if op.module is None:
+        return
+    try:
+        module = copy.deepcopy(op.module).train(not op.module.training)
+    except Exception:  # of a module that can't be copied: anything
+        return
+    label = f"in {'training' if module.training else 'evaluation'} mode"
+    yield Designed(replace(sample, label=label), {}, op=replace(op, module=module, call=module))
 
 
 # Indices.
@@ -398,24 +421,48 @@ def _floating(tensor: torch.Tensor) -> bool:
 # Values.
 
 
+#: Words, kind, the domains that it is for, and the new value of a tensor; None to keep the old one.
+_Change = tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], torch.Tensor | None]]
+
+
+def _both_signs(tensor: torch.Tensor) -> bool:
+    return bool((tensor < 0).any() & (tensor > 0).any())
+
+
+_CHANGES: tuple[_Change, ...] = (
+    (
+        "where all values are negative",
+        "special",
+        _ANY_SIGN,
+        lambda t: -t.abs() if _both_signs(t) else None,
+    ),
+    (
+        "where all values are positive",
+        "special",
+        _ANY_SIGN,
+        lambda t: t.abs() if _both_signs(t) else None,
+    ),
+    (f"where values are {LARGE:g} times as large", "extreme", _SAME_SIGN, lambda t: LARGE * t),
+    (f"where values are {SMALL:g} times as large", "extreme", _SAME_SIGN, lambda t: SMALL * t),
+)
+
+
 def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with one sign in each tensor that has both, with large and with small values."""
-    changes: tuple[tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], Any]], ...] = (
-        (
-            "where all values are negative",
-            "special",
-            _ANY_SIGN,
-            lambda t: -t.abs() if _both_signs(t) else None,
-        ),
-        (
-            "where all values are positive",
-            "special",
-            _ANY_SIGN,
-            lambda t: t.abs() if _both_signs(t) else None,
-        ),
-        (f"where values are {LARGE:g} times as large", "extreme", _SAME_SIGN, lambda t: LARGE * t),
-        (f"where values are {SMALL:g} times as large", "extreme", _SAME_SIGN, lambda t: SMALL * t),
+    yield from _changed(op, sample, _CHANGES)
+
+
+def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with larger values, so that what forward computes of them passes thresholds."""
+    words = "where values are {:g} times as large"
+    yield from _changed(
+        op,
+        sample,
+        [(words.format(k), "same", _ANY_SIGN, partial(torch.mul, other=k)) for k in FARTHER],
     )
+
+
+def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Designed]:
     for label, kind, domains, change in changes:
         exchange = {
             id(tensor): _leaf(changed, tensor)
@@ -425,10 +472,6 @@ def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
         }
         if exchange:
             yield Designed(_exchanged(sample, exchange, label, kind), {})
-
-
-def _both_signs(tensor: torch.Tensor) -> bool:
-    return bool((tensor < 0).any() & (tensor > 0).any())
 
 
 def _domain(sample: Sample, name: str) -> str:

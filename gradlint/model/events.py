@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from gradlint.model.coverage import FunctionCoverage
 from gradlint.model.report import (
     Check,
     Finding,
@@ -68,6 +69,20 @@ class Predicted(Event, frozen=True):
     """What the rules will take on a sample."""
 
     predictions: list[Prediction]
+
+
+class Covered(Event, frozen=True):
+    """What this worker's calls up to now reached.
+
+    Args:
+        functions: the user's functions.
+        values: what no sample gives to the op, in words: ``stride != 1``, ``complex``.
+        note: why some code, or all, was not watched; empty where it was.
+    """
+
+    functions: list[FunctionCoverage]
+    values: list[str]
+    note: str
 
 
 class TorchVerdictMade(Event, frozen=True):

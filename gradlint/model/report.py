@@ -11,9 +11,15 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from gradlint.model.coverage import PhaseCoverage
 from gradlint.model.shown import Shown
 
 SCHEMA_VERSION = 1
+
+#: How the note of a check begins, or goes on, that was left out because someone accepts what it
+#: finds.
+IGNORED_BY_OP, IGNORED_IN_SETTINGS = "ignored by the op", "ignored in pyproject.toml"
+ACCEPTED_IN = "accepted in"
 
 #: Severities, worst first.
 Severity = Literal["error", "warning", "info"]
@@ -27,8 +33,12 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 #: What fails a run: findings of this severity or a worse one; "inconclusive" means "warning", and
-#: that an inconclusive verdict fails the run too.
-FailOn = Literal["error", "warning", "info", "inconclusive"]
+#: that an inconclusive verdict fails the run too; "uncovered" means "inconclusive", and that an op
+#: that passes fails the run if code of its backward never ran.
+FailOn = Literal["error", "warning", "info", "inconclusive", "uncovered"]
+
+#: Those by which an inconclusive verdict fails the run.
+FAIL_INCONCLUSIVE: tuple[FailOn, ...] = ("inconclusive", "uncovered")
 
 
 @dataclass(frozen=True)
@@ -233,13 +243,15 @@ class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
     ``mode`` is "slow" or "fast"; ``verdict`` is "pass", "fail" or "skipped"; ``message`` is the
-    first line of torch's own text; ``agreement`` says who is right if the two disagree.
+    first line of torch's own text; ``agreement`` says what is known where the two disagree;
+    ``sample`` is the label of the sample on which it was asked.
     """
 
     mode: Literal["slow", "fast"]
     verdict: Literal["pass", "fail", "skipped"]
     message: str = ""
     agreement: str = ""
+    sample: str = ""
 
 
 @dataclass
@@ -287,7 +299,12 @@ class TensorFacts:
 
 @dataclass
 class TargetReport:
-    """All that is known about one target."""
+    """All that is known about one target.
+
+    ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
+    ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
+    be watched; ``coverage_note`` says why that is not all.
+    """
 
     target: str
     kind: str = "unknown"
@@ -303,6 +320,23 @@ class TargetReport:
     duration_s: float = 0.0
     predicted: list[Prediction] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
+    not_tried: list[str] = field(default_factory=list)
+    coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
+    coverage_note: str = ""
+
+    @property
+    def uncovered(self) -> bool:
+        """Whether it passes, and code of its backward never ran: it is not proven right."""
+        backward = self.coverage.get("backward")
+        return self.verdict == "pass" and backward is not None and not backward.full
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything was found out: a target whose checks could all not run may be
+        inconclusive, but nothing was checked."""
+        if self.verdict == "inconclusive" and self.checks:
+            return any(check.verdict != "skipped" for check in self.checks)
+        return self.verdict in ("pass", "fail", "inconclusive")
 
 
 @dataclass
@@ -311,7 +345,8 @@ class Report(Shown):
 
     Args:
         fail_on: lowest severity that makes a finding count as a failure: "error", "warning",
-            "info" or "inconclusive" (which also fails targets whose verdict is inconclusive).
+            "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
+            "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
     """
 
@@ -341,24 +376,29 @@ class Report(Shown):
             return 130
         if any(failing(finding, self.fail_on) for finding in self.findings):
             return 1
-        if any(target.verdict == "error" for target in self.targets):
+        if any(self._fails(target) for target in self.targets):
             return 1
-        if self.fail_on == "inconclusive" and any(
-            target.verdict == "inconclusive" for target in self.targets
-        ):
-            return 1
-        if not any(target.verdict in ("pass", "fail", "inconclusive") for target in self.targets):
+        if not any(target.judged for target in self.targets):
             return 5
         return 0
 
+    def _fails(self, target: TargetReport) -> bool:
+        """Whether ``target`` fails the run, whatever its findings are."""
+        if target.verdict == "error":
+            return True
+        unsure = target.verdict == "inconclusive" and self.fail_on in FAIL_INCONCLUSIVE
+        return unsure or (target.uncovered and self.fail_on == "uncovered")
+
     def summary(self) -> dict[str, Any]:
-        """Counts of targets by verdict, of findings, and the duration in seconds."""
+        """Counts of targets by verdict, of those that pass with code of backward that never ran
+        ("uncovered"), of findings, and the duration in seconds."""
         counts = dict.fromkeys(("pass", "fail", "inconclusive", "error", "skipped"), 0)
         for target in self.targets:
             counts[target.verdict] += 1
         return {
             "targets": len(self.targets),
             **counts,
+            "uncovered": sum(target.uncovered for target in self.targets),
             "findings": len(self.findings),
             "duration_s": self.duration_s,
         }
@@ -379,6 +419,7 @@ class Report(Shown):
                         verdict.mode: verdict.verdict,
                         "message": verdict.message,
                         "agreement": verdict.agreement,
+                        "sample": verdict.sample,
                     }
                 )
             targets.append(entry)
@@ -396,7 +437,7 @@ class Report(Shown):
 
 def failing(finding: Finding, fail_on: FailOn) -> bool:
     """Whether ``finding`` is at or above the failing severity ``fail_on``."""
-    floor = "info" if fail_on == "info" else "warning" if fail_on == "inconclusive" else fail_on
+    floor = fail_on if fail_on in SEVERITIES else "warning"
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)
 
 

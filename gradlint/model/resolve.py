@@ -76,6 +76,7 @@ def resolve_settings(
     path, text, table = _pyproject(Path(cwd or os.getcwd()))
     for key, value in table.items():
         give(key, value, partial(_toml_place, path, text, key))
+    promised = {"promised_dtypes": values["dtypes"]} if "dtypes" in values else {}
     for key, value in sorted((os.environ if environ is None else environ).items()):
         if key.startswith(PREFIX):
             name = key.removeprefix(PREFIX).lower()
@@ -85,7 +86,7 @@ def resolve_settings(
             give(key, value, _always("--" + key.replace("_", "-")))
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
-    return Settings(**values)
+    return Settings(**values, **promised)
 
 
 def _always(place: str) -> Callable[[str], str]:

@@ -30,6 +30,8 @@ class Settings:
         devices: device types asked for.
         require_device: an absent device is an error (exit 2), not a skip.
         dtypes: dtypes asked for by name; None means float64, or what the op accepts.
+        promised_dtypes: those that ``[tool.gradlint]`` names: an op that refuses one of them fails.
+            Others that are asked for are wishes, and it may refuse them.
         select: rule codes or prefixes to run; None means all.
         ignore: rule codes or prefixes to leave out.
         per_target_ignores: pairs of a pattern, compared with the target, its file and the op's name
@@ -39,7 +41,7 @@ class Settings:
         timeout: seconds that one phase (loading, finding inputs, one rule) may take.
         jobs: workers at a time.
         fail_on: lowest severity that fails the run; "inconclusive" also fails checks without a
-            verdict.
+            verdict, and "uncovered" also operators that pass with code that never ran.
         imports: modules to import before a target is loaded (``--import``).
         memory_mb: address space in MiB that one worker may allocate beyond what torch holds;
             None for a share of what the machine has free.
@@ -53,6 +55,7 @@ class Settings:
     devices: tuple[str, ...] = ("cpu",)
     require_device: bool = False
     dtypes: tuple[str, ...] | None = None
+    promised_dtypes: tuple[str, ...] = ()
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     per_target_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -110,7 +110,7 @@ def _evidence(rows: _Rows, finding: Finding) -> None:
     evidence, page = finding.evidence, rows.page
     limit = None if page.verbose else 1
     elements = evidence.get("elements") or []
-    measured = wording.measurement(evidence)
+    measured = wording.measurement(evidence, verbose=page.verbose > 0)
     if measured or elements:
         rows.add("measured", measured or ["worst elements"])
         _elements(rows, elements)
@@ -173,13 +173,14 @@ def _records(rows: _Rows, records: Sequence[dict[str, Any]]) -> None:
 
 
 def _torch(rows: _Rows, finding: Finding, target: TargetReport) -> None:
-    """Add torch's own verdict: gradcheck at first order, gradgradcheck at second."""
+    """Add torch's own verdict on the finding's sample: gradcheck at first order, gradgradcheck at
+    second."""
     failed = finding.severity != "info"
     for family, name, verdict in (
         ("GL4", "gradcheck", target.gradcheck),
         ("GL5", "gradgradcheck", target.gradgradcheck),
     ):
-        if verdict is not None and finding.code.startswith(family):
+        if verdict is not None and wording.same_sample(finding, verdict, family):
             rows.add(name, wording.torch_verdict(verdict, failed))
 
 

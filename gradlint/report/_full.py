@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from gradlint.model.report import Finding, Report, SampleReport, TargetReport
+from gradlint.model.report import Finding, Report, SampleReport, TargetReport, TorchVerdict
 from gradlint.report import wording
 from gradlint.report._finding import add_finding
 from gradlint.report._summary import add_summary
@@ -13,6 +13,9 @@ from gradlint.report.text import Page, lines_of
 
 #: Samples of a target that are listed without ``-v``.
 SAMPLES = 4
+
+#: Things not tried that are listed without ``-v``.
+NOT_TRIED = 8
 
 
 def add_report(page: Page, report: Report) -> None:
@@ -52,6 +55,7 @@ def _passing(page: Page, target: TargetReport) -> None:
             shown += f" and {wording.plural(more, 'more sample')}"
     counts = wording.verdict_counts(target.checks, [])
     _verdict_line(page, target, shown, counts)
+    _not_tried(page, target)
     for name, verdict in (("gradcheck", target.gradcheck), ("gradgradcheck", target.gradgradcheck)):
         if verdict is not None and verdict.verdict == "fail":
             page.row(name, wording.torch_verdict(verdict, False), column=13)
@@ -75,7 +79,9 @@ def _target(page: Page, target: TargetReport) -> None:
         page.blank()
     _inconclusive(page, target)
     _torch(page, target)
+    _not_tried(page, target)
     if page.verbose:
+        _tried(page, target)
         _predicted(page, target)
         _anatomy(page, target)
         _powers(page, target)
@@ -121,23 +127,37 @@ def _inconclusive(page: Page, target: TargetReport) -> None:
         page.row("inconclusive", lines + ([f"next: {step}"] if step else []), column=12)
 
 
+def _not_tried(page: Page, target: TargetReport) -> None:
+    """What no sample reached."""
+    words = wording.not_tried(target, None if page.verbose else NOT_TRIED)
+    if words:
+        page.row("not tried", words)
+
+
 def _torch(page: Page, target: TargetReport) -> None:
     """torch's verdicts, unless a finding of the same order has shown them."""
     for family, name, verdict in (
         ("GL4", "gradcheck", target.gradcheck),
         ("GL5", "gradgradcheck", target.gradgradcheck),
     ):
-        told = any(_shows_torch(finding, family, page.verbose) for finding in target.findings)
+        told = any(
+            _shows_torch(finding, family, verdict, page.verbose) for finding in target.findings
+        )
         if verdict is not None and not told:
             failed = target.verdict == "fail" and any(
-                finding.code.startswith(family) and finding.severity != "info"
+                wording.same_sample(finding, verdict, family) and finding.severity != "info"
                 for finding in target.findings
             )
-            page.row(name, wording.torch_verdict(verdict, failed), column=13)
+            where = verdict.sample if len(target.samples) > 1 else ""
+            page.row(name, wording.torch_verdict(verdict, failed, where), column=13)
 
 
-def _shows_torch(finding: Finding, family: str, verbose: int) -> bool:
-    return finding.code.startswith(family) and (finding.severity != "info" or verbose > 0)
+def _shows_torch(finding: Finding, family: str, verdict: TorchVerdict | None, verbose: int) -> bool:
+    """Whether ``finding`` was shown with torch's verdict beside it."""
+    if finding.follows is not None and not verbose:
+        return False
+    shown = finding.severity != "info" or verbose > 0
+    return shown and wording.same_sample(finding, verdict, family)
 
 
 def _anatomy(page: Page, target: TargetReport) -> None:
@@ -175,6 +195,24 @@ def _anatomy(page: Page, target: TargetReport) -> None:
         indent=2,
         hanging=2,
     )
+
+
+def _tried(page: Page, target: TargetReport) -> None:
+    """Where the gradient was looked at beside the samples, and what was seen there."""
+    if not target.tried:
+        return
+    page.blank()
+    page.line("  further samples", "bold")
+    rows = [
+        [
+            item.label,
+            item.verdict,
+            f"{item.forward_calls}/{item.backward_calls}",
+            wording.seconds(item.duration_s),
+        ]
+        for item in target.tried
+    ]
+    table(page, ("arguments", "gradient", "calls", "time"), rows, right=("calls", "time"))
 
 
 def _predicted(page: Page, target: TargetReport) -> None:

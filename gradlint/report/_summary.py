@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gradlint.model.report import Check, Report, TargetReport, failing
+from gradlint.model.report import FAIL_INCONCLUSIVE, Check, Report, TargetReport, failing
 from gradlint.report import wording
 from gradlint.report.text import Page
 
@@ -23,6 +23,9 @@ def add_summary(page: Page, report: Report) -> None:
     _lenient(page, report)
     _strict(page, report)
     _inconclusive(page, report)
+    unwatched = wording.unwatched(report.targets)
+    if unwatched:
+        page.paragraph(unwatched, hanging=2)
     _skipped(page, report)
     tail = [f"seed {report.seed}"]
     if report.duration_s:
@@ -51,9 +54,10 @@ def _verdict(report: Report) -> str:
         fewer = wording.fewer_pairs(check for _, check in passed)
         text += f"; with {', '.join(fewer)}" if fewer else ""
         text += "."
-    elif report.exit_code == 5:
+    elif report.exit_code == 5 and not counts["inconclusive"]:
         text += " " + wording.NOTHING_CHECKED
-    return text
+    uncovered = wording.uncovered(counts["uncovered"])
+    return f"{text} {uncovered}" if uncovered else text
 
 
 def resolving_powers(
@@ -107,11 +111,14 @@ def _strict(page: Page, report: Report) -> None:
     )
     words = [wording.severities(counts)] if counts else []
     unsure = sum(target.verdict == "inconclusive" for target in judged)
-    unsure = unsure if report.fail_on == "inconclusive" else 0
+    unsure = unsure if report.fail_on in FAIL_INCONCLUSIVE else 0
     if unsure:
         words.append(wording.plural(unsure, "inconclusive operator"))
+    unproven = sum(target.uncovered for target in judged) if report.fail_on == "uncovered" else 0
+    if unproven:
+        words.append(f"{wording.plural(unproven, 'operator')} with code that never ran")
     if words:
-        do = "fails" if counts.total() + unsure == 1 else "fail"
+        do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
         page.paragraph(f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on}).")
 
 
@@ -124,7 +131,9 @@ def _inconclusive(page: Page, report: Report) -> None:
     ]
     if unsure:
         count = wording.plural(len(unsure), "check")
-        lenient = "" if report.fail_on == "inconclusive" else " --fail-on inconclusive fails them."
+        lenient = (
+            "" if report.fail_on in FAIL_INCONCLUSIVE else " --fail-on inconclusive fails them."
+        )
         places = len({target for target, _ in unsure})
         page.paragraph(
             f"Inconclusive, {wording.NOT_PASSED}: {count} "

@@ -43,12 +43,15 @@ def json_schema() -> dict[str, Any]:
     definitions["Finding"]["properties"]["code"]["pattern"] = "^GL[0-9]{3}$"
     # Report.to_dict writes torch's verdict under the name of its mode.
     torch = definitions["TorchVerdict"]["properties"]
-    words = {"message": torch["message"], "agreement": torch["agreement"]}
+    words = {key: torch[key] for key in ("message", "agreement", "sample")}
     modes = {"slow": torch["verdict"], "fast": torch["verdict"]}
     definitions["TorchVerdict"] = {"type": "object", "properties": {**modes, **words}}
     for key in ("gradcheck", "gradgradcheck"):
         definitions["TargetReport"]["properties"][key] = {"$ref": "#/$defs/TorchVerdict"}
-    counts = ("targets", "pass", "fail", "inconclusive", "error", "skipped", "findings")
+    counts = (
+        *("targets", "pass", "fail", "inconclusive", "error", "skipped"),
+        *("uncovered", "findings"),
+    )
     summary = {**dict.fromkeys(counts, _COUNT), "duration_s": _NUMBER}
     properties: dict[str, Any] = {
         "schema_version": {"const": SCHEMA_VERSION},

@@ -14,6 +14,7 @@ from gradlint.model.report import (
     Finding,
     SampleReport,
     Severity,
+    TargetReport,
     TorchVerdict,
 )
 
@@ -54,6 +55,12 @@ MEASUREMENT = (
     "relative_error",
     "resolution",
 )
+
+#: From this ratio on, how many times is not told.
+MILLION = 1e6
+
+#: Smaller shares are shown in digits, not in percent.
+SMALLEST_PERCENT = 0.1
 
 #: Arguments of a sample that are named in text.
 ARGUMENTS = 12
@@ -166,14 +173,58 @@ def origin(sample: SampleReport) -> str:
     )
 
 
-def measurement(evidence: Mapping[str, Any]) -> list[str]:
-    """How a difference was measured, from those numbers of :data:`MEASUREMENT` that are given.
+def measurement(evidence: Mapping[str, Any], *, verbose: bool = False) -> list[str]:
+    """What is wrong and how sure that is, a line each, from those numbers of :data:`MEASUREMENT`
+    that are given; with ``verbose`` the statistics too.
 
-    ``16 directions, worst z 4.1e+07 (critical 6.5); 16 of 16 elements differ``
+    ``16 of 16 elements differ; the gradient is off by 150 %``
+    ``sure: errors from 4e-09 on would have been seen, this one is 3e+08 times larger``
     """
     lines = []
     if evidence.get("measured") is not None:
         lines.append(plain(evidence["measured"]))
+    error = evidence.get("relative_error")
+    off = f"the gradient is off by {share(error)}" if error is not None else ""
+    words = [part for part in (_differing(evidence), off) if part]
+    if words:
+        lines.append("; ".join(words))
+    resolution = evidence.get("resolution")
+    if resolution is not None and error is not None:
+        lines.append(
+            f"sure: errors from {power(resolution)} on would have been seen, this one is "
+            f"{_times(error, resolution)}"
+        )
+    if verbose:
+        lines += _statistics(evidence)
+    return lines
+
+
+def _differing(evidence: Mapping[str, Any]) -> str:
+    """``3 of 16 elements differ``."""
+    differing = evidence.get("differing")
+    if differing is None:
+        return ""
+    of, total = evidence.get("measured_elements"), evidence.get("numel")
+    if differing == 0:
+        text = "no element differs beyond its own error bar"
+    else:
+        text = str(differing) + (f" of {of}" if of is not None else "")
+        text += " element differs" if of == 1 else " elements differ"
+    if total is not None and of is not None and of < total:
+        text += f" ({of} of {total} were measured)"
+    return text
+
+
+def _times(error: Any, resolution: float) -> str:
+    """``1,200 times larger``, ``a million times larger or more``."""
+    ratio = error / resolution if resolution else math.inf
+    if not math.isfinite(ratio) or ratio >= MILLION:
+        return "over a million times larger"
+    return f"{ratio:,.0f} times larger" if ratio >= 10.0 else f"{ratio:.1f} times larger"
+
+
+def _statistics(evidence: Mapping[str, Any]) -> list[str]:
+    """``16 directions, worst z 4.1e+07 (critical 6.5)``, and the relative error in digits."""
     words = []
     if evidence.get("directions") is not None:
         words.append(plural(evidence["directions"], "direction"))
@@ -181,27 +232,19 @@ def measurement(evidence: Mapping[str, Any]) -> list[str]:
         critical = evidence.get("critical_z")
         than = f" (critical {plain(critical)})" if critical is not None else ""
         words.append(f"worst z {small(evidence['worst_z'])}{than}")
-    text = ", ".join(words)
-    if evidence.get("differing") is not None:
-        of = evidence.get("measured_elements")
-        total = evidence.get("numel")
-        text += "; " if text else ""
-        if evidence["differing"] == 0:
-            text += "no element differs beyond its own error bar"
-        else:
-            text += str(evidence["differing"]) + (f" of {of}" if of is not None else "")
-            text += " elements differ"
-        if total is not None and of is not None and of < total:
-            text += f" ({of} of {total} were measured)"
-    if text:
-        lines.append(text)
-    error, resolution = evidence.get("relative_error"), evidence.get("resolution")
-    if error is not None:
-        told = (
-            f"; this run would have detected {small(resolution)}" if resolution is not None else ""
-        )
-        lines.append(f"relative error {small(error)}{told}")
-    return lines
+    if evidence.get("relative_error") is not None:
+        words.append(f"relative error {small(evidence['relative_error'])}")
+    return [", ".join(words)] if words else []
+
+
+def share(value: Any) -> str:
+    """A relative error: ``150 %``, ``0.3 %``, in digits below: ``2e-05``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return small(value)
+    percent = 100.0 * value
+    if percent < SMALLEST_PERCENT or percent >= MILLION:
+        return power(value)
+    return f"{percent:,.0f} %" if percent >= 10.0 else f"{percent:.2g} %"
 
 
 def computed_label(underlined: str) -> str:
@@ -221,23 +264,31 @@ def where(finding: Finding) -> str:
     return ", ".join(words)
 
 
-def torch_verdict(verdict: TorchVerdict, failed: bool) -> list[str]:
+def same_sample(finding: Finding, verdict: TorchVerdict | None, family: str) -> bool:
+    """Whether torch's ``verdict`` is about the sample and the order of ``finding``."""
+    if verdict is None or not finding.code.startswith(family):
+        return False
+    return not verdict.sample or not finding.sample or verdict.sample == finding.sample
+
+
+def torch_verdict(verdict: TorchVerdict, failed: bool, where: str = "") -> list[str]:
     """What torch's check says and who is right, a sentence a line.
 
     Args:
         verdict: torch's.
-        failed: whether gradlint found the gradient wrong.
+        failed: whether gradlint found the gradient wrong on the same sample.
+        where: label of the sample, where that needs saying.
     """
     says = {"pass": "passes", "fail": "fails", "skipped": "skipped"}.get(
         verdict.verdict, verdict.verdict
     )
-    lines = [f"{verdict.mode}: {says}"]
+    lines = [f"{verdict.mode}: {says}" + (f" on sample {where}" if where else "")]
     if verdict.agreement and verdict.agreement != "agrees":
         lines[0] += f"; {verdict.agreement}"
     elif failed and verdict.verdict == "fail":
         lines[0] += " too"
     elif failed and verdict.verdict == "pass":
-        lines[0] += "; it does not detect this"
+        lines[0] += " here"
     if verdict.message and verdict.verdict != "pass":
         lines.append(verdict.message)
     return lines
@@ -318,3 +369,28 @@ def operators(counts: dict[str, int]) -> str:
 def codes(values: Iterable[str]) -> str:
     """Distinct codes in order."""
     return ", ".join(sorted(set(values)))
+
+
+def not_tried(target: TargetReport, limit: int | None = None) -> str:
+    """What no sample of ``target`` reached, on one line: ``stride ≠ 1, complex, line 84``; of more
+    than ``limit`` items the first ones."""
+    items = [
+        text if "`" in text else text.replace(" != ", " ≠ ")  # not in source
+        for text in target.not_tried
+    ]
+    words = ", ".join(items[:limit])
+    if limit is not None and len(items) > limit:
+        words += f" and {len(items) - limit} more (-v shows them)"
+    return words
+
+
+def uncovered(count: int) -> str:
+    """How many operators pass with code of backward that never ran; empty for none."""
+    return f"{count} passed with code that never ran." if count else ""
+
+
+def unwatched(targets: Iterable[TargetReport]) -> str:
+    """``Coverage unknown: 2 operators (no Python code to watch)``; empty if it is known for all."""
+    counts = Counter(target.coverage_note for target in targets if target.coverage_note)
+    words = [f"{plural(count, 'operator')} ({note})" for note, count in counts.items()]
+    return f"Coverage unknown: {', '.join(words)}." if words else ""

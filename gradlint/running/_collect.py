@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import get_args
 
 from gradlint.checking.finding_causality import grouped
+from gradlint.model.coverage import FunctionCoverage, by_phase, merged, not_reached
 from gradlint.model.events import (
     ANATOMY,
     FURTHER,
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Event,
     Found,
     Further,
@@ -23,13 +25,25 @@ from gradlint.model.events import (
     TorchCheck,
     TorchVerdictMade,
 )
-from gradlint.model.report import Check, SampleReport, TargetReport, Tried, Verdict
+from gradlint.model.report import (
+    ACCEPTED_IN,
+    IGNORED_BY_OP,
+    IGNORED_IN_SETTINGS,
+    Check,
+    SampleReport,
+    TargetReport,
+    Tried,
+    Verdict,
+)
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import CATALOGUE, select_rules
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
 UNJUDGED = ("GL001", "GL002", "GL005", "GL006", "GL007")
+
+#: In the notes of checks that are left out because someone accepts what they find.
+ACCEPTED = (IGNORED_BY_OP, IGNORED_IN_SETTINGS, ACCEPTED_IN)
 
 #: Work that is begun and concluded as rules are, without being one.
 _BESIDE_RULES = frozenset((ANATOMY, FURTHER, *get_args(TorchCheck)))
@@ -65,10 +79,13 @@ class Collector:
         self._codes = {rule.code for rule in rules}
         # Whether rules of higher order apply is known to the worker alone.
         self._required = {rule.code for rule in rules if rule.order == 1} if complete else set()
+        self._selected = settings.select is not None
         self._labels: Counter[str] = Counter()
         self._every: frozenset[str] = frozenset()  # of these, every rule runs
         self._begun: Counter[tuple[str, str]] = Counter()
         self._skipped: set[str] = set()
+        self._untried: list[str] | None = None
+        self._covered: list[FunctionCoverage] = []
         self.next_worker()
 
     def next_worker(self) -> None:
@@ -136,6 +153,8 @@ class Collector:
                     self.report.checks.append(skipped)
             case Note(text):
                 self.add_note(text)
+            case Covered():
+                self._cover(event)
             case Done():
                 self._end()
             case _:
@@ -185,8 +204,20 @@ class Collector:
     def finish(self) -> TargetReport:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)
-        self.report.verdict = verdict(self.report)
+        self.report.verdict = verdict(self.report, selected=self._selected)
+        if self.report.verdict in ("pass", "fail", "inconclusive"):
+            own = self.report.location.file if self.report.location else ""
+            self.report.coverage = by_phase(self._covered, own)
+            self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
         return self.report
+
+    def _cover(self, event: Covered) -> None:
+        what = "what was reached, before any sample or while a rule was running"
+        self._require(Samples in self._told and not self._open, what)
+        self._covered = merged(self._covered, event.functions)
+        known = event.values if self._untried is None else self._untried
+        self._untried = [text for text in known if text in event.values]
+        self.report.coverage_note = event.note
 
     # -- what can be true -----------------------------------------------------------------------
 
@@ -255,8 +286,13 @@ def _name(pair: tuple[str, str] | None) -> str:
     return f"{pair[0]} on sample {pair[1]}" if pair is not None else "nothing"
 
 
-def verdict(report: TargetReport) -> Verdict:
-    """The verdict of a target: the worst of what its findings and checks say."""
+def verdict(report: TargetReport, *, selected: bool = False) -> Verdict:
+    """The verdict of a target: the worst of what its findings and checks say.
+
+    Args:
+        selected: whether the user chose the rules: if none of them could run, what was asked is not
+            answered, which is more than that nothing was checked.
+    """
     if any(finding.code in UNJUDGED for finding in report.findings):
         return "error"
     if any(finding.severity in ("error", "warning") for finding in report.findings):
@@ -266,4 +302,7 @@ def verdict(report: TargetReport) -> Verdict:
     for candidate in candidates:
         if candidate in verdicts:
             return candidate
-    return "skipped"
+    could_not_run = [
+        check for check in report.checks if not any(words in check.note for words in ACCEPTED)
+    ]
+    return "inconclusive" if selected and could_not_run else "skipped"

@@ -119,6 +119,7 @@ class Worker:
             os.set_blocking(read.fileno(), False)
         _widen(output.fileno())
         self.timeout = timeout
+        self._pid = self._process.pid
         self.grant()
 
     def waitables(self) -> list[Any]:
@@ -158,7 +159,7 @@ class Worker:
 
     def _queued_s(self) -> float:
         """Seconds that its main thread was ready to run, and waited for a processor."""
-        return queued_seconds(self._process.pid)
+        return queued_seconds(self._pid)
 
     def kill(self, why: str) -> None:
         """End it and everything it started; for a time-out, have it print its stack first."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
-from gradlint.model.events import Event
+from gradlint.model.events import FURTHER, Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.model.settings import Settings
@@ -171,8 +171,14 @@ class TargetTask:
                 f"{self._last.account.line}"
             )
             return False
-        if ending.killed == "timeout" and self._collector.chose_inputs():
-            self._collector.too_slow(ending.user_phase, self.timeout)
+        current = self._collector.current
+        if ending.killed == "timeout" and current is not None and current[0] == FURTHER:
+            # The arguments were gradlint's choice: that the op takes long there is no fault.
+            self._collector.add_note(f"not tried {current[1]}: too slow")
+            return False
+        in_op = ending.phase in ("forward", "backward")
+        if ending.killed == "timeout" and in_op and self._collector.chose_inputs():
+            self._collector.too_slow(ending.phase, self.timeout)
             return False
         return self._add(self._finding(ending))
 

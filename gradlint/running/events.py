@@ -12,6 +12,7 @@ from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Event,
     Found,
     Further,
@@ -205,6 +206,7 @@ Examined = (
     | TorchVerdictMade
     | Skip
     | Note
+    | Covered
 )
 
 #: All that may come from a worker.

@@ -10,6 +10,7 @@ from gradlint.experiments.loading.process_findings import (
     out_of_memory_finding,
     replaced_code_finding,
 )
+from gradlint.model.events import FURTHER
 from gradlint.model.op import OpRef
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.settings import Settings
@@ -93,10 +94,17 @@ class Scene:
                     return frame.function
         return self.phase
 
+    @property
+    def _rule(self) -> str | None:
+        """What was running, as ``--select`` names it: a first look at a further sample belongs to
+        all rules of first order."""
+        code = self.current[0] if self.current is not None else None
+        return None if code == FURTHER else code
+
     def common(self) -> dict[str, Any]:
         """The arguments that all builders of findings take."""
         return {
-            "rule": self.current[0] if self.current is not None else None,
+            "rule": self._rule,
             "sample": self.current[1] if self.current is not None else None,
             "output_tail": tail_lines(self.tail),
             "stack": self.stack.user_lines(self.home),

@@ -242,7 +242,7 @@ class OpSpec(_Model):
         "derivative (straight-through estimators).",
     )
     dtypes: list[Literal["float64", "float32", "bfloat16", "float16"]] | None = Field(
-        None, min_length=1, description="dtypes to check."
+        None, min_length=1, description="dtypes to check; forward may refuse none of them."
     )
     devices: list[Literal["cpu", "cuda"]] | None = Field(
         None, min_length=1, description="Devices to check."

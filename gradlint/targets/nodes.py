@@ -13,6 +13,12 @@ from typing import Any
 from gradlint.targets._static import FunctionNode
 from gradlint.targets.source_file import SourceFile, bindings, read_source
 
+#: Module of the Functions that torch.library makes around registered operators.
+LIBRARY_FUNCTIONS = "torch._library.autograd"
+
+#: Wrappers looked into for the function that was registered (heuristic: one or two are usual).
+_WRAPPED = 8
+
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -60,8 +66,12 @@ def method_node(
 ) -> tuple[SourceFile, FunctionNode | ast.Lambda, type] | None:
     """File, node and owner of the first of ``names`` that ``cls`` or a base of it defines.
 
-    What torch's own base classes define does not count.
+    What torch's own base classes define does not count. The backward of a custom op is the function
+    that was registered with it.
     """
+    if "backward" in names and cls.__module__ == LIBRARY_FUNCTIONS:
+        registered = function_node(registered_backward(cls))
+        return (*registered, cls) if registered is not None else None
     for owner in cls.__mro__:
         if owner.__module__.startswith(("torch.autograd", "torch.nn.modules.module", "builtins")):
             continue
@@ -70,6 +80,27 @@ def method_node(
                 found = _method_of(owner, name)
                 if found is not None:
                     return (*found, owner)
+    return None
+
+
+def registered_backward(cls: Any) -> Any:
+    """The function that ``register_autograd`` was given, if ``cls`` is the Function that
+    torch.library made around it; else None."""
+    if getattr(cls, "__module__", "") != LIBRARY_FUNCTIONS:
+        return None
+    waiting = [vars_of(cls).get("backward")]
+    for _ in range(_WRAPPED):
+        if not waiting:
+            break
+        function = waiting.pop()
+        function = getattr(function, "__func__", function)
+        for cell in getattr(function, "__closure__", None) or ():
+            held = cell.cell_contents
+            written = getattr(held, "_backward_fn", None)
+            if written is not None:
+                return written
+            if isinstance(held, FunctionType):
+                waiting.append(held)
     return None
 
 

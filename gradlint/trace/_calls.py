@@ -21,6 +21,7 @@ from gradlint.ops.patience import Patience
 from gradlint.ops.phase import phase
 from gradlint.trace._binding import Binding, Relay
 from gradlint.trace.global_state import preserved_state
+from gradlint.trace.module_state import module_state
 from gradlint.trace.op_io import Handed, OpRaised, Output, outputs_in
 from gradlint.trace.random import OwnGenerators, start_from
 
@@ -166,6 +167,7 @@ class Calls:
         self.own_generators = OwnGenerators(
             [op.module, op.function, op.call, sample.args, sample.kwargs]
         )
+        self._state = module_state(op.module) if op.module is not None else None
         self._kinds: list[tuple[str, str]] = []
         self._facts: list[tuple[torch.dtype, torch.Size]] | None = None
         #: Whether the op writes to its inputs, and so gets copies that are not leaves.
@@ -179,6 +181,7 @@ class Calls:
         """Tensors that the op returns for ``passed``, without seeding random generators and without
         converting exceptions."""
         self.forward_calls += 1
+        self._put_state_back()
         if self.in_place:
             passed = [leaf.clone() if leaf.is_leaf else leaf for leaf in passed]
         with phase("forward"):
@@ -193,6 +196,10 @@ class Calls:
             yield self._handed
         finally:
             self._handed = None
+
+    def _put_state_back(self) -> None:
+        if self._state is not None:
+            self._state.put_back()
 
     def _around(self) -> AbstractContextManager[Any]:
         if not self.preserve_state and not self.uncast and self.surroundings is None:
@@ -273,6 +280,7 @@ class Calls:
 
     def _invoke(self, leaves: list[torch.Tensor], constants: Relay | None) -> Any:
         self.own_generators.reset()
+        self._put_state_back()
         with phase("forward"), self._around():
             start_from(self.seed)
             passed = leaves

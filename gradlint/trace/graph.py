@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from gradlint.targets.nodes import LIBRARY_FUNCTIONS
 from gradlint.trace.op_io import Handed
 
 #: Nodes visited at most (heuristic: a module of hundreds of layers has far fewer).
@@ -19,10 +20,6 @@ DEEPEST = 3
 
 #: Objects that outlive a call anyway, so that what they hold does not count.
 _NOT_HOLDERS = (type, ModuleType, FunctionType, torch.nn.Module)
-
-#: Module of the Functions that torch generates around registered operators; their ``ctx`` holds the
-#: user's tensors.
-_GENERATED = "torch._library.autograd"
 
 
 def nodes_above(outputs: Sequence[torch.Tensor]) -> Iterator[Any]:
@@ -45,7 +42,7 @@ def python_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:
 def of_the_user(function: Any) -> bool:
     """Whether a Function is the user's: neither PyTorch's nor gradlint's."""
     module = getattr(function, "__module__", None) or ""
-    if module == _GENERATED:
+    if module == LIBRARY_FUNCTIONS:  # their ``ctx`` holds the user's tensors
         return True
     return function is not None and module.partition(".")[0] not in ("torch", "gradlint")
 

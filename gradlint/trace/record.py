@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -14,7 +14,9 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from gradlint.model.sample import positional_names
+from gradlint.targets.nodes import registered_backward
 from gradlint.trace.applied import Applied, NodeRun, forward_signature, watch_apply
+from gradlint.trace.coverage import Coverage
 from gradlint.trace.cpp_backward import called_again, listening, native_nodes
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
@@ -179,26 +181,31 @@ class RunRecord:
     saved: list[tuple[str, torch.Tensor]] = field(default_factory=list)
 
 
-def record(problem: Problem) -> RunRecord:
+def record(problem: Problem, coverage: Coverage | None = None) -> RunRecord:
     """Run ``problem`` once, watching the boundary between the user's backward and the engine.
 
     Args:
         problem: the op on its sample; cotangents are drawn from ``problem.seed``.
+        coverage: notes what of the user's code runs, if given.
 
     Returns:
         The record. Exceptions of the op and of the engine are in ``error``; what was recorded
         before them is kept.
     """
     run = RunRecord()
+    watched = coverage if coverage is not None and not coverage.full else None
     try:
-        with watch_apply() as applied:
+        with watch_apply() as applied, watched.watching() if watched else nullcontext():
             leaves, run.outputs = problem.linearize()
         chosen = [output for output in run.outputs if output.differentiable]
         run.cotangents = draw_cotangents(chosen, problem.seed)
         native = native_nodes([output.value for output in chosen])
         with listening(native) as given:
             try:
-                with _watch_backward(problem, applied, leaves, run.nodes):
+                with (
+                    _watch_backward(problem, applied, leaves, run.nodes),
+                    watched.in_backward() if watched else nullcontext(),
+                ):
                     cotangents = [run.cotangents[output.name] for output in chosen]
                     # The graph is retained for the nodes that are called again.
                     run.gradients = problem.backward(
@@ -208,6 +215,10 @@ def record(problem: Problem) -> RunRecord:
                 run.native = called_again(problem, given, leaves)
     except OpRaised as error:
         run.error = error
+    if coverage is not None:
+        coverage.add_files_of(node.function for node in run.nodes)
+        if run.native:
+            coverage.add_native()
     if problem.op.function is not None:
         mine = (node for node in run.nodes if node.function is problem.op.function)
         run.own = next(mine, None)
@@ -310,6 +321,9 @@ def _argument_names(problem: Problem, function: type, count: int) -> tuple[str, 
 
 
 def _user_backward(function: Any) -> Any:
+    registered = registered_backward(function)
+    if registered is not None:
+        return registered
     vjp = getattr(function, "vjp", None)
     inherited = torch.autograd.Function.vjp
     return getattr(function, "backward", None) if vjp is inherited else vjp

@@ -270,3 +270,82 @@ def test_a_budget_is_a_whole_number_from_one_on(
     assert done.returncode == 2
     assert "--max-calls" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+BRANCHES = """
+import torch
+
+def halved(g):
+    if g.numel() == 61:
+        return g / 2
+    return g
+
+class Some(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        if x.dim() > 9:
+            raise ValueError("too many")
+        return x * 2 if x.numel() != 61 else x.clone()
+    @staticmethod
+    def backward(ctx, grad_output):
+        return halved(grad_output * 2)
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 6, dtype=torch.float64, requires_grad=True),)
+
+class Both(Some):
+    @staticmethod
+    def sample_inputs():
+        x = Some.sample_inputs()[0]
+        return [(x,), (torch.linspace(0.5, 2.0, 61, dtype=x.dtype, requires_grad=True),)]
+"""
+
+
+def test_code_that_never_ran_is_shown_and_fails_only_if_told_to(
+    folder: Path, gradlint: Command
+) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    words = ("check", "ops.py:Some", "--seed", "7", "--select", "GL1,GL401")
+    done = gradlint(folder, *words, "--report", "json=all.json", "--report", "concise=all.txt")
+    assert done.returncode == 0, done.stderr
+    assert "not tried  line 6, line 14: `x.numel() != 61` false\n" in done.stdout
+    assert "1 passed with code that never ran." in " ".join(done.stdout.split())
+    assert (folder / "all.txt").read_text() == ""
+    report = json.loads((folder / "all.json").read_text())
+    assert report["summary"]["uncovered"] == 1
+    (target,) = report["targets"]
+    assert target["not_tried"] == ["line 6", "line 14: `x.numel() != 61` false"]
+    assert target["coverage"]["backward"] == {
+        "lines": 3, "of": 4, "missed": [6], "missed_ways": [],
+    }  # fmt: skip
+    assert target["coverage"]["forward"] == {
+        "lines": 2, "of": 2, "missed": [], "missed_ways": ["line 14: `x.numel() != 61` false"],
+    }  # fmt: skip
+    strict = gradlint(folder, *words, "--fail-on", "uncovered")
+    assert strict.returncode == 1
+    assert "1 operator with code that never ran fails the run" in " ".join(strict.stdout.split())
+
+
+def test_what_was_not_tried_fits_a_narrow_pipe(folder: Path, gradlint: Command) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    words = ("check", "ops.py:Some", "--seed", "7", "--select", "GL1,GL401")
+    done = gradlint(folder, *words, COLUMNS="40", encoding="ascii", NO_COLOR="1")
+    assert "  not tried\n    line 6, line 14: `x.numel() != 61`\n    false\n" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 40
+
+
+def test_code_that_ran_on_one_of_the_samples_is_covered(folder: Path, gradlint: Command) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    words = ("check", "ops.py:Both", "--seed", "7", "--select", "GL1")
+    done = gradlint(folder, *words, "--fail-on", "uncovered", "--report", "json=all.json")
+    (target,) = json.loads((folder / "all.json").read_text())["targets"]
+    assert target["coverage"]["backward"]["missed"] == []
+    assert "not tried" not in done.stdout
+    assert target["not_tried"] == []
+
+
+def test_of_an_operator_that_was_skipped_nothing_is_said(folder: Path, gradlint: Command) -> None:
+    (folder / "ops.py").write_text(BRANCHES)
+    done = gradlint(folder, "check", "ops.py:Some", "--seed", "7", "--select", "GL806")
+    assert "The operator was skipped." in done.stdout
+    assert "not tried" not in done.stdout

@@ -159,13 +159,13 @@ def test_a_cast_is_low_precision_and_one_per_cent_is_not(dtype):
     ("factor", "shown", "told"),
     [
         (math.pi, "pi", ""),
-        (1 / math.sqrt(20), "1/sqrt(20)", "20 is the number of elements of `x`"),
+        (1 / math.sqrt(20), "1/sqrt(x.numel())", "20 is the number of elements of `x`"),
         (19.0, "19", ""),
-        (1 / 19, "1/(20 - 1)", "20 is the number of elements of `x`"),
+        (1 / 19, "1/(x.numel() - 1)", "20 is the number of elements of `x`"),
         (180 / math.pi, "180/pi", ""),
-        (-20 / 19, "-20/19", "20 is the number of elements of `x`"),
+        (-20 / 19, "-x.numel()/(x.numel() - 1)", "20 is the number of elements of `x`"),
         (math.log(2), "ln 2", ""),
-        (20.0, "20", "20 is the number of elements of `x`"),
+        (20.0, "x.numel()", "20 is the number of elements of `x`"),
         (0.7431, "0.7431", ""),
     ],
 )

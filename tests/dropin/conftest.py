@@ -56,3 +56,10 @@ def leaf(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 3) -> torc
 
 square = function(lambda x: x * x, lambda s, g: 2 * s[0] * g)
 thrice = function(lambda x: x * x, lambda s, g: 3 * s[0] * g)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Torch's remark on float32 inputs would drown the output; one test expects it."""
+    for item in items:
+        if "dropin" in item.path.parts:
+            item.add_marker(pytest.mark.filterwarnings("ignore:Input #"), append=False)

@@ -75,7 +75,7 @@ WRONG = {
     "factor": (thrice, lambda: (leaf(5),), [f"^{MISMATCH}", r"scaled: .* 2/3 agrees"]),
     "factor, large": (thrice, lambda: (leaf(10_000),), [f"^{MISMATCH}", "scaled"]),
     "factor, small": (
-        function(lambda x: x * x, lambda s, g: 2.001 * s[0] * g),
+        function(lambda x: x * x, lambda s, g: 2.01 * s[0] * g),
         lambda: (leaf(5),),
         [f"^{MISMATCH}"],
     ),
@@ -169,7 +169,8 @@ def test_a_wrong_function_fails_and_says_why(name):
     for pattern in patterns:
         assert caught.match(pattern)
     assert caught.match("GRADLINT_SEED=20 repeats it")
-    assert gradlint.gradcheck(fn, inputs(), raise_exception=False) is False
+    for fast in (False, True):
+        assert gradlint.gradcheck(fn, inputs(), raise_exception=False, fast_mode=fast) is False
 
 
 @pytest.mark.parametrize("name", ["factor", "transposed", "complex", "None", "detached"])
@@ -184,7 +185,30 @@ def test_a_function_is_sensitive_to_every_element():
     x = leaf(1000)
     wrong = function(lambda x: x * x, _zeroed)
     assert torch.autograd.gradcheck(wrong, (x,), fast_mode=True)
-    assert not gradlint.gradcheck(wrong, (x,), raise_exception=False)
+    for fast in (False, True):
+        assert not gradlint.gradcheck(wrong, (x,), raise_exception=False, fast_mode=fast)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("count", [100, 10_000])
+def test_fast_mode_sees_one_wrong_element_at_any_scale(count, scale):
+    """Its sign flipped, or half of it missing."""
+
+    def spoiled(factor):
+        def backward(saved, g):
+            grad = 2 * saved[0] * g
+            grad[count // 3] *= factor
+            return grad
+
+        return function(lambda x: x * x, backward)
+
+    x = (leaf(count).detach() * scale).requires_grad_()
+    with torch.no_grad():
+        x[count // 3] = 2.0 * scale
+    options = {"fast_mode": True, "raise_exception": False, "atol": 1e-5 * min(scale, 1.0)}
+    assert gradlint.gradcheck(spoiled(1.0), (x,), **options)
+    assert not gradlint.gradcheck(spoiled(-1.0), (x,), **options)
+    assert not gradlint.gradcheck(spoiled(0.5), (x,), **options)
 
 
 def test_undefined_gradients():

@@ -25,14 +25,6 @@ def test_defaults_print_as_torchs():
     assert "eps: 'float' = 1e-06" in str(inspect.signature(gradlint.gradcheck))
 
 
-def test_a_default_is_told_from_the_same_number():
-    from gradlint.dropin._options import EPS, Default
-
-    assert EPS == 1e-6
-    assert isinstance(EPS, Default)
-    assert not isinstance(1e-6, Default)
-
-
 def test_importing_and_passing_pull_in_no_terminal():
     code = (
         "import sys, torch, gradlint\n"

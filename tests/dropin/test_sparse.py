@@ -87,3 +87,48 @@ def test_a_gradient_of_another_layout_is_told():
     dense_grad = function(lambda x: x.to_dense() * 2, lambda s, g: 2 * g)
     leaf = LAYOUTS["coo"]().requires_grad_()
     assert gradlint.gradcheck(dense_grad, (leaf,))
+
+
+def _fifth(dtype, values=(0.0, 0.5, 0.0, 0.7, 0.0)):
+    return torch.tensor(values, dtype=dtype).to_sparse().requires_grad_()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_masked_gradient_fails_unmasked_in_every_dtype(dtype, fast):
+    """Backward at the sample leaves three of five elements out, elsewhere it would not. (Torch's
+    fast mode passes it.)"""
+    low = dtype == torch.float32
+    options = {"raise_exception": False, **({"eps": 1e-2, "atol": 1e-2} if low else {})}
+    homes = (gradlint,) if fast else (gradlint, torch.autograd)
+    for home in homes:
+        for fn, masked, right in (
+            (lambda x: x.to_dense(), True, True),
+            (lambda x: x.to_dense(), False, False),
+            (lambda x: x.to_dense(masked_grad=False), False, True),
+            (lambda x: (x.to_dense(masked_grad=False) + 1) ** 2, False, True),
+        ):
+            inputs = (_fifth(dtype),)
+            assert home.gradcheck(fn, inputs, masked=masked, fast_mode=fast, **options) is right
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_masked_gradient_passes_unmasked_in_float32(seed):
+    values = _dense(3 + seed, seed=seed).float()
+    values[0] = 0.0
+    values[1] = 1.5
+    options = {"masked": False, "raise_exception": False, "eps": 1e-2, "atol": 1e-2}
+    for fn, right in (
+        (lambda x: x.to_dense(), False),
+        (lambda x: x.to_dense(masked_grad=False), True),
+    ):
+        assert gradlint.gradcheck(fn, (values.to_sparse().requires_grad_(),), **options) is right
+
+
+def test_unmasked_float32_at_torchs_defaults_is_torchs_verdict():
+    """PyTorch's own test of what gradcheck makes of its inputs expects this."""
+    x = torch.linspace(0.11, 0.97, 10).requires_grad_().to_sparse()
+    for check in (gradlint.gradcheck, torch.autograd.gradcheck):
+        assert check(lambda x: x.to_dense(), (x,), atol=0.1, masked=True)
+        assert check(lambda x: x.to_dense(masked_grad=False), (x,), atol=0.1, masked=False)
+        assert not check(lambda x: x.to_dense(), (x,), masked=False, raise_exception=False)

@@ -85,6 +85,7 @@ debug = true
         devices=("cpu", "cuda"),
         require_device=True,
         dtypes=("float64", "bfloat16"),
+        promised_dtypes=("float64", "bfloat16"),
         select=("GL4", "GL101"),
         ignore=("GL402",),
         order=1,
@@ -176,7 +177,7 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
         (
             "[tool.gradlint]\nfail-on = 'warn'\n",
             "pyproject.toml:2:12: fail-on: 'warn' is not one of error, warning, info, "
-            "inconclusive\ndid you mean `warning`?",
+            "inconclusive, uncovered\ndid you mean `warning`?",
         ),
         (
             "[tool.gradlint]\ndtype = ['flaot32']\n",
@@ -252,3 +253,12 @@ def test_prefixes_and_names_in_any_case(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(b"\xff\xfe")
     assert message(tmp_path).startswith("pyproject.toml: can't be read: ")
+
+
+def test_dtypes_of_a_file_are_promises_and_those_of_a_flag_are_not(tmp_path: Path) -> None:
+    toml = '[tool.gradlint]\ndtypes = ["float32"]\n'
+    found = resolve({"dtype": "float32,bfloat16", "seed": 0}, toml=toml, folder=tmp_path)
+    assert (found.dtypes, found.promised_dtypes) == (("float32", "bfloat16"), ("float32",))
+    environ = {"GRADLINT_DTYPE": "bfloat16"}
+    found = resolve(environ=environ, folder=tmp_path)
+    assert (found.dtypes, found.promised_dtypes) == (("bfloat16",), ("float32",))

@@ -19,6 +19,7 @@ from gradlint.model.report import (
     TargetReport,
     TensorFacts,
     TorchVerdict,
+    Tried,
 )
 
 
@@ -45,6 +46,8 @@ def _wrong_gradient() -> Finding:
             "directions": 16,
             "worst_z": 4.1e7,
             "critical_z": 6.5,
+            "relative_error": 1.5,
+            "resolution": 4e-9,
             "differing": 16,
             "measured_elements": 16,
             "numel": 16,
@@ -173,6 +176,7 @@ def hostile() -> Callable[[str], Report]:
             [TensorFacts("saved", text, [1], text, [1], text=text)],
             [text],
             predicted=[Prediction(text, "GL4", 40, 9, 30, 7, 0.01, 4096)],
+            tried=[Tried(text, text, 3, 1, 0.01)],
         )
         passing = TargetReport(text, "function", "pass", target.samples)
         return Report([passing, target], skipped={text: text})

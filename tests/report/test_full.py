@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
+from gradlint.model.coverage import PhaseCoverage
 from gradlint.model.report import (
     Argument,
     Check,
@@ -16,6 +18,7 @@ from gradlint.model.report import (
     TargetReport,
     TorchVerdict,
 )
+from gradlint.report import wording
 from gradlint.report.render import render
 
 
@@ -243,7 +246,7 @@ def test_numbers_that_are_no_numbers() -> None:
     )
     text = render(Report([TargetReport("m:Op", findings=[finding], verdict="fail")]), width=80)
     assert (
-        "  measured   worst z inf\n"
+        "  measured   worst elements\n"
         "             index  returned      measured    error\n"
         "             [0]         nan  +1.00000e-09      inf\n"
         "             []         1+2j                3.0e+20\n"
@@ -316,3 +319,85 @@ def test_a_label_that_begins_with_the_origin_is_said_once() -> None:
     target = TargetReport("m:Op", "function", "inconclusive", samples=samples)
     text = render(Report([target]), width=80)
     assert "inputs     inferred [float32]: no arguments" in text
+
+
+def passing_with(missed: list[int], not_tried: list[str]) -> TargetReport:
+    coverage = {"backward": PhaseCoverage(9 - len(missed), 9, missed)}
+    return TargetReport("m:Op", "function", "pass", not_tried=not_tried, coverage=coverage)
+
+
+def test_what_was_not_tried_stands_under_the_verdict() -> None:
+    target = passing_with([84], ["stride != 1", "complex", "line 84", "line 9: `a != 1` true"])
+    text = render(Report([target]), width=80)
+    assert "  not tried  stride ≠ 1, complex, line 84, line 9: `a != 1` true\n" in text
+    narrow = render(Report([target]), width=40, ascii=True)
+    assert "  not tried\n    stride != 1, complex, line 84, line\n    9: `a != 1` true\n" in narrow
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "not tried" not in render(Report([passing_with([], [])]), width=80)
+    assert "not tried" not in render(Report([target]), "concise", width=80)
+
+
+def test_of_many_things_not_tried_the_first_are_shown() -> None:
+    target = passing_with([], [f"a{number} != 1" for number in range(12)])
+    text = " ".join(render(Report([target]), width=80).split())
+    assert "a7 ≠ 1 and 4 more (-v shows them)" in text
+    assert "a11 ≠ 1" in render(Report([target]), width=80, verbose=1)
+
+
+def test_operators_that_pass_with_code_that_never_ran_are_counted() -> None:
+    report = Report([passing_with([84], ["line 84"]), passing_with([], ["complex"])])
+    text = " ".join(render(report, width=80).split())
+    assert "All 2 operators pass. 1 passed with code that never ran." in text
+    assert "passed with code" not in render(Report([passing_with([], [])]), width=80)
+    strict = Report(report.targets, fail_on="uncovered")
+    assert (report.exit_code, strict.exit_code) == (0, 1)
+    text = " ".join(render(strict, width=80).split())
+    assert "1 operator with code that never ran fails the run (--fail-on uncovered)." in text
+
+
+def test_uncovered_means_inconclusive_too() -> None:
+    unsure = TargetReport("m:Other", "function", "inconclusive")
+    codes = [Report([unsure], fail_on=level).exit_code for level in ("warning", "uncovered")]
+    assert codes == [0, 1]
+    assert Report([passing_with([], ["complex"])], fail_on="uncovered").exit_code == 0
+
+
+def test_code_that_cannot_be_watched_is_counted_by_its_reason() -> None:
+    native = [TargetReport("m:Op", verdict="pass", coverage_note="code outside of Python")] * 2
+    text = render(Report([*native, passing_with([], [])]), width=80)
+    assert "Coverage unknown: 2 operators (code outside of Python).\n" in text
+
+
+def test_statistics_are_for_verbose_reports_only() -> None:
+    evidence = {"directions": 4, "worst_z": 3e10, "critical_z": 6.5, "numel": 12}
+    evidence |= {
+        "differing": 3,
+        "measured_elements": 12,
+        "relative_error": 0.63,
+        "resolution": 2e-3,
+    }
+    what = "3 of 12 elements differ; the gradient is off by 63 %"
+    sure = "sure: errors from 2e-3 on would have been seen, this one is 315 times larger"
+    assert wording.measurement(evidence) == [what, sure]
+    statistics = "4 directions, worst z 3.0e+10 (critical 6.5), relative error 6.3e-01"
+    assert wording.measurement(evidence, verbose=True) == [what, sure, statistics]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.5, "150 %"), (0.004, "0.4 %"), (2e-5, "2e-5"), (3e7, "3e+7"), (math.inf, "inf")],
+)
+def test_shares(value: float, text: str) -> None:
+    assert wording.share(value) == text
+
+
+def test_torch_is_compared_with_findings_of_its_sample_only(passing_target: TargetReport) -> None:
+    passing_target.verdict = "fail"
+    passing_target.samples = [SampleReport("s0", "given"), SampleReport("s1", "given")]
+    passing_target.findings = [Finding("GL401", "x", "error", "wrong", sample="s1")]
+    passing_target.gradcheck = TorchVerdict("slow", "pass", agreement="agrees", sample="s0")
+    text = render(Report([passing_target]), width=80)
+    assert "  gradcheck      slow: passes on sample s0\n" in text
+    passing_target.gradcheck.sample = "s1"
+    passing_target.gradcheck.verdict = "fail"
+    assert "  gradcheck  slow: fails too\n" in render(Report([passing_target]), width=80)

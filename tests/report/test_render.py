@@ -83,6 +83,7 @@ def test_json_holds_the_contract(report: Report) -> None:
         "inconclusive": 0,
         "error": 0,
         "skipped": 0,
+        "uncovered": 0,
         "findings": 1,
         "duration_s": 1.25,
     }

@@ -9,11 +9,16 @@ import pytest
 import torch
 
 from gradlint.checking import torch_verdict as _torch_verdict
+from gradlint.checking.examine import examine
 from gradlint.checking.torch_verdict import WRITES_TO_INPUT, torch_verdict
 from gradlint.experiments.subject import Subject
+from gradlint.model.events import Event, TorchVerdictMade
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import by_code
 from gradlint.targets.build import from_object
+
+GL401 = by_code("GL401")
 
 
 class Doubled(torch.autograd.Function):
@@ -50,15 +55,83 @@ class OffByLittle(Untouched):
     [
         (Doubled, "pass", "fail", WRITES_TO_INPUT),
         (Untouched, "pass", "pass", "agrees"),
-        (OffByLittle, "fail", "pass", "gradlint is right: the finding is outside"),
+        (OffByLittle, "fail", "pass", "gradlint is right: with atol=1e-07, rtol=1e-05 it fails"),
     ],
 )
 def test_why_torch_says_otherwise(op, ours, verdict, agreement):
     x = torch.tensor([0.3, -1.1, 0.9, 0.2], dtype=torch.float64, requires_grad=True)
     subject = Subject(from_object(op), Sample("test", "given", (x,)), Settings(seed=1))
-    found = torch_verdict(subject, "gradcheck", ours)
-    assert (found.verdict, found.agreement.startswith(agreement)) == (verdict, True)
+    failing = ["GL401"] if GL401.probe(subject).verdict == "fail" else []
+    found = torch_verdict(subject, "gradcheck", ours, failing)
+    assert (found.verdict, found.sample) == (verdict, "test")
+    assert found.agreement.startswith(agreement)
     assert x.tolist() == [0.3, -1.1, 0.9, 0.2]
+
+
+def asked(op, x: torch.Tensor, ours: str, *failing: str):
+    subject = Subject(from_object(op), Sample("test", "given", (x,)), Settings(seed=1))
+    return torch_verdict(subject, "gradcheck", ours, failing)
+
+
+def test_no_word_on_who_is_right_without_numbers_of_our_own():
+    """A check that was suppressed or left out has no verdict, so nothing was confirmed."""
+    x = torch.tensor([0.3, -1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    assert asked(Wrong, x, "skipped").agreement == ""
+    assert asked(Untouched, x, "fail", "GL402").agreement == (
+        "GL402: not among what gradcheck looks at"
+    )
+
+
+def test_what_was_not_judged_is_not_called_right():
+    """One input's gradient is None (GL103, perhaps accepted in a comment): the pass of GL401 says
+    nothing about it."""
+    x = torch.tensor([0.3, -1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    sample = Sample("test", "given", (x, x.detach().clone().requires_grad_()))
+    subject = Subject(from_object(OneLeftOut), sample, Settings(seed=1))
+    assert GL401.probe(subject).verdict == "pass"
+    found = torch_verdict(subject, "gradcheck", "pass")
+    assert (found.verdict, found.agreement) == ("fail", "")
+
+
+class OneLeftOut(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y, None
+
+
+class RightForPositive(torch.autograd.Function):
+    """x², with a gradient that is right where x is not negative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * torch.where(x < 0, 2 * x, x)
+
+
+def test_torch_is_asked_on_the_sample_that_fails():
+    right = torch.tensor([0.3, 1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    wrong = torch.tensor([0.4, -1.2, 0.8], dtype=torch.float64, requires_grad=True)
+    samples = [Sample(f"s{k}", "given", (x,)) for k, x in enumerate((right, wrong, wrong))]
+    events: list[Event] = []
+    examine(
+        from_object(RightForPositive), samples, Settings(seed=1, select=("GL401",)), events.append
+    )
+    said = [event.verdict for event in events if isinstance(event, TorchVerdictMade)]
+    assert [(one.sample, one.verdict, one.agreement) for one in said] == [
+        ("s0", "pass", "agrees"),
+        ("s1", "fail", "agrees"),
+    ]
 
 
 @pytest.mark.parametrize(("elements", "step_s", "mode"), [(4, 0.02, "slow"), (40, 0.02, "fast")])

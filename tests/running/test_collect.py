@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import pytest
 
+from gradlint.model.coverage import FunctionCoverage
 from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Covered,
     Event,
     Found,
+    Further,
     Note,
     Predicted,
     Samples,
     Skip,
     TorchVerdictMade,
 )
-from gradlint.model.report import Check, Finding, SampleReport, TargetReport, TorchVerdict
+from gradlint.model.report import (
+    Check,
+    Finding,
+    Location,
+    Report,
+    SampleReport,
+    TargetReport,
+    TorchVerdict,
+    Tried,
+)
 from gradlint.model.settings import Settings
 from gradlint.running._collect import Collector, Contradiction
 from gradlint.running.events import Done, Loaded, Result
@@ -63,6 +75,17 @@ HONEST: dict[str, list[Event]] = {
         Begin("gradcheck", "s"),
         TorchVerdictMade("gradcheck", TorchVerdict("fast", "pass")),
     ],
+    "further samples, and rules on one of them": [
+        *START,
+        *ALL,
+        Begin("further sample", "with n=2"),
+        Further(Tried("with n=2", "right")),
+        Begin("further sample", "with n=3"),
+        Further(Tried("with n=3", "wrong"), SampleReport("with n=3", "inferred")),
+        *ran("GL101", "with n=3"),
+        Done(),
+    ],
+    "coverage between checks": [*START, *ALL[:2], Covered([], [], ""), *ALL[2:4]],
     "two samples of one label": [
         Samples([SampleReport("s", "given"), SampleReport("s", "given")]),
         *ran("GL003", "s"),
@@ -102,6 +125,27 @@ FORGED: dict[str, tuple[list[Event], Event, str]] = {
     "other samples": (START, SAMPLES, "Samples a second time"),
     "another kind": (START, LOADED, "Loaded a second time"),
     "a finding of nothing": (START, FINDING, "while no rule was running"),
+    "a look at nothing": (START, Further(Tried("u", "right")), "not running"),
+    "a look at another sample": (
+        [*START, Begin("further sample", "u")],
+        Further(Tried("v", "right")),
+        "not running",
+    ),
+    "a second look": (
+        [*START, Begin("further sample", "u"), Further(Tried("u", "right"))],
+        Begin("further sample", "u"),
+        "a second time",
+    ),
+    "a rule on a sample that was right": (
+        [*START, Begin("further sample", "u"), Further(Tried("u", "right"))],
+        Begin("GL101", "u"),
+        "not one of the samples",
+    ),
+    "a look before the samples": (
+        [LOADED],
+        Begin("further sample", "u"),
+        "not one of the samples",
+    ),
     "an anatomy of nothing": (START, Anatomy([]), "not running"),
     "a skip of an unknown rule": (START, Skip("GL401", "why"), "skip GL401, which is not selected"),
     "the end without samples": ([LOADED], Done(), "before any sample"),
@@ -109,6 +153,8 @@ FORGED: dict[str, tuple[list[Event], Event, str]] = {
     "an early end": ([*START, *ALL[:6]], Done(), "before GL101 had run"),
     "a second end": ([*START, *ALL, Done()], Done(), "after the end"),
     "a note after the end": ([*START, *ALL, Done()], Note("x"), "after the end"),
+    "coverage before the samples": ([LOADED], Covered([], [], ""), "before any sample"),
+    "coverage within a check": ([*START, ALL[0]], Covered([], [], ""), "while a rule was running"),
     "an event of another job": (START, Result(1), "which no check sends"),
 }
 
@@ -133,6 +179,22 @@ def test_the_next_worker_goes_on_where_the_last_one_crashed() -> None:
     ]
 
 
+def test_further_samples_of_a_worker_that_crashed_stay() -> None:
+    made = collector(
+        *START,
+        *ALL,
+        Begin("further sample", "u"),
+        Further(Tried("u", "wrong"), SampleReport("u", "inferred")),
+        Begin("further sample", "v"),
+    )
+    made.give_up_current()
+    made.next_worker()
+    made.take(SAMPLES)
+    assert {("further sample", "u"), ("further sample", "v")} <= made.done
+    assert [sample.label for sample in made.report.samples] == ["s", "t", "u"]
+    assert [(item.label, item.verdict) for item in made.report.tried] == [("u", "wrong")]
+
+
 def test_results_of_a_worker_that_is_not_trusted_are_dropped() -> None:
     made = collector(*START, *ALL[:2])
     made.next_worker()
@@ -146,3 +208,37 @@ def test_a_job_that_says_why_may_end_early() -> None:
     made = collector(LOADED)
     made.excuse()
     made.take(Done())
+
+
+def test_what_several_workers_reached_is_put_together() -> None:
+    def covered(ran: list[int], *values: str) -> Covered:
+        function = FunctionCoverage("a.py", "backward", "backward", [3, 4, 5], ran)
+        return Covered([function], list(values), "")
+
+    made = collector(*START, *ALL[:2], covered([3], "stride != 1"))
+    made.take(covered([3, 4], "stride != 1", "p != 2"))
+    made.next_worker()
+    for event in [*START, *ALL[2:], covered([3], "stride != 1"), Done()]:
+        made.take(event)
+    made.report.location = Location("a.py", 1)
+    report = made.finish()
+    assert report.not_tried == ["stride != 1", "line 5"]
+    assert (report.coverage["backward"].lines, report.coverage["backward"].missed) == (2, [5])
+    assert report.uncovered
+
+
+@pytest.mark.parametrize(
+    ("select", "note", "expected"),
+    [
+        (("GL803",), "needs cuda: not available here", "inconclusive"),
+        (("GL803",), "ignored by the op: known", "skipped"),
+        (("GL803",), "accepted in ops.py:3:1", "skipped"),
+        (None, "needs cuda: not available here", "skipped"),
+    ],
+)
+def test_a_selected_rule_that_could_not_run_is_inconclusive(select, note, expected) -> None:
+    made = Collector(TargetReport("t"), Settings(seed=1, select=select), complete=False)
+    made.report.checks = [Check("GL803", "skipped", note=note)]
+    report = made.finish()
+    assert report.verdict == expected
+    assert Report([report]).exit_code == 5

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from gradlint.base.text import printable
-from gradlint.model.events import Begin, CheckDone, Event, Found, Note, Samples
+from gradlint.model.coverage import FunctionCoverage, WayCoverage
+from gradlint.model.events import Begin, CheckDone, Covered, Event, Found, Note, Samples
 from gradlint.model.op import OpRef
 from gradlint.model.report import (
     Argument,
@@ -67,10 +68,12 @@ def test_what_a_report_holds_arrives_as_it_was() -> None:
     samples = Samples([SampleReport("s", "given", [Argument("x", [3], "float64")], ["note"])])
     step = SweepStep(0.1, "ok", numeric=1.0)
     swept = InputSweep("x", steps=[step], measurements=[Measurement("m", 0, 0, 0, None, 1, 1, 1)])
+    way = WayCoverage(3, "`a` true", ran=True)
     events = [
         Found(finding),
         CheckDone(check),
         samples,
+        Covered([FunctionCoverage("a.py", "f", "backward", [3], [], [way])], ["s != 1"], ""),
         Refs([OpRef("a.py:B", "file", "a.py", "B", location=Location("a.py", 1))]),
         Swept([SweepTarget("t", sample=samples.samples[0], inputs=[swept])]),
     ]

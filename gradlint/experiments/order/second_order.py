@@ -20,6 +20,7 @@ from gradlint.numerics.directions import direction
 from gradlint.numerics.products import norm, real_dot, widened
 from gradlint.numerics.verdict import AGREES, TOLERATED
 from gradlint.targets.nodes import method_node
+from gradlint.trace.graph import of_the_user
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.random import common_random_numbers
@@ -229,15 +230,17 @@ def graph_cuts(function: type | None) -> list[Location]:
 
 def second_order_place(subject: Subject, position: int) -> Place | None:
     """Where backward returns the gradient whose derivative is at fault, with the places that cut
-    the graph as related ones; None for ops without a Python backward.
+    the graph as related ones; None where no Python backward ran.
 
     Args:
         position: of the input, among the differentiable ones, whose gradient is meant.
     """
-    if subject.op.function is None:
+    ran = {node.function for node in subject.run.nodes if of_the_user(node.function)}
+    function = subject.op.function or (next(iter(ran)) if len(ran) == 1 else None)
+    if function is None:
         return None
     location, excerpt, related = gradient_place(subject, subject.problem.inputs[position])
-    return location, excerpt, [*related, *graph_cuts(subject.op.function)]
+    return location, excerpt, [*related, *graph_cuts(function)]
 
 
 #: What to do where second derivatives are not meant to be used.

@@ -43,7 +43,8 @@ class ForwardModule(torch.nn.Module):
         self._slots = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def tensors(self, problem: Problem, values: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """Arguments of this module for a call of the op at ``values``."""
+        """Fresh arguments of this module for a call of the op at ``values``: a program may write to
+        them, as a module does to its buffers."""
         leaves, _ = _pytree.tree_flatten(_call(problem, values)[1])
         return tuple(leaves[slot].detach() for slot in self._slots)
 
@@ -59,22 +60,33 @@ class ForwardModule(torch.nn.Module):
 
 
 def _in_place_of_state(module: torch.nn.Module) -> Callable[..., Any]:
-    """Calls ``module`` with tensors in place of its parameters and buffers; a trace refuses
-    ``torch.func.functional_call``."""
+    """Calls ``module`` with tensors in place of its parameters and buffers, tied ones too, so that
+    ``module.parameters()`` finds them as well; a trace refuses ``torch.func.functional_call``."""
 
     def invoke(args: Any, kwargs: Any, state: dict[str, torch.Tensor]) -> Any:
         with ExitStack() as undone:
             for name, tensor in state.items():
-                path, _, leaf = name.rpartition(".")
-                owner = module.get_submodule(path)
-                held = owner._parameters if leaf in owner._parameters else owner._buffers
-                undone.callback(_refill, held, dict(held))
-                del held[leaf]
-                owner.__dict__[leaf] = tensor
-                undone.callback(owner.__dict__.pop, leaf)
+                for path in _names_of_tied(module, name):
+                    above, _, leaf = path.rpartition(".")
+                    owner = module.get_submodule(above)
+                    held: dict[str, Any] = (
+                        owner._parameters if leaf in owner._parameters else owner._buffers
+                    )
+                    undone.callback(_refill, held, dict(held))
+                    held[leaf] = tensor
             return module(*args, **kwargs)
 
     return invoke
+
+
+def _names_of_tied(module: torch.nn.Module, name: str) -> list[str]:
+    """All names of the parameter or buffer ``name``: tied weights have several."""
+    named = [
+        *module.named_parameters(remove_duplicate=False),
+        *module.named_buffers(remove_duplicate=False),
+    ]
+    wanted = next(tensor for path, tensor in named if path == name)
+    return [path for path, tensor in named if tensor is wanted]
 
 
 def _refill(held: dict[str, Any], before: dict[str, Any]) -> None:

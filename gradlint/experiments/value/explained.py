@@ -6,6 +6,7 @@ is (``gradlint.checking.severity``).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +54,12 @@ def agrees_with_autograd(subject: Subject, position: int) -> bool:
     This second opinion is there only for a Function whose forward consists of differentiable
     operations, and from which neither numbers nor gradients leave the graph.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # forward was not written to run under autograd
+        return _agrees_with_autograd(subject, position)
+
+
+def _agrees_with_autograd(subject: Subject, position: int) -> bool:
     problem = through_autograd(subject)
     if problem is None or _stops_gradients(problem):
         return False
@@ -133,7 +140,7 @@ def _stops_gradients(problem: Problem) -> bool:
     """Whether forward stops gradients (``detach``, ``no_grad``), or numbers leave its tensors."""
     stops, leaves = GradientStops(), LeavesGraph()
     try:
-        with stops, leaves:
+        with leaves, stops:  # the inner one, asked first, looks for the frame that called it
             problem.linearize()
     except OpRaised:
         return True

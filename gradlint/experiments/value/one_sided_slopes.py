@@ -1,4 +1,4 @@
-"""Slopes of the outputs to the right and to the left of a point."""
+"""Slopes of the outputs at a point, from above and from below."""
 
 from __future__ import annotations
 

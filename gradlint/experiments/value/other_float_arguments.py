@@ -59,6 +59,8 @@ def judge_other_floats(subject: Subject, rule: Rule) -> tuple[list[Finding], str
         ], ""
     if seen.verdict != RIGHT:
         return [], f"inconclusive where {where}: {seen.verdict}"
+    if subject.coverage is not None:
+        subject.coverage.moved |= moved.keys()
     return [], ""
 
 

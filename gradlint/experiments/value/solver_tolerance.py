@@ -10,6 +10,7 @@ disagreement.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from gradlint.numerics.products import norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
-from gradlint.trace.tightened import Tightened
+from gradlint.trace.tightened import Tightened, TooLong
 
 #: Factors by which tolerances are tightened, the first that lets the op end. A million makes an
 #: error that was material vanish; a tolerance below rounding is never met, so less is tried too.
@@ -33,6 +34,9 @@ FACTORS = (1e6, 1e4, 1e2)
 #: Times as many calls of PyTorch's functions as usual that a tightened op may make, and more for
 #: those that usually make few (heuristic: linear convergence needs 2 to 5 times as many).
 LONGER, ALLOWANCE = 30, 1000
+
+#: Seconds that a tightened call may take.
+MOST_SECONDS = 2.0
 
 #: Outputs that change by more than this share are not those of a tighter tolerance: the numbers
 #: that were changed had another meaning (heuristic).
@@ -53,8 +57,8 @@ class Solver:
 
     Args:
         factor, left: how it is tightened (see :class:`gradlint.trace.tightened.Tightened`).
-        error: by how much its outputs change then, relative to their size.
-        call_s: seconds of a tightened call.
+        error: by how much its outputs change then, relative to their size; NaN if it did not end.
+        call_s: seconds of a tightened call; inf if it did not end.
     """
 
     factor: float
@@ -67,6 +71,7 @@ class Solver:
         found = problem.through(lambda invoke: invoke)
         found.put(dict(enumerate(problem.values())))
         found.surroundings = lambda: Tightened(self.factor, left=self.left)
+        found.patience = None
         return found
 
     @contextmanager
@@ -84,18 +89,21 @@ def find_solver(subject: Subject) -> Solver | None:
     """How the op of ``subject`` is tightened; None where its number of calls does not depend on
     tolerances, or it does not end with tighter ones."""
     try:
-        usual, before, _ = _run(subject.problem, Tightened())
+        usual, before, usual_s = _run(subject.problem, Tightened())
     except OpRaised:
         return None
-    most = LONGER * usual + ALLOWANCE
+    longer = min(LONGER, MOST_SECONDS / max(usual_s, 1e-6))
+    most = int(longer * usual) + ALLOWANCE
     for factor in FACTORS:
         for left in (True, False):
             try:
                 calls, after, call_s = _run(
                     subject.problem, Tightened(factor, left=left, most=most)
                 )
-            except OpRaised:
-                continue
+            except OpRaised as raised:
+                if factor == FACTORS[-1] and isinstance(raised.error, TooLong):
+                    return Solver(factor, left, math.nan, math.inf)
+                break  # a smaller factor may let it end
             change = _change(before, after) if calls > usual else None
             if change is not None and change <= SAME_FUNCTION:
                 return Solver(factor, left, change, call_s)
@@ -142,7 +150,7 @@ def _run(
 ) -> tuple[int, list[Output], float]:
     watched = problem.through(lambda invoke: invoke)
     watched.put(dict(enumerate(problem.values() if values is None else values)))
-    watched.surroundings = lambda: mode
+    watched.surroundings, watched.patience = (lambda: mode), None
     started = time.perf_counter()
     outputs = watched.forward()
     return mode.calls, outputs, time.perf_counter() - started

@@ -1,6 +1,6 @@
 """Gradients at special points, compared with the slopes of the function on either side.
 
-Per output j, with D⁺ⱼ and D⁻ⱼ the slopes of f_j along u to the right and to the left, a gradient g
+Per output j, with D⁺ⱼ and D⁻ⱼ the slopes of f_j along u from above and from below, a gradient g
 under the cotangent v is right
 
 - at a smooth point (D⁺ = D⁻) when ⟨g, u⟩ = Σⱼ vⱼ·Dⱼ;

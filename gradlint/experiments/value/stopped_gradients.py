@@ -18,6 +18,7 @@ import gradlint
 from gradlint.experiments.raised_errors import line_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
+from gradlint.experiments.value.held_stops import held_on_purpose
 from gradlint.model.report import Finding
 from gradlint.numerics.judge import judge
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -45,6 +46,7 @@ def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
     wrong = {item.input: item for item in findings if item.severity == "error"}
     if not wrong or not is_torch_owned_backward(subject):
         return
+    wrong = _without_held(subject, wrong)
     function = subject.first_order_map
 
     def let_through(
@@ -59,7 +61,7 @@ def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
     try:
         with stops:
             subject.problem.linearize()
-        if not stops.lines:
+        if not stops.lines or not wrong:
             return
         released = replace(function, pull_at=let_through, twin=None)
         judged = judge(released, seed=subject.seed, inputs=positions).inputs
@@ -81,6 +83,23 @@ def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
             f"if the stop is intended, declare what `{finding.input}` gets (`surrogate`) or ignore "
             "this; otherwise remove the detach, .data or no_grad"
         )
+
+
+def _without_held(subject: Subject, wrong: dict[str | None, Finding]) -> dict[str | None, Finding]:
+    """``wrong`` without the gradients that hold values constant on purpose, which are now
+    information."""
+    names = [item.name for item in subject.problem.inputs]
+    held = held_on_purpose(subject, [k for k, name in enumerate(names) if name in wrong])
+    for position in held:
+        finding = wrong.pop(names[position])
+        finding.severity, finding.cause = "info", "detached"
+        finding.message = f"the gradient for `{finding.input}` holds some values constant"
+        finding.cause_text = (
+            "detached: what forward computes under no_grad and keeps for later calls, or what "
+            "PyTorch itself detaches, is held constant; so held, the gradient agrees"
+        )
+        finding.help = "nothing, if this is meant, as in a power iteration or a moving average"
+    return wrong
 
 
 class GradientStops(TorchFunctionMode):

@@ -77,9 +77,14 @@ from __future__ import annotations
 from gradlint.diagnosis.engine_errors import REJECTIONS
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_no_forward
-from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
+from gradlint.experiments.raised_errors import (
+    is_out_of_memory,
+    raised_finding,
+    unsupported_finding,
+)
 from gradlint.experiments.returned_gradients import rejection
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -99,6 +104,10 @@ def probe(subject: Subject) -> Outcome:
     if rejected is not None:
         code = REJECTIONS[rejected.slug]
         return skipped(f"the engine rejected what backward returned: see {code}")
+    refused = unsupported_dtype(subject)
+    if refused:
+        found = unsupported_finding(subject, RULE, error.error, refused)
+        return Outcome("skipped", [found], note=f"not supported in {refused}")
     inside = any(node.raised is not None for node in subject.run.nodes)
     message = "backward raised" if inside else "the backward pass raised"
     return Outcome("fail", [raised_finding(subject, RULE, error.error, message)])

@@ -6,6 +6,10 @@ Forward raised an exception on the sample. PyTorch's own errors for common mista
 a non-tensor in `save_for_backward`, a missing `@staticmethod`, forward called directly, tensors of
 different dtypes, and others. The original text is kept.
 
+Where forward runs in another dtype and raises in one that was asked for by ``--dtype``, this is
+information: the op is not supported in it. It is an error where the dtype is promised, by the
+``dtypes`` of a spec or of ``[tool.gradlint]``.
+
 Why it matters
 --------------
 An operator that does not run has no gradient to judge: all other checks are skipped.
@@ -70,8 +74,13 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.outcomes import skipped
-from gradlint.experiments.raised_errors import is_out_of_memory, raised_finding
+from gradlint.experiments.raised_errors import (
+    is_out_of_memory,
+    raised_finding,
+    unsupported_finding,
+)
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -85,4 +94,8 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("pass")
     if is_out_of_memory(error.error):
         return skipped("memory ran out: see GL007")
+    refused = unsupported_dtype(subject)
+    if refused:
+        found = unsupported_finding(subject, RULE, error.error, refused)
+        return Outcome("skipped", [found], note=f"not supported in {refused}")
     return Outcome("fail", [raised_finding(subject, RULE, error.error, "forward raised")])

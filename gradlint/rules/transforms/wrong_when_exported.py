@@ -6,8 +6,9 @@ A forward that returns different values once it is exported. Programs are made a
 at values nearby: with `torch.export`; as a TorchScript trace where no Python Function is involved
 (a trace would call it rather than record it); and as an ONNX model where this rule is selected by
 its code and `onnx` and `onnxscript` are installed. An exporter that refuses, or warns that its
-program may be incorrect, is not reported. Ops that call more than a hundred operators take long to
-trace: they are exported only where this rule is selected by its code.
+program may be incorrect, is not reported. A trace that differs alone is information, as PyTorch
+has deprecated TorchScript. Ops that call more than a hundred operators take long to trace: they are
+exported only where this rule is selected by its code.
 
 Cost: 3 forward calls; 1 forward and 1 backward at the values nearby, shared with other rules.
 
@@ -82,7 +83,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference
-from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.outcomes import judged_by, skipped
 from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.exported import (
@@ -110,6 +111,9 @@ if TYPE_CHECKING:
 
 RULE = rule_of(__name__)
 
+#: PyTorch has deprecated TorchScript: a difference there is worth knowing and no fault of the op.
+TRACE = "a TorchScript trace"
+
 _HELP = (
     "let forward compute the same thing while it is traced (torch.jit.is_tracing, "
     "torch.compiler.is_exporting), using PyTorch operators only; what other code writes to "
@@ -126,7 +130,7 @@ def probe(subject: Subject) -> Outcome:
     with quiet_compilers():
         findings, notes = _tried(subject, point)
     if findings:
-        return Outcome("fail", findings[:1], note="; ".join(notes))
+        return judged_by(findings[:1], "; ".join(notes))
     return Outcome(
         "skipped" if len(notes) == len(_programs(subject)) else "pass", note="; ".join(notes)
     )
@@ -137,7 +141,7 @@ def _programs(subject: Subject) -> dict[str, Exporter]:
     found: dict[str, Exporter] = {"torch.export": exported}
     if subject.op.function is None and not subject.run.nodes:
         # A trace holds a Python Function as a call of Python, which may end the process.
-        found["a TorchScript trace"] = traced
+        found[TRACE] = traced
     if RULE.code in (subject.settings.select or ()):
         found["ONNX"] = as_onnx
     return found
@@ -147,16 +151,14 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
     """Findings, and what could not be compared."""
     problem = subject.problem
     module = ForwardModule(problem)
-    tensors = module.tensors(problem, problem.values())
-    others = module.tensors(problem, point.values)
     findings, notes = [], []
     for name, export in _programs(subject).items():
         problem.forward_calls += 1
         try:
             with common_random_numbers(problem.seed):
-                program = export(module, tensors)
+                program = export(module, module.tensors(problem, problem.values()))
             with common_random_numbers(problem.seed), torch.no_grad():
-                got = program(*others)
+                got = program(*module.tensors(problem, point.values))
         except Exception as error:
             notes.append(f"{name}: {error_line(error)}")
             continue
@@ -179,14 +181,16 @@ def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | 
 
 
 def _finding(subject: Subject, found: Difference, where: str) -> Finding:
+    deprecated = where == TRACE
     return subject.finding(
         RULE,
         f"`{found.name}` differs in {where}",
+        severity="info" if deprecated else None,
         cause="exported",
         grounds=subject.grounds(where="transform"),
         cause_text="exported: the op itself returns different values",
         output=found.name,
         index=found.index,
         evidence=found.evidence(),
-        help=_HELP,
+        help="TorchScript is deprecated: use torch.export" if deprecated else _HELP,
     )

@@ -12,7 +12,10 @@ Backward must also be linear in grad_output: it is called with a sum of cotangen
 and with a 1024th of one, which reveals clipping, rounding, thresholds and added constants.
 
 Where forward itself stops gradients (`detach`, `.data`, `torch.no_grad`) and the gradient agrees
-once they pass through, a warning names the line that stops them: it may be intended.
+once they pass through, a warning names the line that stops them: it may be intended. It is
+information where the gradient agrees with those values held constant and the stop is meant: it
+stands in PyTorch's own code, or in a block under ``torch.no_grad`` that updates what a module keeps
+(a power iteration, a moving average, a target network).
 
 Where the gradient is right, it is measured again with float arguments moved away from the sample's
 values, because a factor of 1 that backward leaves out shows only elsewhere. The same is done for
@@ -230,6 +233,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         [i.name for i in problem.inputs],
         seed=subject.seed,
         outputs=differentiable_names(problem),
+        arguments=subject.other_arguments(),
     )
     span = gradient_place(subject, item)
     cause = found.cause

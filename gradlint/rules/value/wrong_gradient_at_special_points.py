@@ -88,7 +88,7 @@ from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
-from gradlint.experiments.value.solver_tolerance import find_early_end, find_solver
+from gradlint.experiments.value.solver_tolerance import MOST_SECONDS, find_early_end, find_solver
 from gradlint.experiments.value.special_points import SpecialPoints
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -135,7 +135,7 @@ def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, 
     solver = subject.once(find_solver)
     if solver is None and zeros is not None:
         solver = find_early_end(subject, zeros.make())
-    if solver is None:
+    if solver is None or solver.call_s > MOST_SECONDS:
         return set()
 
     def wrong_now() -> set[tuple[int, str]]:
@@ -154,7 +154,7 @@ def _finding(
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = wrong.nearest
-    kink = f"outside the one-sided derivatives {wrong.left:.4g} and {wrong.right:.4g}"
+    kink = f"outside the slopes {wrong.left:.4g} from below and {wrong.right:.4g} from above"
     return subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`{at}, {wrong.where}",
@@ -173,8 +173,8 @@ def _finding(
                     "error": abs(wrong.returned - nearest),
                 }
             ],
-            "right": wrong.right,
-            "left": wrong.left,
+            "slope_from_above": wrong.right,
+            "slope_from_below": wrong.left,
             f"{item.name} there": wrong.value if math.isfinite(wrong.value) else str(wrong.value),
         },
         grounds=subject.grounds(

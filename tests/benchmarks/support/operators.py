@@ -75,9 +75,8 @@ class Case:
         """The tensors of the sample that require grad, in the order of ``Problem.inputs``."""
         return [tensor for _, tensor in self._tensors() if tensor.requires_grad]
 
-    def gradcheck(self) -> bool:
-        """``torch.autograd.gradcheck`` in fast mode with its defaults on the same sample; False
-        where it fails or raises."""
+    def as_function(self) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+        """The case as gradcheck wants it: a function, and the tensors that it takes."""
         leaves = self.differentiable()
         slots = {id(leaf): place for place, leaf in enumerate(leaves)}
 
@@ -94,6 +93,12 @@ class Case:
                 part for part in returned if isinstance(part, torch.Tensor) and part.requires_grad
             )
 
+        return function, leaves
+
+    def gradcheck(self) -> bool:
+        """``torch.autograd.gradcheck`` in fast mode with its defaults on the same sample; False
+        where it fails or raises."""
+        function, leaves = self.as_function()
         try:
             return torch.autograd.gradcheck(function, leaves, fast_mode=True, raise_exception=False)
         except Exception:

@@ -133,3 +133,50 @@ def test_one_running_sum_over_two_axes_in_float32_passes() -> None:
 )
 def test_conditions_and_chance_are_allowed_for(op: Any) -> None:
     assert probed(op, torch.bfloat16, (6, 4)).findings == []
+
+
+class NormalisedColumns(Function):
+    """Batch normalisation; the gradient of ``gamma`` sums terms that cancel."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gamma: Tensor) -> Tensor:
+        x = x + 3.0
+        spread = ((x - x.mean(0)) ** 2).mean(0) + 1e-5
+        xhat = (x - x.mean(0)) / spread.sqrt()
+        ctx.save_for_backward(xhat, spread, gamma)
+        return gamma * xhat
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        xhat, spread, gamma = ctx.saved_tensors
+        centred = g - g.mean(0) - xhat * (g * xhat).mean(0)
+        return gamma / spread.sqrt() * centred, (g * xhat).sum(0)
+
+
+class SegmentSoftmax(Function):
+    """Softmax in one segment, by index_add, which PyTorch keeps in the dtype of its operands."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        segments = torch.zeros(len(x), dtype=torch.long)
+        powers = x.exp()
+        y = powers / powers.new_zeros(1).index_add_(0, segments, powers)[segments]
+        ctx.save_for_backward(y, segments)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        y, segments = ctx.saved_tensors
+        weighed = g * y
+        return weighed - y * weighed.new_zeros(1).index_add(0, segments, weighed)[segments]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("op", "shapes"), [(NormalisedColumns, [(3, 4), (4,)]), (SegmentSoftmax, [(4,)])]
+)
+def test_a_loss_that_no_backward_could_avoid_passes(
+    op: Any, shapes: list[tuple[int, ...]], dtype: torch.dtype
+) -> None:
+    outcome = probed(op, dtype, *shapes)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])

@@ -84,7 +84,7 @@ def test_outside_of_the_one_sided_derivatives(
 ) -> None:
     (finding,) = probed(GL402, formula(forward, slope), X, dtype=dtype).findings
     assert (finding.severity, finding.cause) == ("warning", "kink")
-    right, left = finding.evidence["right"], finding.evidence["left"]
+    right, left = (finding.evidence[f"slope_from_{side}"] for side in ("above", "below"))
     returned = finding.evidence["elements"][0]["returned"]
     assert not min(right, left) - 1e-6 <= returned <= max(right, left) + 1e-6
 

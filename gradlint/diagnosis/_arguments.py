@@ -1,0 +1,178 @@
+"""Causes that the values of arguments show: a factor that is one of them, a repeated index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from gradlint.diagnosis._hypothesis import Hypothesis
+from gradlint.diagnosis.cause import Cause
+from gradlint.diagnosis.evidence import Evidence, neutral_elements, wrong_elements
+from gradlint.numerics.products import widened
+
+#: Integer tensors with more elements, or that name more rows, are not read as indices (heuristic:
+#: what is measured element by element is far smaller).
+MOST_INDICES = 2**16
+
+#: Rows named in words.
+SHOWN = 6
+
+#: Repeated rows count as the cause if the probability that elements which are wrong for another
+#: reason are those of the repeated rows is at most this (heuristic, as for ranges of values).
+MOST_CHANCE = 0.1
+
+
+def numbers(arguments: Mapping[str, Any]) -> dict[str, float]:
+    """The arguments that are single numbers, bools left out: name → value."""
+    found = {}
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
+            value = None if value.dtype == torch.bool else value.item()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            found[name] = float(value)
+    return found
+
+
+def counts(arguments: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """Counts in masks and index tensors: the number, an expression, and what it is in words."""
+    for name, value in arguments.items():
+        if not isinstance(value, torch.Tensor) or value.numel() < 2:
+            continue
+        if value.dtype == torch.bool:
+            yield int(value.sum()), f"{name}.sum()", f"the number of True in `{name}`"
+            yield int((~value).sum()), f"(~{name}).sum()", f"the number of False in `{name}`"
+        elif _is_index(value):
+            unique = int(value.unique().numel())
+            yield unique, f"len({name}.unique())", f"the number of different values in `{name}`"
+
+
+def factors(item: Evidence, name: str) -> Iterator[Hypothesis]:
+    """The returned gradient times, or divided by, a tensor argument, or how often an index names
+    a row."""
+    own = item.own
+    for shown, value in _tensors(item):
+        if value.numel() < 2 or not _fits(value, tuple(own.shape)):
+            continue
+        if bool((value == value.reshape(-1)[0]).all()):
+            continue
+        for sign, mark in ((1.0, ""), (-1.0, "-")):
+            yield _times(name, f"{mark}{shown}", partial(_multiplied, sign * value))
+        if bool((value != 0).all()):
+            yield _times(name, f"1/{shown}", partial(_multiplied, 1.0 / value))
+
+
+def _times(
+    name: str, shown: str, candidate: Callable[[Evidence], torch.Tensor | None]
+) -> Hypothesis:
+    return Hypothesis(
+        "scaled",
+        f"the returned gradient times {shown} agrees",
+        f"multiply the gradient of `{name}` by {shown}",
+        candidate,
+    )
+
+
+def _multiplied(value: torch.Tensor, item: Evidence) -> torch.Tensor:
+    return widened(item.own) * value.to(item.own.device)
+
+
+def _tensors(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
+    """Real tensors that a gradient may have to be multiplied by, and how they are written."""
+    for name, value in zip(item.names, item.values, strict=False):
+        if not value.is_complex():
+            yield name, widened(value)
+    for name, value in item.arguments.items():
+        if (
+            not isinstance(value, torch.Tensor)
+            or value.is_complex()
+            or value.layout != torch.strided
+        ):
+            continue
+        if value.dtype == torch.bool:
+            yield name, value.double()
+        elif value.is_floating_point():
+            yield name, widened(value)
+    for name, _, found in _row_counts(item):
+        yield f"{name}.bincount()", found.clamp(min=1).double()
+
+
+def _fits(value: torch.Tensor, shape: tuple[int, ...]) -> bool:
+    try:
+        return torch.broadcast_shapes(tuple(value.shape), shape) == shape
+    except RuntimeError:
+        return False
+
+
+def _is_index(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+        and value.layout == torch.strided
+        and 1 < value.numel() <= MOST_INDICES
+    )
+
+
+def _row_counts(item: Evidence) -> Iterator[tuple[str, int, torch.Tensor]]:
+    """How often each integer tensor names the rows of each axis that it may be an index into: its
+    name, the axis, and counts that broadcast to the gradient's shape."""
+    shape = tuple(item.own.shape)
+    for name, value in item.arguments.items():
+        if not _is_index(value):
+            continue
+        flat = value.detach().cpu().to(torch.int64)
+        for axis, size in enumerate(shape):
+            if size < 2 or int(flat.min()) < -size or int(flat.max()) >= size:
+                continue
+            index = torch.where(flat < 0, flat + size, flat)
+            if index.dim() == len(shape) > 1 and _below(index, shape, axis):
+                found = torch.zeros(shape, dtype=torch.int64)
+                found.scatter_add_(axis, index, torch.ones_like(index))
+                yield name, axis, found
+            found = torch.bincount(index.reshape(-1), minlength=size)
+            yield name, axis, found.reshape([size if k == axis else 1 for k in range(len(shape))])
+
+
+def _below(index: torch.Tensor, shape: tuple[int, ...], axis: int) -> bool:
+    pairs = enumerate(zip(index.shape, shape, strict=True))
+    return all(k == axis or have <= most for k, (have, most) in pairs)
+
+
+def repeated_index(evidence: Sequence[Evidence], name: str) -> Cause | None:
+    """The cause that only what an index names more than once is wrong: it was assigned where it
+    should have been added up."""
+    measured = [item for item in evidence if bool(item.good.any())]
+    if not measured:
+        return None
+    first = measured[0]
+    measured = [item for item in measured if torch.equal(item.elements, first.elements)]
+    wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
+    right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
+    bad, count = int(wrong.sum()), int((wrong | right).sum())
+    found = list(_row_counts(first))
+    if not bad or bad == count or len(found) > MOST_CHANCE * math.comb(count, bad):
+        return None
+    for index, axis, times in found:
+        repeated = (times > 1).expand(first.own.shape).reshape(-1)[first.elements]
+        if bool((wrong & ~repeated).any()) or bool((right & repeated).any()):
+            continue
+        return Cause(
+            "repeated-index",
+            f"repeated-index: only what `{index}` names more than once is wrong in `{name}`"
+            f"{_rows(times, axis)}",
+            "add up what repeated indices contribute: index_add_, scatter_add_ or "
+            f"index_put_(…, accumulate=True) for `{name}`, in place of an assignment",
+        )
+    return None
+
+
+def _rows(times: torch.Tensor, axis: int) -> str:
+    if times.numel() != times.shape[axis]:
+        return ""
+    rows = (times.reshape(-1) > 1).nonzero().reshape(-1).tolist()
+    more = ", …" if len(rows) > SHOWN else ""
+    word = "index" if len(rows) == 1 else "indices"
+    return f": {word} {', '.join(map(str, rows[:SHOWN]))}{more} along axis {axis}"

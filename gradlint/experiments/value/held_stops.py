@@ -1,0 +1,245 @@
+"""Gradients that treat values on purpose as constants: an estimate by power iteration, an average.
+
+Spectral normalisation divides by u·Wv, where u and v come from a power iteration under ``no_grad``
+and u is kept for the next call. Its gradient is the derivative with u and v held constant, which
+differs from that of forward. To judge it, everything that a stop hides from autograd is recorded at
+the sample and given back, call by call, wherever forward is evaluated.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+import gradlint
+from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.subject import Subject
+from gradlint.numerics.judge import judge
+from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.trace.op_io import OpRaised
+
+_TORCH, _GRADLINT = (
+    os.path.dirname(module.__file__ or "") + os.sep for module in (torch, gradlint)
+)
+
+#: Modules of torch through which ``no_grad`` is entered, as a block and as a decorator.
+_ENTRANCES = tuple(
+    _TORCH + name.replace("/", os.sep) for name in ("autograd/grad_mode.py", "utils/_contextlib.py")
+)
+
+_DETACHES = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]
+
+
+def held_on_purpose(subject: Subject, positions: Sequence[int]) -> set[int]:
+    """Those of the inputs ``positions`` whose gradient is the derivative once all that is stopped
+    is held constant, where every stop is meant: it stands in PyTorch's own code, or in a block
+    under ``no_grad`` that updates what the module keeps."""
+    problem = subject.problem.in_float64() or subject.problem
+    tape = _Tape()
+    try:
+        with _Recording(tape):
+            problem.forward(grad=True)
+        if not tape.results or not all(tape.meant):
+            return set()
+        function = first_order(problem)
+
+        def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+            with _Replay(tape) as replay:
+                found = problem.forward(values, grad=True)
+            if replay.lost:
+                return None
+            return [item.value.detach() for item in found if item.differentiable]
+
+        held = replace(function, evaluate=evaluate, twin=None)
+        judged = judge(held, seed=subject.seed, inputs=positions).inputs
+    except (OpRaised, RuntimeError):
+        return set()
+    finally:
+        if problem is not subject.problem:
+            subject.problem.forward_calls += problem.forward_calls
+            subject.problem.backward_calls += problem.backward_calls
+    return {item.index for item in judged if item.verdict in (AGREES, ROUNDED)}
+
+
+@dataclass
+class _Tape:
+    """What stopped calls returned at the sample, in order.
+
+    Attributes:
+        results: name of the function called, and what it returned.
+        meant: for each block under ``no_grad`` and each detach, whether it is meant.
+    """
+
+    results: list[tuple[str, Any]] = field(default_factory=list)
+    meant: list[bool] = field(default_factory=list)
+
+
+class _Watching(TorchFunctionMode):
+    """Tells the calls whose results autograd does not see from the others."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        frame = sys._getframe(1)
+        if name == "_set_grad_enabled" or frame.f_code.co_filename.startswith(_GRADLINT):
+            if name == "_set_grad_enabled" and not args[0]:
+                self.entered(frame)
+            return func(*args, **kwargs)
+        if any(func == known for known in _DETACHES):
+            return self.stopped(name, func, args, kwargs, frame)
+        if not torch.is_grad_enabled():
+            return self.stopped(name, func, args, kwargs, None)
+        return self.seen(args, func(*args, **kwargs))
+
+    def entered(self, frame: FrameType) -> None:
+        """A block under ``no_grad`` begins."""
+
+    def seen(self, args: tuple[Any, ...], result: Any) -> Any:
+        """A call with ``args``, which autograd sees, returned ``result``."""
+        return result
+
+    def stopped(
+        self,
+        name: str,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+    ) -> Any:
+        """A call that autograd does not see; ``frame`` is the caller's where it is a detach."""
+        raise NotImplementedError
+
+
+class _Recording(_Watching):
+    def __init__(self, tape: _Tape) -> None:
+        super().__init__()
+        self._tape = tape
+        #: Memory that calls allocated, with a tensor that keeps it; and the block of a tensor that
+        #: a stopped call made.
+        self._made: dict[int, torch.Tensor] = {}
+        self._of_block: dict[int, int] = {}
+        self._alive: list[torch.Tensor] = []  # so that no number is given twice
+        self._block = -1
+        self._hook: Any = None
+
+    def __enter__(self) -> Any:
+        self._hook = torch.nn.modules.module.register_module_forward_hook(self._keeps)
+        return super().__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        self._hook.remove()
+
+    def entered(self, frame: FrameType) -> None:
+        self._tape.meant.append(_in_torch(frame))
+        self._block = len(self._tape.meant) - 1
+
+    def seen(self, args: tuple[Any, ...], result: Any) -> Any:
+        given = {_memory(leaf) for leaf in _tensors(args)}
+        self._made |= {
+            _memory(leaf): leaf for leaf in _tensors(result) if _memory(leaf) not in given
+        }
+        return result
+
+    def stopped(
+        self,
+        name: str,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+    ) -> Any:
+        if frame is not None and torch.is_grad_enabled():
+            self._tape.meant.append(_in_torch(frame) or not args[0].requires_grad)
+        elif args and _writes(name) and self._is_kept(args[0]):
+            self._is_meant(self._block)
+        result = func(*args, **kwargs)
+        self._tape.results.append((name, tree_map(_copied, result)))
+        if not _writes(name):
+            self._alive += _tensors(result)
+            self._of_block |= {id(leaf): self._block for leaf in _tensors(result)}
+            self.seen(args, result)
+        return result
+
+    def _is_kept(self, target: Any) -> bool:
+        """Whether ``target`` was there before the call: a buffer, or another network's weight."""
+        return isinstance(target, torch.Tensor) and _memory(target) not in self._made
+
+    def _is_meant(self, block: int) -> None:
+        if 0 <= block < len(self._tape.meant):
+            self._tape.meant[block] = True
+
+    def _keeps(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        """After the forward of ``module``: a block that made what it keeps now is meant."""
+        for value in (*module._buffers.values(), *module.__dict__.values()):
+            if isinstance(value, torch.Tensor) and id(value) in self._of_block:
+                self._is_meant(self._of_block[id(value)])
+
+
+class _Replay(_Watching):
+    """Gives the recorded results back.
+
+    Attributes:
+        lost: whether forward made other calls than at the sample.
+    """
+
+    def __init__(self, tape: _Tape) -> None:
+        super().__init__()
+        self._left = iter(tape.results)
+        self.lost = False
+
+    def stopped(
+        self,
+        name: str,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+    ) -> Any:
+        recorded, value = next(self._left, ("", None))
+        if self.lost or recorded != name:
+            self.lost = True
+            return func(*args, **kwargs)
+        if not _writes(name):
+            return tree_map(_copied, value)
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.Tensor) and isinstance(value, torch.Tensor):
+            with torch.no_grad(), torch._C.DisableTorchFunction():
+                result.copy_(value)
+        return result
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    leaves = tree_leaves(value)
+    return [x for x in leaves if isinstance(x, torch.Tensor) and x.layout == torch.strided]
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _writes(name: str) -> bool:
+    """Whether the function of this name writes to its first argument."""
+    return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
+
+
+def _copied(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _in_torch(frame: FrameType) -> bool:
+    """Whether the code that stops gradients at ``frame`` is PyTorch's."""
+    found: FrameType | None = frame
+    while found is not None and found.f_code.co_filename.startswith(_ENTRANCES):
+        found = found.f_back
+    return found is not None and found.f_code.co_filename.startswith(_TORCH)

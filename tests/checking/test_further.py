@@ -1,0 +1,286 @@
+"""Faults that the first sample hides are found at further ones; right operators stay green."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import gradlint
+from gradlint.model.report import TargetReport
+
+F = torch.nn.functional
+
+
+def op(forward: Any, backward: Any, name: str = "Op") -> Any:
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(name, (torch.autograd.Function,), members)
+
+
+def check(thing: Any, inputs: Any = None, **flags: Any) -> TargetReport:
+    flags = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"], **flags}
+    return gradlint.check(thing, inputs, **flags).targets[0]
+
+
+def red(report: TargetReport) -> list[tuple[str, str]]:
+    return [
+        (item.code, item.message)
+        for item in report.findings
+        if item.severity in ("error", "warning")
+    ]
+
+
+def conv(ctx, x, weight, stride=1):
+    ctx.save_for_backward(x, weight)
+    ctx.stride = stride
+    return F.conv1d(x, weight, stride=stride)
+
+
+def conv_right(ctx, g):
+    x, w = ctx.saved_tensors
+    grad = torch.nn.grad
+    return (
+        grad.conv1d_input(x.shape, w, g, stride=ctx.stride),
+        grad.conv1d_weight(x, w.shape, g, stride=ctx.stride),
+        None,
+    )
+
+
+def conv_wrong(ctx, g):
+    of_x, of_weight, _ = conv_right(ctx, g)
+    return of_x, of_weight / ctx.stride, None
+
+
+def normed(ctx, x, eps=1e-8):
+    ctx.save_for_backward(x)
+    ctx.eps = eps
+    return x * (x * x + eps).rsqrt()
+
+
+def normed_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * ctx.eps * (x * x + ctx.eps) ** -1.5, None
+
+
+def smooth(ctx, x, eps=1e-8):
+    ctx.save_for_backward(x)
+    ctx.eps = eps
+    return (x * x + eps).sqrt()
+
+
+def smooth_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * x / (x * x + ctx.eps).sqrt(), None
+
+
+def smooth_wrong(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * x.sign(), None
+
+
+def loss(ctx, pred, target, reduction="mean"):
+    ctx.save_for_backward(pred, target)
+    ctx.reduction = reduction
+    each = (pred - target) ** 2
+    return each.mean() if reduction == "mean" else each.sum() if reduction == "sum" else each
+
+
+def loss_right(ctx, g):
+    pred, target = ctx.saved_tensors
+    of = 2 * (pred - target) * g / (pred.numel() if ctx.reduction == "mean" else 1)
+    return of, -of, None
+
+
+def loss_wrong(ctx, g):
+    pred, target = ctx.saved_tensors
+    of = 2 * (pred - target) * g / (1 if ctx.reduction == "sum" else pred.numel())
+    return of, -of, None
+
+
+def scatter(ctx, src, index):
+    ctx.save_for_backward(index)
+    rows = int(index.max()) + 1
+    return src.new_zeros(rows, *src.shape[1:]).index_add(0, index, src)
+
+
+def scatter_right(ctx, g):
+    return g[ctx.saved_tensors[0]], None
+
+
+def scatter_wrong(ctx, g):
+    (index,) = ctx.saved_tensors
+    counts = torch.bincount(index, minlength=g.shape[0]).clamp(min=1).to(g.dtype)
+    return (g / counts.view(-1, *[1] * (g.dim() - 1)))[index], None
+
+
+def relu6(ctx, x):
+    ctx.save_for_backward(x)
+    return x.clamp(0, 6)
+
+
+def relu6_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * ((x > 0) & (x < 6))
+
+
+def relu6_wrong(ctx, g):
+    return g * (ctx.saved_tensors[0] > 0)
+
+
+def multiply(ctx, a, b):
+    ctx.save_for_backward(a, b)
+    return a * b
+
+
+def multiply_right(ctx, g):
+    a, b = ctx.saved_tensors
+    return (g * b).sum_to_size(a.shape), (g * a).sum_to_size(b.shape)
+
+
+def multiply_wrong(ctx, g):
+    a, b = ctx.saved_tensors
+    of_a = g * b
+    if of_a.shape != a.shape and a.shape[0] == 1:
+        of_a = of_a.mean(0, keepdim=True)
+    return of_a.sum_to_size(a.shape), (g * a).sum_to_size(b.shape)
+
+
+#: Name → forward, right and wrong backward, and where the wrong one shows.
+TWINS = {
+    "stride": (conv, conv_right, conv_wrong, "with stride=2"),
+    "eps": (smooth, smooth_right, smooth_wrong, "with eps=0.1"),
+    "reduction": (loss, loss_right, loss_wrong, "with reduction='none'"),
+    "threshold": (relu6, relu6_right, relu6_wrong, "where values are on both sides of 0, 6"),
+    "broadcast": (multiply, multiply_right, multiply_wrong, "where `a` is broadcast along axis 0"),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_fault_that_the_first_sample_hides_is_found(name):
+    forward, _, wrong, where = TWINS[name]
+    report = check(op(forward, wrong))
+    assert "GL401" in {code for code, _ in red(report)}
+    messages = [message for _, message in red(report)]
+    assert any(message.endswith(where) for message in messages), messages
+    found = next(item for item in report.findings if item.message.endswith(where))
+    assert found.sample == where
+    assert where in [item.label for item in report.samples]
+    assert "GL401" in found.reproduce
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_right_twin_passes_in_few_calls(name):
+    forward, right, _, where = TWINS[name]
+    report = check(op(forward, right))
+    assert red(report) == []
+    tried = {item.label: item for item in report.tried}
+    assert tried[where].verdict == "right"
+    assert tried[where].forward_calls + tried[where].backward_calls <= 8
+    assert sum(item.forward_calls + item.backward_calls for item in tried.values()) <= 100
+    assert len(report.samples) <= 3  # those on which every rule ran
+
+
+def test_repeated_indices_are_in_the_first_sample_already():
+    assert [code for code, _ in red(check(op(scatter, scatter_wrong)))][:1] == ["GL401"]
+    assert red(check(op(scatter, scatter_right))) == []
+
+
+def test_a_small_difference_that_is_there_is_no_fault():
+    assert red(check(op(normed, normed_right))) == []
+
+
+def test_a_wrong_gradient_is_told_once():
+    def backward(ctx, g):
+        return tuple(2 * item if item is not None else None for item in loss_right(ctx, g))
+
+    report = check(op(loss, backward))
+    assert [code for code, _ in red(report)] == ["GL401", "GL401"]  # of pred and of target
+    assert all("with" not in message for _, message in red(report))
+
+
+def test_forward_that_broadcasts_by_accident_blames_nobody():
+    report = check(op(loss, loss_right))
+    accidents = [item for item in report.tried if item.verdict == "accepted by accident"]
+    assert accidents
+    assert red(report) == []
+
+
+def test_a_loud_backward_at_a_number_that_was_chosen_is_no_fault():
+    def forward(ctx, x, n=1):
+        ctx.n = n
+        return x * n
+
+    def backward(ctx, g):
+        if ctx.n != 1:
+            raise RuntimeError("only n=1")
+        return g, None
+
+    report = check(op(forward, backward), select=["GL0", "GL4"])
+    assert red(report) == []
+    assert "raised" in {item.verdict for item in report.tried}
+
+
+def test_a_loud_backward_at_a_flag_is_one():
+    def forward(ctx, x, keepdim=False):
+        ctx.keepdim = keepdim
+        return (x * 2).sum(-1, keepdim=keepdim)
+
+    def backward(ctx, g):
+        if ctx.keepdim:
+            raise RuntimeError("unsupported")
+        return (2 * g).unsqueeze(-1).expand(*g.shape, 4), None
+
+    report = check(op(forward, backward), select=["GL004"])
+    assert [item.code for item in report.findings] == ["GL004"]
+    assert report.findings[0].sample == "with keepdim=True"
+
+
+class _Halved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, training, factor):
+        ctx.factor = 1.0 if training else factor
+        return x * (1.0 if training else 0.5)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None, None
+
+
+class Halving(torch.nn.Module):
+    """Halves in evaluation mode; its gradient there is ``factor``."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return _Halved.apply(x, self.training, self.factor)
+
+
+def test_modules_run_in_both_modes():
+    report = check(Halving(0.7))
+    assert [message for _, message in red(report)] == ["wrong gradient for `x` in evaluation mode"]
+    report = check(Halving(0.5))
+    assert red(report) == []
+    assert "in evaluation mode" in {item.label for item in report.tried}
+
+
+def test_arguments_that_were_given_stay():
+    x = torch.ones(3, 4, dtype=torch.float64).requires_grad_()
+    assert "with eps=0.1" not in {
+        i.label for i in check(op(smooth, smooth_right), [(x, 0.3)]).tried
+    }
+
+
+def test_options_are_moved_for_given_inputs_too_and_values_are_not():
+    x = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    report = check(op(smooth, smooth_wrong), [(x.requires_grad_(),)])
+    assert [message for _, message in red(report)] == ["wrong gradient for `x` with eps=0.1"]
+    labels = {item.label for item in check(op(smooth, smooth_right), [(x,)]).tried}
+    assert labels == {"with eps=0.1"}
+
+
+def test_a_budget_of_calls_leaves_further_samples_out():
+    report = check(op(smooth, smooth_right), max_calls=20)
+    assert not report.tried

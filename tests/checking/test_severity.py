@@ -1,0 +1,104 @@
+"""Only as loud as the evidence: every line of the policy, from both sides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradlint.checking.severity import MATERIAL, POLICY, TABLE, as_loud_as_evidence, decided
+from gradlint.model.report import SEVERITIES, Finding, Grounds
+from gradlint.model.rule import Outcome
+
+DOCS = Path(__file__).parents[2] / "gradlint" / "docs" / "rules.md"
+
+#: Grounds → severity, where the rule allows an error.
+CASES = {
+    "nothing known": (Grounds(), "error"),
+    "at an odd size": (Grounds("other-size"), "error"),
+    "raises at the sample": (Grounds(silent=False), "error"),
+    "raises at an odd size": (Grounds("other-size", silent=False), "error"),
+    "another rank": (Grounds("other-rank"), "warning"),
+    "another rank, raises": (Grounds("other-rank", silent=False), "info"),
+    "no dimensions": (Grounds("no-dimensions"), "warning"),
+    "no dimensions, raises": (Grounds("no-dimensions", silent=False), "info"),
+    "empty": (Grounds("empty"), "warning"),
+    "empty, raises": (Grounds("empty", silent=False), "info"),
+    "all special": (Grounds("special"), "warning"),
+    "extreme": (Grounds("extreme"), "warning"),
+    "silent under a transform": (Grounds("transform"), "error"),
+    "raises under a transform": (Grounds("transform", silent=False), "info"),
+    "silent with mixed dtypes": (Grounds("mixed-dtypes"), "error"),
+    "raises with mixed dtypes": (Grounds("mixed-dtypes", silent=False), "info"),
+    "material": (Grounds(relative_error=2 * MATERIAL), "error"),
+    "not material": (Grounds(relative_error=0.5 * MATERIAL), "info"),
+    "one element": (Grounds(relative_error=1e-8, element_error=3e-3, beyond_bar=True), "error"),
+    "no element": (Grounds(relative_error=1e-8, element_error=3e-4, beyond_bar=True), "info"),
+    "confirmed cause": (Grounds(relative_error=1e-6, confirmed=True), "error"),
+    "within the bars": (Grounds(relative_error=1e-1, beyond_bar=False), "info"),
+    "within the bars, confirmed": (
+        Grounds(relative_error=1e-1, beyond_bar=False, confirmed=True),
+        "error",
+    ),
+    "no element measured": (Grounds(relative_error=1e-1, beyond_bar=None), "error"),
+    "no size of the gradient": (Grounds(relative_error=float("inf")), "error"),
+    "not a number": (Grounds(relative_error=float("nan")), "error"),
+    "a solver": (Grounds(relative_error=1e-1, explained="solver"), "info"),
+    "the measurement": (Grounds(relative_error=5e-3, explained="measurement"), "info"),
+    "PyTorch's own": (Grounds(torch_owned=True), "info"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_severity(name: str) -> None:
+    grounds, expected = CASES[name]
+    severity, words = decided("error", grounds)
+    assert severity == expected
+    assert bool(words) == (severity != "error")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("ceiling", SEVERITIES)
+def test_it_is_never_raised(name: str, ceiling: str) -> None:
+    severity, words = decided(ceiling, CASES[name][0])
+    assert SEVERITIES.index(severity) >= SEVERITIES.index(ceiling)
+    assert bool(words) == (severity != ceiling)
+
+
+def test_every_reason_decides_a_case() -> None:
+    given = {decided("error", grounds)[1] for grounds, _ in CASES.values()}
+    assert given == {"", *(reason.words for reason in POLICY)}
+
+
+def finding(severity: str, **known: object) -> Finding:
+    return Finding("GL401", "wrong_gradient", severity, "m", grounds=Grounds(**known))
+
+
+def test_a_failure_of_information_alone_is_a_pass_with_its_error_as_resolving_power() -> None:
+    found = as_loud_as_evidence(
+        Outcome("fail", [finding("error", relative_error=7e-6)], resolution=1e-9)
+    )
+    assert (found.verdict, found.resolution) == ("pass", 7e-6)
+    assert [item.severity for item in found.findings] == ["info"]
+    assert "no cause is confirmed" in found.findings[0].evidence["info because"]
+
+
+def test_one_loud_finding_keeps_the_failure() -> None:
+    found = as_loud_as_evidence(
+        Outcome("fail", [finding("error", relative_error=7e-6), finding("error")])
+    )
+    assert found.verdict == "fail"
+    assert [item.severity for item in found.findings] == ["info", "error"]
+
+
+def test_other_verdicts_stay() -> None:
+    assert as_loud_as_evidence(Outcome("fail")).verdict == "fail"
+    assert as_loud_as_evidence(Outcome("inconclusive", [finding("info")])).verdict == "inconclusive"
+    assert as_loud_as_evidence(Outcome("skipped", note="n")).note == "n"
+
+
+def test_the_page_has_the_table() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    assert [severity for severity, _ in TABLE] == list(SEVERITIES)
+    for severity, when in TABLE:
+        assert f"| {severity} | {when} |" in text

@@ -1,0 +1,170 @@
+"""Factors that are arguments, sizes and counts; repeated indices; bounds that are arguments."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlint.checking.examine import examine
+from gradlint.model.events import Found
+from gradlint.model.report import Finding
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
+
+
+def draw(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(700 + seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def finding(op, *args) -> Finding | None:
+    """The first finding of GL401."""
+    events = []
+    given = tuple(
+        a.clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
+        for a in args
+    )
+    examine(
+        from_object(op),
+        [Sample("s", "given", given)],
+        Settings(seed=1, select=("GL401",)),
+        events.append,
+    )
+    return next((event.finding for event in events if isinstance(event, Found)), None)
+
+
+def scaled_by(forward, factor):
+    """An op that computes ``forward``, with a gradient that is ``factor`` times the right one."""
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, *rest):
+            ctx.save_for_backward(x)
+            ctx.rest = rest
+            return forward(x, *rest)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            with torch.enable_grad():
+                leaf = x.detach().requires_grad_()
+                (right,) = torch.autograd.grad(forward(leaf, *ctx.rest), leaf, g)
+            return right * factor(x, *ctx.rest), *(None for _ in ctx.rest)
+
+    return Op
+
+
+MASK = torch.tensor([True, False, True, True, False, True, True])
+
+
+@pytest.mark.parametrize(
+    ("forward", "factor", "args", "shown"),
+    [
+        (lambda x, a: -a * x.sin(), lambda x, a: -1 / a, (0.37,), "times -args[0] agrees"),
+        (lambda x, a: x.sin() / a, lambda x, a: a, (0.37,), "times 1/args[0] agrees"),
+        (lambda x, a: x.sin() * a**2, lambda x, a: 1 / a, (0.37,), "times args[0] agrees"),
+        (lambda x, a: x.sin() * a, lambda x, a: 1 / a, (2,), "times 2 agrees"),
+        (lambda x: x.square().mean(0), lambda x: x.shape[0], (), "times 1/x.shape[0] agrees"),
+        (lambda x: x.square().mean(), lambda x: x.numel(), (), "times 1/x.numel() agrees"),
+        (
+            lambda x, m: (x * m[:, None]).sum() / m.sum(),
+            lambda x, m: m.sum(),
+            (MASK,),
+            "times 1/args[0].sum() agrees",
+        ),
+        (lambda x: x.sin(), lambda x: 0.7431, (), "times 1.3457"),
+    ],
+)
+def test_a_factor_is_named_as_what_it_is(forward, factor, args, shown):
+    found = finding(scaled_by(forward, factor), draw(7, 3), *args)
+    assert found.cause == "scaled"
+    # ``*rest`` is no differentiable input, so its names are those of forward's parameters.
+    assert shown in found.cause_text.replace("rest[", "args[")
+
+
+class LacksWeight(torch.autograd.Function):
+    """The gradient of x lacks the factor weight."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x.sin() * weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        return g * x.cos(), (g * x.sin()).sum(0)
+
+
+def test_a_factor_that_is_another_input():
+    found = finding(LacksWeight, draw(4, 3), draw(3, seed=1))
+    assert (found.cause, found.input) == ("scaled", "x")
+    assert "times weight agrees" in found.cause_text
+    assert found.help == "multiply the gradient of `x` by weight"
+
+
+class Rows(torch.autograd.Function):
+    """x[index], whose backward assigns where it should add."""
+
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.save_for_backward(x, index)
+        return x[index].sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, index = ctx.saved_tensors
+        found = torch.zeros_like(x)
+        found[index] = g * x[index].cos()
+        return found, None
+
+
+class RowsLacking(Rows):
+    """The same, with another fault: one row that is named once is wrong, too."""
+
+    @staticmethod
+    def backward(ctx, g):
+        found = Rows.backward(ctx, g)[0].clone()
+        found[0] *= 2
+        return found, None
+
+
+INDEX = torch.tensor([2, 4, 2, 0, -1])
+
+
+def test_a_repeated_index_is_named():
+    found = finding(Rows, draw(6, 2), INDEX)
+    assert found.cause == "repeated-index"
+    assert "only what `index` names more than once is wrong in `x`: index 2" in found.cause_text
+    assert "accumulate=True" in found.help
+
+
+def test_an_index_is_not_blamed_for_rows_that_it_names_once():
+    found = finding(RowsLacking, draw(6, 2), INDEX)
+    assert found.cause != "repeated-index"
+    assert finding(Rows, draw(6, 2), torch.tensor([2, 4, 0, 1])) is None
+
+
+class Clamped(torch.autograd.Function):
+    """Not zero where forward clamps."""
+
+    @staticmethod
+    def forward(ctx, x, eps):
+        ctx.save_for_backward(x)
+        ctx.eps = eps
+        return x.clamp(eps, 1 - eps).log()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / x.clamp(ctx.eps, 1 - ctx.eps), None
+
+
+def test_two_bounds_that_are_arguments():
+    x = torch.tensor([0.3, 0.02, 0.96, 0.07, 0.99, 0.6, 0.92, 0.04], dtype=torch.float64)
+    found = finding(Clamped, x, 0.05)
+    assert found.cause == "value-range"
+    assert "where `x` is outside of a range" in found.cause_text
+    assert "(`eps` is 0.05)" in found.cause_text
+    assert "(1-eps is 0.95)" in found.cause_text

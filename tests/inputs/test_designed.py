@@ -1,0 +1,236 @@
+"""Further samples differ from the first one in what they say, and in nothing else."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Literal
+
+import pytest
+import torch
+
+from gradlint.inputs.designed import (
+    Designed,
+    around,
+    broadcast,
+    marked_labels,
+    other_arguments,
+    other_indices,
+    other_values,
+    several_arguments,
+)
+from gradlint.inputs.samples import samples_for
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
+
+
+class Side(enum.Enum):
+    LEFT = 1
+    RIGHT = 2
+
+
+def pooled(
+    x,
+    stride=1,
+    dim=0,
+    eps=1e-8,
+    p=2.0,
+    keepdim=False,
+    reduction="mean",
+    mode: Literal["a", "b"] = "a",
+    side: Side = Side.LEFT,
+    pad=(0, 1),
+    padding_idx=None,
+):
+    return x * stride
+
+
+def op_of(function: Any) -> Op:
+    return from_object(function, name=function.__name__)
+
+
+def sample(*args: Any, **domains: str) -> Sample:
+    return Sample("inferred", "inferred", args, domains=domains)
+
+
+def randn(*shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def moved(found: list[Designed]) -> dict[str, list[Any]]:
+    values: dict[str, list[Any]] = {}
+    for item in found:
+        for name, value in item.moved.items():
+            values.setdefault(name, []).append(value)
+    return values
+
+
+def test_every_argument_is_moved_away_from_its_default():
+    found = moved(list(other_arguments(op_of(pooled), sample(randn(3, 4)), 0)))
+    assert found["stride"] == [2]
+    assert found["dim"] == [-1, -2]
+    assert found["eps"] == [0.1]
+    assert found["keepdim"] == [True]
+    assert found["reduction"] == ["sum", "none"]
+    assert found["mode"] == ["b"]
+    assert found["side"] == [Side.RIGHT]
+    assert "p" not in found  # GL401 itself moves floats of a moderate size
+    assert "padding_idx" not in found  # rows that get no gradient by design
+
+
+def test_labels_complete_a_sentence():
+    found = list(other_arguments(op_of(pooled), sample(randn(3, 4)), 0))
+    labels = [item.sample.label for item in found]
+    assert labels[0] == "with stride=2"
+    assert "with reduction='sum'" in labels
+    assert all(item.sample.kind == "same" for item in found)
+    assert found[0].sample.kwargs == {"stride": 2}
+
+
+def test_arguments_that_were_given_are_moved_from_their_values():
+    found = moved(list(other_arguments(op_of(pooled), sample(randn(3, 4), 3), 0)))
+    assert 3 not in found["stride"]
+
+
+def test_numbers_are_moved_together_and_with_each_choice():
+    taken = {"stride": [2], "eps": [0.1], "keepdim": [True]}
+    found = list(several_arguments(op_of(pooled), sample(randn(3, 4)), taken, 0))
+    assert [item.moved for item in found] == [
+        {"stride": 2, "eps": 0.1},
+        {"stride": 2, "eps": 0.1, "keepdim": True},
+    ]
+
+
+def picked(x, index):
+    return x[index]
+
+
+INDEX = torch.tensor([2, 0, 3, 1])
+
+
+def test_indices_repeat_and_count_from_the_end():
+    given = sample(randn(4, 3), INDEX, x="all reals", index="indices")
+    found = list(other_indices(op_of(picked), given, repeat=True, from_the_end=True))
+    crowded, single, negative = (item.sample.args[1].tolist() for item in found)
+    assert sorted(crowded) == [0, 0, 3, 3]
+    assert single == [3, 3, 3, 3]
+    assert min(negative) < 0
+    assert all(-4 <= value < 4 for value in negative)
+
+
+def test_a_permutation_stays_one():
+    given = sample(randn(4, 3), INDEX, x="all reals", index="a permutation along the last axis")
+    assert not list(other_indices(op_of(picked), given, repeat=True, from_the_end=True))
+
+
+def test_what_is_ignored_occurs():
+    def loss(x, target, ignore_index=-100):
+        return x
+
+    given = sample(randn(4, 3), INDEX, target="indices")
+    occurs, other = marked_labels(op_of(loss), given)
+    assert (occurs.sample.args[1] == -100).any()
+    assert occurs.sample.label == "where ignore_index=-100 occurs in `target`"
+    assert other.moved == {"ignore_index": 2}
+
+
+def test_operands_are_broadcast_one_at_a_time():
+    def add(x, y):
+        return x + y
+
+    found = list(broadcast(op_of(add), sample(randn(3, 4), randn(3, 4))))
+    shapes = [[tuple(t.shape) for t in item.sample.args] for item in found]
+    assert shapes == [
+        [(3, 1), (3, 4)],
+        [(1, 4), (3, 4)],
+        [(4,), (3, 4)],
+        [(3, 4), (3, 1)],
+        [(3, 4), (1, 4)],
+        [(3, 4), (4,)],
+        [(2, 3, 4), (3, 4)],
+    ]
+    kinds = ["broadcast", "broadcast", "other-rank"]
+    assert [item.sample.kind for item in found] == [*kinds, *kinds, "other-rank"]
+    for item in found:
+        assert item.as_if is not None
+        assert torch.equal(add(*item.sample.args), add(*item.as_if.args))
+        assert all(t.requires_grad and t.is_leaf for t in item.sample.args)
+
+
+def test_values_lie_on_both_sides_of_every_threshold():
+    given = sample(randn(3, 4), x="all reals")
+    (found,) = around(op_of(pooled), given, [6.0, 0.0])
+    values = found.sample.args[0]
+    assert bool((values < 0).any() & ((values > 0) & (values < 6)).any() & (values > 6).any())
+    assert values.unique().numel() == 12
+
+
+@pytest.mark.parametrize(("domain", "count"), [("all reals", 4), ("positive", 2), ("rows", 0)])
+def test_values_stay_in_their_domain(domain, count):
+    found = list(other_values(op_of(pooled), sample(randn(3, 4), x=domain)))
+    assert len(found) == count
+
+
+def test_a_parameter_of_one_sign_keeps_it():
+    given = sample(randn(3, 4).abs().detach().requires_grad_(), x="all reals")
+    assert [item.sample.kind for item in other_values(op_of(pooled), given)] == ["extreme"] * 2
+
+
+class Rows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.save_for_backward(index)
+        ctx.rows = x.shape[0]
+        return x[index]
+
+    @staticmethod
+    def backward(ctx, grad):
+        (index,) = ctx.saved_tensors
+        zeros = grad.new_zeros(ctx.rows, *grad.shape[1:])
+        return zeros.index_add(0, index, grad), None
+
+
+class Put(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index, source):
+        ctx.save_for_backward(index)
+        out = x.clone()
+        out[index] = source
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        (index,) = ctx.saved_tensors
+        rest = grad.clone()
+        rest[index] = 0
+        return rest, None, grad[index]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_indices_repeat_leave_one_out_and_touch_both_ends(seed):
+    first = samples_for(op_of(Rows), Settings(seed=seed))[0]
+    x, index = first.args
+    values = index.tolist()
+    assert len(set(values)) < len(values)
+    assert {0, x.shape[0] - 1} <= set(values)
+    assert len(set(values)) < x.shape[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_indices_are_distinct_where_rows_are_overwritten(seed):
+    first = samples_for(op_of(Put), Settings(seed=seed))[0]
+    values = first.args[1].tolist()
+    assert len(set(values)) == len(values)
+
+
+def test_masks_have_rows_of_both_kinds():
+    def masked(x, mask):
+        return x.masked_fill(mask, 0.0) * x
+
+    for seed in range(4):
+        mask = samples_for(op_of(masked), Settings(seed=seed))[0].args[1]
+        assert mask.dtype == torch.bool
+        if mask.dim() > 1:
+            assert bool((mask.any(-1) & ~mask.all(-1)).all())

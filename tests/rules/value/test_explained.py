@@ -1,0 +1,221 @@
+"""What explains a gradient that differs, other than a wrong backward; and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.explained import agrees_with_autograd, what_explains
+from gradlint.experiments.value.solver_tolerance import find_solver, right_when_converged
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
+
+GL401 = by_code("GL401")
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def fixed_point(tolerance: float, share: float, ends: Callable[[Any, float], bool]) -> type:
+    """z = tanh(W z + x) by iteration, and its implicit gradient with ``share`` of the coupling."""
+
+    class FixedPoint(Function):
+        @staticmethod
+        def forward(ctx: Any, weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+            z = torch.zeros_like(x)
+            for _ in range(1000):
+                new = torch.tanh(weight @ z + x)
+                ended = ends((new - z).norm(), tolerance)
+                z = new
+                if ended:
+                    break
+            ctx.save_for_backward(weight, z)
+            return z
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            weight, z = ctx.saved_tensors
+            slope = 1 - z * z
+            coupling = share * (slope[:, None] * weight).mT
+            adjoint = slope * torch.linalg.solve(torch.eye(len(z), dtype=z.dtype) - coupling, grad)
+            return torch.outer(adjoint, z), adjoint
+
+    return FixedPoint
+
+
+#: How loops ask whether they have converged.
+ENDS = {
+    "tensor and number": lambda error, tolerance: error < tolerance,
+    "float": lambda error, tolerance: float(error) < tolerance,
+    "item": lambda error, tolerance: not error.item() > tolerance,
+    "two tensors": lambda error, tolerance: error <= tolerance * torch.ones_like(error),
+    "the other way round": lambda error, tolerance: tolerance * torch.ones_like(error) > error,
+    "allclose": lambda error, tolerance: torch.allclose(
+        error, torch.zeros_like(error), atol=tolerance, rtol=0.0
+    ),
+}
+POINT = (0.25 * normal(4, 4), normal(4, seed=1))
+
+
+def told(op: Any, *args: Any, probed: Callable[..., Outcome]) -> list[tuple[str, Any]]:
+    outcome = as_loud_as_evidence(probed(GL401, op, *args))
+    return [(item.severity, item.grounds.explained) for item in outcome.findings]
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+def test_a_loose_tolerance_is_no_fault(
+    ends: Callable[..., bool], subject: Callable[..., Subject], probed: Callable[..., Outcome]
+) -> None:
+    op = fixed_point(1e-3, 1.0, ends)
+    bound = subject(op, *POINT)
+    solver = bound.once(find_solver)
+    assert solver is not None
+    assert 1e-5 < solver.error < 1e-2  # of the order of the tolerance
+    assert right_when_converged(bound, 0, 1e-2)
+    found = told(op, *POINT, probed=probed)
+    assert found
+    assert set(found) == {("info", "solver")}
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+def test_a_wrong_implicit_gradient_is_a_fault_at_any_tolerance(
+    ends: Callable[..., bool], probed: Callable[..., Outcome]
+) -> None:
+    found = told(fixed_point(1e-4, 0.95, ends), *POINT, probed=probed)
+    assert ("error", None) in found
+    assert "solver" not in [explained for _, explained in found]
+
+
+class Threshold(Function):
+    """Compares with a small number, and iterates nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return torch.where(x.abs() < 0.05, x * x, x.sin())
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return grad * torch.where(x.abs() < 0.05, x, x.cos())
+
+
+def test_a_threshold_is_no_tolerance(
+    subject: Callable[..., Subject], probed: Callable[..., Outcome]
+) -> None:
+    x = torch.tensor([0.02, -0.03, 0.7, 1.1], dtype=torch.float64)
+    assert subject(Threshold, x).once(find_solver) is None
+    assert told(Threshold, x, probed=probed) == [("error", None)]
+
+
+def through(forward: Callable[..., Any], backward: Callable[..., Any]) -> type:
+    return type(
+        "Through",
+        (Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )
+
+
+def cube(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+    ctx.save_for_backward(x)
+    return x * x * x
+
+
+def slope_of_cube(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    (x,) = ctx.saved_tensors
+    return 3.0 * grad * x * x
+
+
+def slightly_wrong(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    return 1.000001 * slope_of_cube(ctx, grad)
+
+
+def cube_of_numbers(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+    ctx.save_for_backward(x)
+    return x * torch.tensor([value * value for value in x.tolist()], dtype=x.dtype)
+
+
+def cube_detached(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+    ctx.save_for_backward(x)
+    return x * (x * x).detach()
+
+
+def slope_of_detached(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    (x,) = ctx.saved_tensors
+    return grad * x * x
+
+
+class Nested(Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return through(cube, slope_of_detached).apply(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad
+
+
+@pytest.mark.parametrize(
+    ("op", "agrees"),
+    [
+        (through(cube, slope_of_cube), True),
+        (through(cube, slightly_wrong), False),
+        # Autograd is no judge where gradients or numbers leave the graph, and where another
+        # Function computes them.
+        (through(cube_detached, slope_of_detached), False),
+        (through(cube_of_numbers, slope_of_detached), False),
+        (Nested, False),
+    ],
+    ids=["right", "wrong", "detached", "numbers", "nested"],
+)
+def test_the_second_opinion(op: Any, agrees: bool, subject: Callable[..., Subject]) -> None:
+    bound = subject(op, normal(5))
+    assert agrees_with_autograd(bound, 0) is agrees
+    explained = what_explains(bound, 0, 1e-4).get("explained")
+    assert explained == ("measurement" if agrees else None)
+    assert what_explains(bound, 0, 0.5).get("explained") is None  # that is not slight
+
+
+@pytest.mark.parametrize("error", [1e-2, 3e-3])
+def test_small_errors_stay_errors(error: float, probed: Callable[..., Outcome]) -> None:
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.float().exp().double()
+
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * ctx.saved_tensors[0].exp() * (1.0 + error)
+
+    assert told(through(forward, backward), normal(4, 3), probed=probed) == [("error", None)]
+
+
+def test_one_wrong_element_among_many_stays_an_error(probed: Callable[..., Outcome]) -> None:
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        found = slope_of_cube(ctx, grad).clone()
+        found.view(-1)[-1] *= 1.003
+        return found
+
+    assert told(through(cube, backward), normal(20, 30), probed=probed) == [("error", None)]
+
+
+def test_a_truncated_series_is_information(probed: Callable[..., Outcome]) -> None:
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x - x**3 / 6 + x**5 / 120 - x**7 / 5040
+
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * ctx.saved_tensors[0].cos()
+
+    x = torch.tensor([0.8, -0.7, 0.5, -0.9], dtype=torch.float64)
+    outcome = as_loud_as_evidence(probed(GL401, through(forward, backward), x))
+    assert outcome.verdict == "pass"
+    assert [item.severity for item in outcome.findings] == ["info"]
+    assert outcome.resolution is not None
+    assert 1e-6 < outcome.resolution < 1e-3  # x⁸/8! of the cosine

@@ -1,0 +1,172 @@
+"""Values that a module holds constant on purpose: power iterations, averages, target networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
+
+Probed = Callable[..., Outcome]
+
+
+def start() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+class Spectral(nn.Module):
+    """One power iteration a call, under no_grad; its vector is kept in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 4, generator=start()))
+        self.register_buffer("u", F.normalize(torch.randn(3, generator=start()), dim=0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            v = F.normalize(self.weight.t() @ self.u, dim=0)
+            self.u.copy_(F.normalize(self.weight @ v, dim=0))
+            u = self.u.clone()
+        return x @ (self.weight / torch.dot(u, self.weight @ v)).t()
+
+
+class Averaged(nn.Module):
+    """A moving average in a plain attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = torch.zeros(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.mean = 0.9 * self.mean.to(x.dtype) + 0.1 * x.mean(0)
+        return (x - self.mean).tanh()
+
+
+class Reassigned(Averaged):
+    """The same in a buffer, which a call assigns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.mean
+        self.register_buffer("mean", torch.zeros(4))
+
+
+class Target(nn.Module):
+    """A second network that follows the first one, as in self-supervised learning."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.online = nn.Parameter(torch.randn(4, 3, generator=start()))
+        self.target = nn.Parameter(torch.eye(4)[:, :3], requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.target.mul_(0.5).add_(self.online, alpha=0.5)
+            goal = F.normalize(x @ self.target, dim=-1)
+        return (F.normalize(x @ self.online, dim=-1) * goal).sum()
+
+
+class Library(nn.Module):
+    """Spectral normalisation by PyTorch itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3))
+        with torch.no_grad():  # so that the estimate made at the start no longer fits
+            self.linear.parametrizations.weight.original.normal_(generator=start())
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.linear(x).sigmoid()
+        return out
+
+
+class Detached(nn.Module):
+    """Batch normalisation with a mean that is detached by mistake, beside statistics it keeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean = x.mean(0).detach()
+        with torch.no_grad():
+            self.mean.lerp_(mean, 0.1)
+        return (x - mean).tanh()
+
+
+class Forgotten(nn.Module):
+    """A scale that is computed under no_grad and kept nowhere."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            scale = x.square().mean(0)
+        return x * scale
+
+
+class Tripled(torch.autograd.Function):
+    """2x, with three times its gradient's half."""
+
+    @staticmethod
+    def forward(ctx: object, x: Tensor) -> Tensor:
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx: object, grad_output: Tensor) -> Tensor:
+        return grad_output * 3.0
+
+
+class WrongBesides(Spectral):
+    """A wrong Function after the power iteration."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = Tripled.apply(super().forward(x))
+        return out
+
+
+def probe(probed: Probed, module: nn.Module, dtype: torch.dtype) -> Outcome:
+    rule = by_code("GL401")
+    assert rule is not None
+    return probed(rule, module, torch.randn(5, 4, generator=start()).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("module", "inputs"),
+    [
+        (Spectral, {"weight"}),
+        (Averaged, {"x"}),
+        (Reassigned, {"x"}),
+        (Target, {"x", "online"}),
+        (Library, {"linear.parametrizations.weight.original"}),
+    ],
+)
+def test_what_is_held_on_purpose_is_information(
+    module: type[nn.Module], inputs: set[str], dtype: torch.dtype, probed: Probed
+) -> None:
+    outcome = probe(probed, module(), dtype)
+    assert outcome.verdict != "fail"
+    assert {item.severity for item in outcome.findings} <= {"info"}
+    if dtype == torch.float64:
+        assert outcome.verdict == "pass"
+        assert {item.input for item in outcome.findings} == inputs
+        told = {item.message for item in outcome.findings}
+        assert told == {f"the gradient for `{name}` holds some values constant" for name in inputs}
+
+
+@pytest.mark.parametrize(
+    ("module", "severity"),
+    [(Detached, "warning"), (Forgotten, "warning"), (WrongBesides, "error")],
+)
+def test_other_stops_and_a_wrong_backward_are_not_excused(
+    module: type[nn.Module], severity: str, probed: Probed
+) -> None:
+    outcome = probe(probed, module(), torch.float64)
+    assert outcome.verdict == "fail"
+    assert {item.severity for item in outcome.findings} == {severity}

@@ -1,0 +1,162 @@
+"""Time-outs on a busy machine, and where a check chose the inputs."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gradlint.model.report import Check, TargetReport
+from gradlint.model.settings import Settings
+from gradlint.ops.patience import MOST_SLOW, NotTried, Patience
+from gradlint.running import _process
+from gradlint.running._collect import Collector
+from gradlint.running.run import execute
+
+SLOW = """
+import time
+import torch
+
+
+class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        {body}
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64).requires_grad_(),)
+"""
+
+
+class Busy:
+    """A worker whose process waits for a processor; only what ``overdue`` reads."""
+
+    ending = None
+    timeout = 1.0
+    _pid = 0
+    grant = _process.Worker.grant
+    overdue = _process.Worker.overdue
+    _queued_s = _process.Worker._queued_s
+
+
+@pytest.mark.parametrize(("waited", "overdue"), [(0.0, True), (0.5, True), (2.0, False)])
+def test_waiting_for_a_processor_does_not_count(
+    waited: float, overdue: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, queued = [100.0], [7.0]
+    monkeypatch.setattr(_process.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_process, "queued_seconds", lambda pid: queued[0])
+    worker = Busy()
+    worker.grant()
+    clock[0] += 0.9
+    assert not worker.overdue()
+    clock[0] += 1.0  # 1.9 seconds for a time-out of one
+    queued[0] += waited
+    assert worker.overdue() is overdue
+
+
+def test_however_busy_the_machine_a_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(_process.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_process, "queued_seconds", lambda pid: clock[0])
+    worker = Busy()
+    worker.grant()
+    clock[0] = 10.9
+    assert not worker.overdue()
+    clock[0] = 11.1
+    assert worker.overdue()
+
+
+def test_what_the_system_tells_of_waiting() -> None:
+    before = _process.queued_seconds(os.getpid())
+    assert 0.0 <= before <= _process.queued_seconds(os.getpid())
+    assert _process.queued_seconds(None) == 0.0
+
+
+def burn(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def test_patience_ends_a_long_call_and_then_refuses() -> None:
+    patience = Patience(0.05)
+    with patience.limit(lambda: "3"):
+        burn(0.001)
+    assert patience.note == ""
+    for sizes in ("31 × 33", "1025"):
+        with pytest.raises(NotTried), patience.limit(lambda sizes=sizes: sizes):
+            burn(5.0)
+    assert patience.note == "not tried: too slow at 31 × 33, 1025"
+    assert len(patience.slow) == MOST_SLOW
+    ran = []
+    with pytest.raises(NotTried), patience.limit(lambda: "17"):
+        ran.append(1)
+    assert ran == []
+
+
+def test_patience_leaves_sleep_and_catching_ops_to_others() -> None:
+    with Patience(0.02).limit(lambda: "3"):
+        time.sleep(0.1)  # no processor time: a busy machine looks the same
+
+    def catches() -> None:
+        try:
+            burn(5.0)
+        except Exception:
+            burn(5.0)
+
+    started = time.process_time()
+    with pytest.raises(NotTried), Patience(0.05).limit(lambda: "3"):
+        catches()
+    assert time.process_time() - started < 2.0
+
+
+def checked(tmp_path: Path, name: str, body: str, **settings: object) -> TargetReport:
+    file = tmp_path / f"{name.lower()}.py"
+    file.write_text(SLOW.format(name=name, body=body), encoding="utf-8")
+    made = replace(Settings(timeout=20.0, seed=1, order=1, ignore=("GL9",)), **settings)
+    (report,) = execute([f"{file}:{name}"], made).report.targets
+    return report
+
+
+def test_a_loop_that_does_not_converge_for_large_values_is_not_tried(tmp_path: Path) -> None:
+    report = checked(tmp_path, "Large", "while float(x.abs().max()) > 50.0: pass")
+    assert [finding.code for finding in report.findings] == []
+    assert report.verdict == "pass"
+    notes = [check.note for check in report.checks if "not tried: too slow at" in check.note]
+    assert notes
+    assert "with values up to" in " ".join(notes)
+
+
+def test_a_loop_that_never_ends_at_the_sample_is_a_time_out(tmp_path: Path) -> None:
+    report = checked(tmp_path, "Endless", "while True: pass", timeout=2.0)
+    assert [finding.code for finding in report.findings] == ["GL006"]
+
+
+def test_an_op_that_sleeps_where_a_check_chose_its_inputs_still_ends(tmp_path: Path) -> None:
+    body = "time.sleep(60.0 if float(x.abs().max()) > 50.0 else 0.0)"
+    started = time.monotonic()
+    report = checked(tmp_path, "Sleeps", body, timeout=2.0, select=("GL1", "GL3", "GL4"))
+    assert time.monotonic() - started < 50.0
+    assert [finding.code for finding in report.findings] == []
+    (note,) = {check.note for check in report.checks if check.note.startswith("not tried")}
+    assert note == "not tried: forward took more than 2 s on inputs that this check chose"
+
+
+def test_what_is_known_before_a_check_chooses_inputs() -> None:
+    collector = Collector(TargetReport("t"), Settings())
+    collector.current = ("GL706", "s")
+    assert not collector.chose_inputs()  # the op has not returned yet
+    collector.report.checks.append(Check("GL003", "pass", "s"))
+    assert collector.chose_inputs()
+    collector.current = ("GL501", "s")
+    assert not collector.chose_inputs()

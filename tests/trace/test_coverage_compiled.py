@@ -1,0 +1,51 @@
+"""Coverage of code in whose file ``torch.compile`` is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+from gradlint.trace.coverage import COMPILED, coverage_of_call
+
+X = torch.tensor([1.0, 2.0], dtype=torch.float64).requires_grad_()
+
+
+def function(x: Tensor) -> Tensor:
+    return x * 2
+
+
+compiled = torch.compile(function, backend="eager")
+
+
+class CallsCompiled(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Any:
+        return compiled(torch.where(x > 0, x, x))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        if g.dim() == 9:
+            return g
+        return g * 2
+
+
+def test_a_compiled_function_is_not_watched() -> None:
+    found = coverage_of_call(from_object(compiled), Sample("s", "given", (X,)))
+    assert (found.note, found.functions()) == (COMPILED, [])
+
+
+def test_what_calls_a_compiled_function_is_watched_without_masks() -> None:
+    op = from_object(CallsCompiled)
+    before = torch._dynamo.utils.counters["stats"].copy()
+    found = coverage_of_call(op, Sample("s", "given", (X,)))
+    first = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    op.call(X)  # nothing is compiled again without the watch
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == first >= sum(before.values())
+    missing = sorted(text for _, _, text in found.unreached())
+    assert missing == [""]
+    assert len(found.unreached()) == 1
