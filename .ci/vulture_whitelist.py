@@ -41,3 +41,11 @@ HEADINGS
 VERDICTS
 SANITIZERS
 NAMESPACE
+
+# Of a frame, which the interpreter reads.
+f_trace_lines
+f_trace_opcodes
+
+# For the inference of inputs, and for tests.
+coverage_of_call
+unreached
