@@ -13,6 +13,9 @@ context_settings
 short_help
 overflow  # of a line of rich
 yaml_implicit_resolvers
+save_for_forward  # of what stands in for ctx
+set_materialize_grads
+_alive  # kept so that numbers of objects stay unique
 _forkserver_address  # of multiprocessing, which is made to forget it
 
 # Looked up by the name of a command, or of a function that a worker is given.
@@ -41,3 +44,11 @@ HEADINGS
 VERDICTS
 SANITIZERS
 NAMESPACE
+
+# Of a frame, which the interpreter reads.
+f_trace_lines
+f_trace_opcodes
+
+# For the inference of inputs, and for tests.
+coverage_of_call
+unreached

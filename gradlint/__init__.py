@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradlint.api import check, sweep
-    from gradlint.base.errors import GradlintError
+    from gradlint.base.errors import CheckFailedError, GradlintError
     from gradlint.dropin.failure import InconclusiveWarning
     from gradlint.dropin.gradcheck import gradcheck
     from gradlint.dropin.gradgradcheck import gradgradcheck
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "CheckFailedError": "gradlint.base.errors",
     "GradlintError": "gradlint.base.errors",
     "InconclusiveWarning": "gradlint.dropin.failure",
     "Report": "gradlint.report.display",
@@ -31,6 +32,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CheckFailedError",
     "GradlintError",
     "InconclusiveWarning",
     "Report",

@@ -162,3 +162,18 @@ def test_parameters_of_a_module_are_inputs() -> None:
     told = [(arg.name, arg.shape, arg.requires_grad) for arg in target.samples[0].args]
     assert told == [("input", [1, 4], True), ("weight", [2, 4], True), ("bias", [2], True)]
     assert {arg.dtype for arg in target.samples[0].args} == {"float64"}
+
+
+def test_a_report_in_one_line() -> None:
+    right = gradlint.check(Square, (X,), select="GL401", seed=3)
+    assert repr(right) == "<Report: ok; 1 target (1 pass); seed 3>"
+    right.raise_if_failed()
+    wrong = gradlint.check(Half, (X,), select="GL401", seed=3)
+    assert repr(wrong) == "<Report: not ok; 1 target (1 fail); findings GL401; seed 3>"
+    with pytest.raises(gradlint.CheckFailedError, match="GL401") as caught:
+        wrong.raise_if_failed()
+    assert isinstance(caught.value, AssertionError)
+    assert str(caught.value) == str(wrong)
+    assert repr(gradlint.Report(seed=1)) == "<Report: not ok; 0 targets; seed 1>"
+    with pytest.raises(gradlint.CheckFailedError):
+        gradlint.Report().raise_if_failed()

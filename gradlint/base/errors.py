@@ -79,3 +79,7 @@ class SpecError(GradlintError):
 
 
 __all__ = ["GradlintError", "InputsError", "NotHere", "Problem", "SpecError", "TargetError"]
+
+
+class CheckFailedError(AssertionError):
+    """A report that fails, raised by ``Report.raise_if_failed``; the message is the report."""

@@ -26,6 +26,9 @@ _COMPLEX = frozenset(
     {"is_complex", "conj", "conj_physical", "resolve_conj", "view_as_real", "view_as_complex"}
 )
 
+#: Names in code that takes real numbers, and is complex in between only.
+_REAL = frozenset({"rfft", "rfft2", "rfftn", "irfft", "irfft2", "irfftn"})
+
 #: Modules that compute something else in training than in evaluation.
 _TWO_MODES = (
     *(nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout),
@@ -52,7 +55,7 @@ def not_tried(op: Op, samples: Sequence[Sample], coverage: Coverage) -> list[str
     found += _of_constructor(op)
     tensors = [tensor for sample in samples for _, tensor in sample.named_tensors(op.signature)]
     known = COMPLEX in coverage.moved or any(tensor.is_complex() for tensor in tensors)
-    if not known and coverage.mentions(_COMPLEX):
+    if not known and coverage.mentions(_COMPLEX) and not coverage.mentions(_REAL):
         found.append(COMPLEX)
     if op.module is not None and _has_two_modes(op.module, coverage):
         found.append("evaluation mode" if op.module.training else "training mode")

@@ -117,17 +117,17 @@ def _product(pattern: Pattern, name: str) -> Cause:
     verb = "are" if words.startswith(_PLURALS) else "is"
     helps = {
         "one-slice": "look at how backward treats {where}",
-        "periodic": "look at strides and loop steps in backward: {where} {verb} skipped or "
+        "periodic": "look at strides and loop steps in backward: {where} may be skipped or "
         "written twice",
         "boundary": "look at how backward treats the edges: padding, halos, a loop that starts at "
         "1; here {where}",
-        "block": "look at block sizes and bounds in backward: {where} {verb} skipped or "
+        "block": "look at block sizes and bounds in backward: {where} may be skipped or "
         "written twice",
     }
     return Cause(
         slug,
         f"{slug}: only {words} of `{name}` {verb} wrong",
-        helps[slug].format(where=words, verb=verb),
+        helps[slug].format(where=words),
     )
 
 

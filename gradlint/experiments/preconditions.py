@@ -16,6 +16,7 @@ from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, is_
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.inputs.resized import resizable
+from gradlint.model.sample import holds_tensors
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import all_finite, dense, widened
 from gradlint.numerics.verdict import TOLERATED
@@ -106,6 +107,9 @@ def why_layouts_not_comparable(subject: Subject) -> str:
 
 def why_not_transformable(subject: Subject) -> str:
     """For experiments with ``torch.func``, ``torch.compile``, exporters and tensor-likes."""
+    given = (*subject.sample.args, *subject.sample.kwargs.values())
+    if any(map(holds_tensors, given)):
+        return "PyTorch's transforms do not see the tensors in a dataclass"
     return why_not_finite(subject) or why_not_comparable(subject)
 
 

@@ -175,9 +175,14 @@ def unsupported_finding(subject: Subject, rule: Rule, error: BaseException, dtyp
 
 def _next_step(subject: Subject, explanation: Explanation | None) -> str:
     advice = explanation.fix if explanation else "run the op on the sample shown, under a debugger"
-    if subject.sample.origin == "inferred":
-        advice += "; if the op is right and the inferred inputs are not, give others (--inputs)"
-    return advice
+    return advice + if_guessed(subject)
+
+
+def if_guessed(subject: Subject) -> str:
+    """What to add to an advice where the inputs were guessed: they may be at fault."""
+    if subject.sample.origin != "inferred":
+        return ""
+    return "; the inputs were guessed: if the op is right and they are not, give others (--inputs)"
 
 
 def _without_line(subject: Subject, explanation: Explanation | None) -> Place | None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from gradlint.base.errors import CheckFailedError
 from gradlint.model.coverage import PhaseCoverage
 from gradlint.model.shown import Shown
 
@@ -339,7 +341,11 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
-@dataclass
+#: The verdicts of a target, in the order in which they are counted.
+VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
+
+
+@dataclass(repr=False)
 class Report(Shown):
     """The result of one run.
 
@@ -389,10 +395,34 @@ class Report(Shown):
         unsure = target.verdict == "inconclusive" and self.fail_on in FAIL_INCONCLUSIVE
         return unsure or (target.uncovered and self.fail_on == "uncovered")
 
+    def __repr__(self) -> str:
+        """One line: the outcome, the targets by verdict, the codes of the findings, the seed."""
+        counts = self.summary()
+        verdicts = [f"{counts[name]} {name}" for name in VERDICTS if counts[name]]
+        parts = [
+            "ok" if self.ok else "not ok",
+            f"{len(self.targets)} target{'' if len(self.targets) == 1 else 's'}"
+            + (f" ({', '.join(verdicts)})" if verdicts else ""),
+        ]
+        codes = Counter(finding.code for finding in self.findings)
+        if codes:
+            parts.append("findings " + ", ".join(_times(*item) for item in sorted(codes.items())))
+        return f"<Report: {'; '.join([*parts, f'seed {self.seed}'])}>"
+
+    def raise_if_failed(self) -> None:
+        """Do nothing if the report is :attr:`ok`; for tests.
+
+        Raises:
+            CheckFailedError: it is not, which includes that nothing was checked. An assertion
+                error, whose message is the full report.
+        """
+        if not self.ok:
+            raise CheckFailedError(str(self))
+
     def summary(self) -> dict[str, Any]:
         """Counts of targets by verdict, of those that pass with code of backward that never ran
         ("uncovered"), of findings, and the duration in seconds."""
-        counts = dict.fromkeys(("pass", "fail", "inconclusive", "error", "skipped"), 0)
+        counts: dict[str, int] = dict.fromkeys(VERDICTS, 0)
         for target in self.targets:
             counts[target.verdict] += 1
         return {
@@ -433,6 +463,10 @@ class Report(Shown):
             "interrupted": self.interrupted,
             "targets": targets,
         }
+
+
+def _times(code: str, count: int) -> str:
+    return code if count == 1 else f"{code} ×{count}"
 
 
 def failing(finding: Finding, fail_on: FailOn) -> bool:

@@ -24,7 +24,7 @@ from gradlint.running._schedule import schedule
 from gradlint.running._task import TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
-from gradlint.targets.resolve import EVERY, resolve
+from gradlint.targets.resolve import EVERY, left_out, resolve
 
 #: Called with the number of targets done, the number known so far, and the one just done.
 Progress = Callable[[int, int, TargetReport], None]
@@ -228,6 +228,9 @@ def execute(
     try:
         plan.settings = on_present_devices(settings, report)
         refs = _resolved(targets, plan)
+        plan.empty.update(
+            {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
+        )
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradlint.model.report import Location
-from gradlint.targets._static import StaticModule, find_class, lineage, members
+from gradlint.targets._static import FunctionNode, StaticModule, find_class, lineage, members
 from gradlint.targets.source_file import bindings, dotted, header, shown_path
 
 #: A file without any of these defines no operator that a listing would name; it is not parsed.
@@ -44,23 +44,106 @@ def operators(module: StaticModule) -> list[Listed]:
     """The operators that ``module`` defines, in the order of their lines.
 
     These are subclasses of ``torch.autograd.Function`` that have a forward; modules, functions
-    and callable classes that declare ``sample_inputs``; modules that call ``.apply`` of a
-    Function of the same file; and functions registered as custom ops.
+    and callable classes that declare ``sample_inputs``; modules and functions that call ``.apply``
+    of a Function of the same file, themselves or through functions of it, and do more than that;
+    and functions registered as custom ops. See :func:`left_out` for the others.
     """
     kinds: dict[str, str] = {}
-    functions = {name for name in module.classes if _is_function(module, module.classes[name])}
+    functions = _functions(module)
+    applying = _applying(module, functions)
     for name, node in module.classes.items():
         if name in functions:
             if _has_forward(module, node) and not _is_base(module, node):
                 kinds[name] = "function"
-        elif _lists_itself(module, node, functions):
+        elif _lists_itself(module, node, functions, applying):
             kinds[name] = "module" if _is_module(module, node) else "callable"
     for name in _declared(module):
         if name in module.functions:
             kinds.setdefault(name, "callable")
+    for name in applying:
+        if _is_op_of_its_own(module.functions[name]):
+            kinds.setdefault(name, "callable")
     kinds.update(dict.fromkeys(_custom_ops(module), "library"))
     found = [Listed(name, kind, place_of(module, name)) for name, kind in kinds.items()]
     return sorted(found, key=lambda item: (item.location.line, item.name))
+
+
+def left_out(module: StaticModule) -> list[tuple[str, str]]:
+    """Name of, and reason for, everything in ``module`` that looks like an operator and that
+    :func:`operators` does not name: base classes, modules without a backward of their own, and
+    functions that do nothing but call ``.apply``."""
+    named = {item.name for item in operators(module)}
+    functions = _functions(module)
+    found = []
+    for name, node in module.classes.items():
+        if name in named:
+            continue
+        if name in functions:
+            found.append((name, "a base class"))
+        elif _is_module(module, node) and "forward" in members(node):
+            found.append((name, "no backward of its own"))
+    for name in sorted(_applying(module, functions) - named):
+        if _only_applies(module.functions[name]):
+            found.append((name, "only calls a Function"))
+    return found
+
+
+def _functions(module: StaticModule) -> set[str]:
+    return {name for name, node in module.classes.items() if _is_function(module, node)}
+
+
+def _applying(module: StaticModule, functions: set[str]) -> set[str]:
+    """The functions at module level that call ``.apply`` of a Function of the file, also through
+    one another."""
+    found: set[str] = set()
+    if not functions:
+        return found
+    while True:
+        more = {
+            name
+            for name, node in module.functions.items()
+            if name not in found and _applies(module, node, functions, found)
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def _is_op_of_its_own(node: FunctionNode) -> bool:
+    """Whether a function that applies a Function is an operator: it takes arguments and returns
+    what it computes, and is no test, no training step, and not the Function by another name."""
+    if node.name.startswith(("_", "test")) or not (node.args.posonlyargs + node.args.args):
+        return False
+    parts = list(ast.walk(node))
+    calls = {
+        part.func.attr if isinstance(part.func, ast.Attribute) else dotted(part.func)
+        for part in parts
+        if isinstance(part, ast.Call)
+    }
+    if calls & _DIFFERENTIATING or _only_applies(node):
+        return False
+    return any(isinstance(part, ast.Return) and part.value is not None for part in parts)
+
+
+#: Calls in functions that differentiate an operator, and are none themselves.
+_DIFFERENTIATING = {"backward", "grad", "gradcheck", "gradgradcheck"}
+
+
+def _only_applies(node: FunctionNode) -> bool:
+    """Whether a function only calls another one with its own arguments or constants."""
+    body = [
+        statement
+        for statement in node.body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+    ]
+    if len(body) != 1 or not isinstance(body[0], ast.Return):
+        return False
+    call = body[0].value
+    if not isinstance(call, ast.Call):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = [item.value if isinstance(item, ast.Starred) else item for item in given]
+    return all(isinstance(item, (ast.Name, ast.Constant)) for item in given)
 
 
 def kind_of(module: StaticModule, name: str) -> str:
@@ -204,21 +287,32 @@ def _abstract(method: ast.stmt) -> bool:
     return dotted(raised) == "NotImplementedError"
 
 
-def _lists_itself(module: StaticModule, node: ast.ClassDef, functions: set[str]) -> bool:
+def _lists_itself(
+    module: StaticModule, node: ast.ClassDef, functions: set[str], applying: set[str]
+) -> bool:
     known, _ = lineage(module, node)
     bound = {name for _, ancestor in known for name in members(ancestor)}
     if "sample_inputs" in bound:
         return bool(bound & {"forward", "__call__"}) or _is_module(module, node)
     if not (_is_module(module, node) and "forward" in bound):
         return False
-    return any(_applies(module, part, functions) for _, part in known[:1])
+    return any(_applies(module, part, functions, applying) for _, part in known[:1])
 
 
-def _applies(module: StaticModule, node: ast.ClassDef, functions: set[str]) -> bool:
+def _applies(
+    module: StaticModule,
+    node: ast.ClassDef | FunctionNode,
+    functions: set[str],
+    applying: set[str],
+) -> bool:
+    """Whether ``node`` calls ``.apply`` of one of ``functions``, or one of the functions
+    ``applying`` it."""
     for part in ast.walk(node):
         if not isinstance(part, ast.Call):
             continue
         called = dotted(part.func)
+        if called in applying:
+            return True
         if called in module.assigned:
             called = dotted(module.assigned[called])
         owner, _, last = called.rpartition(".")

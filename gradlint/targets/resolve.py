@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from gradlint.base.errors import TargetError
 from gradlint.model.op import OpRef
@@ -16,6 +17,7 @@ from gradlint.targets._missing import (
     unknown_module,
 )
 from gradlint.targets._scan import kind_of, may_hold_operators, operators, place_of
+from gradlint.targets._scan import left_out as scan_left_out
 from gradlint.targets._static import StaticModule, static_module
 from gradlint.targets.locate import (
     FoundModule,
@@ -71,6 +73,24 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
     if not all(part.isidentifier() for part in attribute.split(".")):
         raise TargetError(f"`{right}` in `{target}` is not a valid name", hint=FORMS)
     return [_named(left, attribute, "::" in target)]
+
+
+def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
+    """What the files and modules hold that ``refs`` were listed from, and no reference names: where
+    it is → what, and why."""
+    found = {}
+    for path in dict.fromkeys(ref.path for ref in refs if not ref.explicit):
+        ref = next(one for one in refs if one.path == path)
+        where = ref.location.file if ref.location is not None else path
+        module = static_module(where) if where.endswith(".py") else None
+        reasons: dict[str, list[str]] = {}
+        for name, reason in scan_left_out(module) if module is not None else ():
+            reasons.setdefault(reason, []).append(name)
+        if reasons:
+            found[path] = "; ".join(
+                f"{', '.join(names)}: {reason}" for reason, names in reasons.items()
+            )
+    return found
 
 
 def _split(target: str) -> tuple[str, str | None]:

@@ -35,6 +35,10 @@ def conjugated(x: Tensor) -> Tensor:
     return x * x.conj()
 
 
+def filtered(x: Tensor) -> Tensor:
+    return torch.fft.irfft(torch.fft.rfft(x).conj(), n=x.shape[-1])
+
+
 class Layer(nn.Module):
     def __init__(self, part: nn.Module | None = None) -> None:
         super().__init__()
@@ -98,6 +102,7 @@ def test_arguments_that_a_check_moved() -> None:
 
 def test_complex_only_where_the_code_speaks_of_it() -> None:
     assert words(conjugated, (X,)) == ["complex"]
+    assert words(filtered, (X,)) == []
     assert words(conjugated, (X,), (Z,)) == []
     assert words(conjugated, (X,), moved=("complex",)) == []
     assert "complex" not in words(convolve, (X, 3))

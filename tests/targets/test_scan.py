@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradlint.targets._scan import operators
+from gradlint.targets._scan import left_out, operators
 from gradlint.targets._static import static_module
 
 PASS = """
@@ -210,3 +210,42 @@ def test_files_that_are_no_source(write, text):
     path = write("bad.py", "")
     path.write_bytes(text)
     assert static_module(str(path)) is None
+
+
+WRAPPERS = f"""
+import torch
+from torch import nn
+class A(torch.autograd.Function):{PASS}
+def thin(x):
+    return A.apply(x)
+def centred(x):
+    return A.apply(x - x.mean())
+def twice(x):
+    y = centred(x)
+    return 2 * y
+def train(x):
+    loss = A.apply(x * 2).sum()
+    loss.backward()
+    return loss
+def unrelated(x):
+    return x + 1
+class ByHelper(nn.Module):
+    def forward(self, x): return centred(x)
+class Plain(nn.Module):
+    def forward(self, x): return x.tanh()
+"""
+
+
+def test_what_applies_a_function_and_does_more_is_an_operator(write) -> None:
+    module = static_module(str(write("ops.py", WRAPPERS)))
+    assert module is not None
+    assert [(item.name, item.kind) for item in operators(module)] == [
+        ("A", "function"),
+        ("centred", "callable"),
+        ("twice", "callable"),
+        ("ByHelper", "module"),
+    ]
+    assert left_out(module) == [
+        ("Plain", "no backward of its own"),
+        ("thin", "only calls a Function"),
+    ]

@@ -17,7 +17,6 @@ from gradlint.experiments.baseline_comparison import (
     make_baseline,
     share_of,
 )
-from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -30,6 +29,7 @@ from gradlint.experiments.layout.layout_findings import input_findings
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_layouts_not_comparable
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome, Rule
 from gradlint.numerics.products import widened

@@ -48,6 +48,7 @@ REFUSALS = (
     "twice",
     "has no autograd formula",
     "autograd was not registered",
+    "donated buffers",  # torch.compile, whose backward is compiled for one derivative
     "compatible with .grad()",  # and so not with create_graph either
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,9 @@ from gradlint.experiments.subject import Subject
 from gradlint.trace.graph import held_tensors, memory_owner, python_nodes
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+
+#: What ``save_for_backward`` was given, in the context of another Function on ``ctx``.
+_SAVED_INSIDE = re.compile(r"\.\w.*\.(saved_tensors|to_save)\b")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,11 @@ class HeldTensor:
     size: int
     numel: int
     function: Any
+
+    @property
+    def saved_inside(self) -> bool:
+        """Whether a Function that this one calls saved it in a context of its own."""
+        return _SAVED_INSIDE.search(self.attribute) is not None
 
 
 @dataclass

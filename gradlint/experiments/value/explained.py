@@ -20,11 +20,15 @@ from gradlint.experiments.value.stopped_gradients import GradientStops
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
-from gradlint.trace.tightened import LeavesGraph
+from gradlint.trace.tightened import LeavesGraph, Tightened
 
 #: Share of the largest element within which two exact ways to a gradient agree: roundings of a
 #: long computation in float64.
 EXACT = 1e-9
+
+#: Calls of PyTorch's functions that a forward may make under autograd. A graph of 100 000 nodes in
+#: a row ended the process where it was walked and let go.
+MOST_CALLS = 5000
 
 #: Relative disagreement with differences up to which the agreement of two exact ways outweighs it
 #: (heuristic: a function that differences cannot measure is off by 1e-6 to 1e-3).
@@ -90,10 +94,12 @@ def through_autograd(subject: Subject) -> Problem | None:
 
     problem = subject.problem.through(plainly)
     problem.put(dict(enumerate(subject.problem.values())))
+    problem.surroundings = lambda: Tightened(most=MOST_CALLS)
     try:
         _, outputs = problem.linearize()
     except OpRaised:
         return None
+    problem.surroundings = None  # no mode may stand between forward and one that asks who called
     nodes = [item.value.grad_fn for item in outputs if item.differentiable]
     return None if not nodes or _has_functions(nodes) else problem
 

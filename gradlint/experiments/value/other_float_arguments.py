@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.judge_at_other_inputs import (
     REFUSED,
     RIGHT,
@@ -23,6 +22,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     judge_at_other_inputs,
 )
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import Sample

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.finite.value_ranges import range_of
 from gradlint.experiments.judge_at_other_inputs import WRONG, affords_another, judge_at_other_inputs
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.value.other_float_arguments import INSTEAD_OF_ZERO
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule

@@ -85,7 +85,6 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.baseline_comparison import compare
-from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.judge_at_other_inputs import RAISED, judged_inputs
 from gradlint.experiments.layout.independent_axes import is_batch
@@ -95,6 +94,7 @@ from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.state.poisoned_memory import deterministic
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import TORCH_OWNED_NOTE, is_torch_owned_backward
+from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of

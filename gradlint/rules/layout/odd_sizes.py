@@ -88,12 +88,12 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
 from gradlint.experiments.layout.other_sizes import SizeTrials
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of

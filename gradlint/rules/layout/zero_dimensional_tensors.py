@@ -72,7 +72,6 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.findings_elsewhere import findings_elsewhere
 from gradlint.experiments.judge_at_other_inputs import (
     RAISED,
     REFUSED,
@@ -85,6 +84,7 @@ from gradlint.experiments.layout.other_sizes import FAULTS
 from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
 from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.inputs.resized import tensors_of, without_dimensions
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of

@@ -8,9 +8,8 @@ forward's output is no more precise. A wider one is a note: the engine rounds it
 a real input is an error: the engine rejects it.
 
 Where forward takes several tensors, mixed dtypes are tried too: the first tensor coarser than the
-others, and the others coarser than the first. If forward accepts them, backward must not raise (a
-warning); a gradient that is coarser than its input is a note. Cost: up to 4 forward and 2 backward
-calls.
+others, and the others coarser than the first. Where forward accepts them and backward raises, or a
+gradient is coarser than its input, this is a note. Cost: up to 4 forward and 2 backward calls.
 
 Why it matters
 --------------
@@ -145,7 +144,7 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
     return subject.finding(
         RULE,
         f"backward raises {words}, which forward accepts: {error_line(error.error)}",
-        severity="warning",
+        severity="info",  # it raises, and nobody gave such inputs
         place=backward_place(node) if node is not None else None,
         evidence={"error": error_line(error.error)},
         grounds=subject.grounds(where="mixed-dtypes", silent=False),

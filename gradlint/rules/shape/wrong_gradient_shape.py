@@ -68,6 +68,7 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.raised_errors import if_guessed
 from gradlint.experiments.returned_gradients import ReturnedGradient, returned_place
 from gradlint.experiments.shape.compared_gradients import (
     engine_finding,
@@ -107,7 +108,7 @@ def _finding(
         input=item.name,
         place=returned_place(item),
         evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
-        help=_advice(item, shape, wanted),
+        help=_advice(item, shape, wanted) + if_guessed(subject),
     )
 
 

@@ -78,10 +78,11 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.baseline_comparison import Difference
-from gradlint.experiments.outcomes import skipped
+from gradlint.experiments.outcomes import judged_by, skipped
 from gradlint.experiments.preconditions import why_not_guarded, why_not_repeatable
 from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
 from gradlint.experiments.state.inplace_after_forward import make_inplace_change
+from gradlint.experiments.state.lifetimes import make_lifetime
 from gradlint.experiments.state.state_findings import changed_gradient_finding
 from gradlint.experiments.state.write_places import write_place
 from gradlint.experiments.subject import Subject
@@ -103,7 +104,7 @@ def probe(subject: Subject) -> Outcome:
         change = subject.once(make_inplace_change)
         if change.wrong and not change.changed:
             findings.append(_unnoticed(subject, change.wrong[0]))
-    return Outcome("fail" if findings else "pass", findings, note=note)
+    return judged_by(findings, note)
 
 
 def _finding(subject: Subject, item: WrittenTensor) -> Finding:
@@ -122,12 +123,17 @@ def _finding(subject: Subject, item: WrittenTensor) -> Finding:
 
 
 def _unnoticed(subject: Subject, difference: Difference) -> Finding:
+    lifetime = subject.once(make_lifetime)
+    outputs = [item for item in lifetime.held if item.kin == "output"] if lifetime else []
+    inside = bool(outputs) and all(item.saved_inside for item in outputs)
     return changed_gradient_finding(
         subject,
         RULE,
         difference,
         "after an in-place operation on the output, and nothing raises",
-        cause_text="backward reads the output's memory, bypassing the version check",
+        severity="info" if inside else None,
+        cause_text="backward reads the output's memory, bypassing the version check"
+        + (": a Function inside saved it in a context of its own" if inside else ""),
         help="keep the output with ctx.save_for_backward(output), whose version check then raises, "
         "or return a copy of what backward needs",
     )

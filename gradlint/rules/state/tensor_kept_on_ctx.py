@@ -7,7 +7,7 @@ and the node holds the output, so that the graph outlives everything that the us
 garbage collector runs, if it ever does. This is measured with the collector switched off. An input
 there is kept after backward for as long as the output lives; changing it in place goes unnoticed;
 saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a mask is a
-note.
+note, and so is what a Function that this one calls has saved in a context of its own.
 
 Cost: 1 forward and 1 backward call, shared with GL606.
 
@@ -100,7 +100,10 @@ def probe(subject: Subject) -> Outcome:
         return skipped("an identical second call raised")
     findings = []
     held = [item for item in lifetime.held if item.kin == "output"]
-    if lifetime.survived and held:
+    inside = [item for item in lifetime.held if item.saved_inside]
+    if held and all(item in inside for item in held):
+        findings.append(_kept(subject, held, "info"))
+    elif lifetime.survived and held:
         findings.append(_cycle(subject, held))
     elif lifetime.survived:
         findings.append(_survived(subject, lifetime.survived[0]))
@@ -108,7 +111,8 @@ def probe(subject: Subject) -> Outcome:
         findings.append(_kept(subject, held, "warning"))
     inputs = [item for item in lifetime.held if item.kin == "input"]
     if inputs:
-        findings.append(_kept(subject, inputs, "warning"))
+        severity: Severity = "info" if all(item in inside for item in inputs) else "warning"
+        findings.append(_kept(subject, inputs, severity))
     others = [
         item
         for item in lifetime.held
@@ -158,7 +162,8 @@ def _kept(subject: Subject, held: list[HeldTensor], severity: Severity) -> Findi
         severity=severity,
         input=item.name if item.kin == "input" else None,
         cause_text="not freed after backward, not checked for in-place changes, not seen by "
-        "saved-tensor hooks",
+        "saved-tensor hooks"
+        + ("; a Function inside saved it in a context of its own" if item.saved_inside else ""),
         place=attribute_place(item.function, item.attribute, "kept here"),
         evidence={"bytes": sum(other.size for other in held)},
         help="ctx.save_for_backward(…) accepts any tensor; keep only plain values on `ctx`",

@@ -164,3 +164,16 @@ def test_sixteen_bits_are_judged_by_the_twin(dtype: torch.dtype, rows: int) -> N
     assert outcome.resolution < 0.25
     wrong = Subject(from_object(FiveForSix), sample, Settings(seed=1))
     assert [found.input for found in wrong_second_derivative.probe(wrong).findings] == ["x"]
+
+
+def test_a_compiled_function_refuses_openly():
+    """torch.compile makes a backward for one derivative."""
+    compiled = torch.compile(lambda x, w: torch.tanh(x @ w).sum(-1), backend="aot_eager")
+    generator = torch.Generator().manual_seed(0)
+    x, w = (torch.randn(3, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    sample = Sample("s", "given", (x.requires_grad_(), w.requires_grad_()))
+    subject = Subject(from_object(compiled), sample, Settings(seed=0))
+    outcome = wrong_second_derivative.probe(subject)
+    assert (outcome.verdict, outcome.findings) == ("skipped", [])
+    (finding,) = once_differentiable.probe(subject).findings
+    assert (finding.code, finding.severity) == ("GL503", "info")

@@ -63,12 +63,12 @@ class CoarseForMixed(Function):
 
 
 @BOTH
-def test_backward_that_raises_is_a_warning(
+def test_backward_that_raises_is_information(
     probed: Callable[..., Outcome], dtype: torch.dtype
 ) -> None:
     outcome = probed(GL203, CastsInForward, *product(), dtype=dtype)
     (finding,) = outcome.findings
-    assert (outcome.verdict, finding.severity) == ("fail", "warning")
+    assert (outcome.verdict, finding.severity) == ("pass", "info")
     assert finding.message.startswith("backward raises with `x` in ")
     assert finding.location is not None
 

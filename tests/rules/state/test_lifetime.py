@@ -12,6 +12,7 @@ import torch
 from torch.autograd import Function
 
 from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 from gradlint.rules.state.tensor_kept_on_ctx import RULE
 
 Probed = Callable[..., Outcome]
@@ -125,3 +126,55 @@ def test_outputs_kept_elsewhere_outlive_the_call(probed: Probed) -> None:
 def test_without_a_python_function_it_is_skipped(probed: Probed) -> None:
     assert probed(RULE, torch.exp, X).verdict == "skipped"
     assert probed(RULE, torch.nn.Linear(3, 2), X).verdict == "skipped"
+
+
+class Context:
+    """The context of a Function that is called by hand."""
+
+    saved_tensors: tuple[torch.Tensor, ...] = ()
+
+    def save_for_backward(self, *tensors: torch.Tensor) -> None:
+        self.saved_tensors = tensors
+
+
+class ExpInside(torch.autograd.Function):
+    """exp, by an inner Function with a context of its own, which saves the output."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.inner = Context()
+        y = x.exp()
+        ctx.inner.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * ctx.inner.saved_tensors[0]
+
+
+class ExpOnCtx(ExpInside):
+    """exp, which keeps its output on ctx itself."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.y = x.exp()
+        return ctx.y  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * ctx.y
+
+
+@pytest.mark.parametrize("code", ["GL603", "GL604"])
+@pytest.mark.parametrize(
+    ("op", "severities"), [(ExpInside, {"info"}), (ExpOnCtx, {"error", "warning"})]
+)
+def test_what_a_function_inside_saved_is_information(
+    op: Any, severities: set[str], code: str, probed: Probed
+) -> None:
+    outcome = probed(by_code(code), op, torch.tensor([0.5, -1.5, 2.5]))
+    (finding,) = outcome.findings
+    assert finding.severity in severities
+    assert outcome.verdict == ("pass" if severities == {"info"} else "fail")
+    told = "a Function inside saved it in a context of its own" in finding.cause_text
+    assert told == (severities == {"info"})

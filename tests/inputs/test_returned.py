@@ -1,0 +1,37 @@
+"""Shapes of gradients before the engine sums them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradlint.inputs._returned import returned_shapes
+
+
+class Added(Function):
+    @staticmethod
+    def forward(ctx, x, k, y):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None, grad
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        (((3, 4), (3, 4)), {}),
+        (((3, 4), (4,)), {1: (3, 4)}),
+        (((3, 1), (1, 4)), {0: (3, 4), 1: (3, 4)}),
+    ],
+)
+def test_what_backward_returned(shapes, expected):
+    leaves = [torch.ones(shape, requires_grad=True) for shape in shapes]
+    out = Added.apply(leaves[0], 2, leaves[1])
+    with returned_shapes([out], leaves) as found:
+        gradients = torch.autograd.grad(out, leaves, torch.ones_like(out))
+    assert found == expected
+    assert [g.shape for g in gradients] == [leaf.shape for leaf in leaves]
+    assert "apply" not in vars(type(out.grad_fn))
