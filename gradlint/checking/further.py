@@ -42,6 +42,7 @@ from gradlint.inputs.designed import (
     other_mode,
     other_values,
     several_arguments,
+    with_arguments,
 )
 from gradlint.inputs.resized import resizable
 from gradlint.model.events import FURTHER, Begin, Emit, Further
@@ -55,6 +56,9 @@ from gradlint.trace.op_io import OpRaised, Output
 #: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
 #: the rules take 170 calls on a small op).
 MOST_CALLS, SHARE_OF_TIMEOUT = 90, 0.1
+
+#: Calls of one look that count towards these: a disagreement is measured again, at length.
+MOST_OF_A_LOOK = 10
 
 #: Significand bits below which one direction says too little: float16 and bfloat16.
 FEWEST_BITS = 24
@@ -128,20 +132,39 @@ class FurtherSamples:
             yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
             yield from around(op, sample, watched.thresholds)
             yield from beyond(op, sample) if watched.one_sided else ()
+            yield from self._around_moved(watched)
         yield from other_mode(op, sample)
         yield from several_arguments(op, sample, self._taken, seed)
         if sample.origin == "inferred":
             yield from broadcast(op, sample)
             yield from other_values(op, sample)
 
-    def _watched(self) -> Comparisons | None:
-        """What forward compares with and how it indexes, at the first sample."""
+    def _around_moved(self, watched: Comparisons) -> Iterator[Designed]:
+        """The sample with all numbers away from their defaults, on both sides of the thresholds
+        that they are: a tiny epsilon is one that no value comes near."""
+        op, sample = self.subject.op, self.subject.sample
+        moved = {name: taken[0] for name, taken in self._taken.items() if type(taken[0]) is float}
+        if not moved:
+            return
+        there = with_arguments(op, sample, moved)
+        there.label = "with " + ", ".join(f"{name}={value}" for name, value in moved.items())
+        seen = self._watched(there)
+        if seen is not None and set(seen.thresholds) - set(watched.thresholds):
+            yield from around(op, there, seen.thresholds)
+
+    def _watched(self, sample: Sample | None = None) -> Comparisons | None:
+        """What forward compares with and how it indexes, at the first sample or another one."""
+        problem = self.subject.problem
+        there = problem if sample is None else problem.at(sample)
         watched = Comparisons()
         try:
             with watched:
-                self.subject.problem.forward()
+                there.forward()
         except (OpRaised, RuntimeError):
             return None
+        finally:
+            if there is not problem:
+                problem.forward_calls += there.forward_calls
         return watched
 
     def _look_at(self, designed: Designed) -> None:
@@ -153,7 +176,7 @@ class FurtherSamples:
         with self._covering():
             seen, sample = self._judged(designed)
         self._note_moved(designed, sample, seen)
-        if seen.verdict == RIGHT:
+        if seen.verdict in (RIGHT, WRONG):
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
         codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())
@@ -164,7 +187,7 @@ class FurtherSamples:
             problem.backward_calls - backward,
             time.perf_counter() - started,
         )
-        self._spent += tried.forward_calls + tried.backward_calls
+        self._spent += min(tried.forward_calls + tried.backward_calls, MOST_OF_A_LOOK)
         self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
         if codes:
             self.explain(designed.op or self.subject.op, sample, codes)

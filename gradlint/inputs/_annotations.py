@@ -10,7 +10,7 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
-from gradlint.inputs.documentation import prose
+from gradlint.inputs.documentation import prose, shapes_in
 from gradlint.inputs.domains import worded
 from gradlint.model.sample import has_fields
 
@@ -177,6 +177,10 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
         evidence.mentioned += worded(text)
         if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
             evidence.say("index", _DESCRIBED)
+    shapes = shapes_in(text)
+    if shapes and parameters and not any(evidence.shape for evidence in parameters):
+        # "Smooths (B, T, C)": of no parameter by name, so of the first.
+        parameters[0].rank(len(shapes[0]), _DESCRIBED)
 
 
 def _domain(name: str, text: str) -> str:

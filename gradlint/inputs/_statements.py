@@ -7,6 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from gradlint.inputs import _names
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, syntax
 from gradlint.targets.source_file import literal
@@ -173,6 +174,10 @@ class Statements(References):
             found.say("tensors", 2.0)
             found.say("shape", 1.5)
             found.length = len(targets)
+            if "index" in _names.kinds(found.name) and not found.shape:
+                # The two rows of a list of edges: a tensor of (2, E).
+                found.say("index", 3.0)
+                found.shape = (f"={len(targets)}", f"{found.name}.1")
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)

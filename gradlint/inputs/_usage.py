@@ -153,6 +153,7 @@ class Reader(Calls):
                 found.suggest(value)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
+        self._axes_beyond(node)
         for side, other in ((node.left, node.right), (node.right, node.left)):
             found = self.parameter(side)
             if found is None:
@@ -172,6 +173,15 @@ class Reader(Calls):
                     base, _ = literal(other)
                     found.say("int" if base else "float", 0.8)
         self.generic_visit(node)
+
+    def _axes_beyond(self, node: ast.BinOp) -> None:
+        """``x.dim() - 2``: code for the axes after the first two is written for tensors that have
+        some."""
+        ranked = self._rank_of(node.left) if isinstance(node.op, ast.Sub) else None
+        known, before = literal(node.right)
+        if ranked is not None and known and type(before) is int and 0 < before < 4:
+            ranked.at_least(before)
+            ranked.rank(before + 1, 2.5)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         found = self.parameter(node.operand)

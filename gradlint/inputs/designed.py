@@ -55,6 +55,13 @@ FARTHER = (4.0, -10.0)
 NEAREST, FARTHEST = 0.1, 0.9
 
 #: Domains, in words, whose values may be changed: all of them, or without a change of sign.
+#: Domain, in words → the bounds that values keep where they are put on both sides of thresholds.
+_BOUNDS = {
+    "all reals": (-math.inf, math.inf),
+    "positive": (0.0, math.inf),
+    "between 0 and 1": (0.0, 1.0),
+}
+
 _ANY_SIGN, _SAME_SIGN = ("all reals",), ("all reals", "positive", "negative")
 
 
@@ -493,27 +500,31 @@ def _domain(sample: Sample, name: str) -> str:
 
 def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Designed]:
     """``sample`` with elements on both sides of all ``thresholds``, and beyond them."""
-    marks = sorted(dict.fromkeys(thresholds))
-    if not marks:
-        return
-    exchange = {
-        id(tensor): _leaf(_scattered(tensor.detach(), marks), tensor)
-        for name, tensor in sample.named_tensors(op.signature)
-        if _floating(tensor) and _domain(sample, name) in _ANY_SIGN and tensor.numel() > 1
-    }
+    exchange, shown = {}, set()
+    for name, tensor in sample.named_tensors(op.signature):
+        low, high = _BOUNDS.get(_domain(sample, name), (0.0, 0.0))
+        marks = sorted({mark for mark in thresholds if low < mark < high})
+        if _floating(tensor) and tensor.numel() > 1 and marks:
+            exchange[id(tensor)] = _leaf(_scattered(tensor.detach(), marks, low, high), tensor)
+            shown |= set(marks)
     if exchange:
-        shown = ", ".join(f"{mark:g}" for mark in marks)
-        label = f"where values are on both sides of {shown}"
+        label = f"where values are on both sides of {', '.join(f'{m:g}' for m in sorted(shown))}"
+        if sample.label.startswith("with "):
+            label = f"{sample.label}, {label}"
         yield Designed(_exchanged(sample, exchange, label, "same"), {})
 
 
-def _scattered(value: torch.Tensor, marks: Sequence[float]) -> torch.Tensor:
-    """Values below, between and above ``marks``, in an order like that of ``value``."""
+def _scattered(
+    value: torch.Tensor, marks: Sequence[float], low: float, high: float
+) -> torch.Tensor:
+    """Values between ``low`` and ``high`` that are below, between and above ``marks``, in an order
+    like that of ``value``."""
     count = value.numel()
     share = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    share = NEAREST + (FARTHEST - NEAREST) * share
     mark = torch.tensor(marks, dtype=torch.float64)[torch.arange(count) // 2 % len(marks)]
-    size = mark.abs().clamp(min=1.0)
-    side = torch.where(torch.arange(count) % 2 == 0, 1.0, -1.0)
-    flat = mark + side * size * (NEAREST + (FARTHEST - NEAREST) * share)
+    size = mark.abs().clamp(min=1.0) if math.isinf(low) else mark - low
+    above = size if math.isinf(high) else high - mark
+    flat = mark + torch.where(torch.arange(count) % 2 == 0, above, -size) * share
     order = value.reshape(-1).argsort().argsort()
     return flat[order].reshape(value.shape).to(value.dtype)

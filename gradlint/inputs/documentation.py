@@ -28,14 +28,19 @@ def documented_ranks(op: Op) -> frozenset[int]:
 
 def ranks_in(text: str) -> frozenset[int]:
     """Numbers of axes of the shapes in ``text``; at least one axis of a shape has a capital."""
-    found = set()
+    return frozenset(len(shape) for shape in shapes_in(text))
+
+
+def shapes_in(text: str) -> list[tuple[str, ...]]:
+    """The shapes in ``text``, in order; none where one is of any number of axes."""
+    found = []
     for match in _SHAPE.finditer(text):
-        axes = [axis.strip() for axis in match.group(1).split(",")]
+        axes = tuple(axis.strip() for axis in match.group(1).split(","))
         if _ANY & set(axes):
-            return frozenset()
+            return []
         if any(_SYMBOL.fullmatch(axis) for axis in axes):
-            found.add(len(axes))
-    return frozenset(found)
+            found.append(axes)
+    return found
 
 
 def prose(thing: Any) -> str:

@@ -160,6 +160,8 @@ def _integers(
         return most - (order % max(most - 1, 1)).reshape(shape)
     if guess.domain == "increasing" and shape:
         return _increasing(shape, max(high, 1), generator)
+    if guess.domain == "real" and not guess.high and 2 < count <= high:
+        high = (high + 1) // 2  # labels and groups occur more than once
     return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
 
 

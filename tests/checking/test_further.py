@@ -284,3 +284,53 @@ def test_options_are_moved_for_given_inputs_too_and_values_are_not():
 def test_a_budget_of_calls_leaves_further_samples_out():
     report = check(op(smooth, smooth_right), max_calls=20)
     assert not report.tried
+
+
+def logit(ctx, p, eps=1e-6):
+    ctx.save_for_backward(p)
+    ctx.eps = eps
+    z = p.clamp(eps, 1 - eps)
+    return z.log() - (1 - z).log()
+
+
+def logit_right(ctx, g):
+    (p,) = ctx.saved_tensors
+    z = p.clamp(ctx.eps, 1 - ctx.eps)
+    return torch.where(z == p, g / (z * (1 - z)), 0.0), None
+
+
+def logit_wrong(ctx, g):
+    (p,) = ctx.saved_tensors
+    z = p.clamp(ctx.eps, 1 - ctx.eps)
+    return g / (z * (1 - z)), None
+
+
+def test_an_epsilon_is_large_enough_to_be_passed():
+    (found,) = {code for code, _ in red(check(op(logit, logit_wrong)))}
+    assert found == "GL401"
+    assert red(check(op(logit, logit_right))) == []
+    tried = [item.label for item in check(op(logit, logit_right)).tried]
+    assert "with eps=0.1, where values are on both sides of 0.1, 0.9" in tried
+
+
+def windowed(ctx, x, size=5, alpha=1e-4):
+    ctx.save_for_backward(x)
+    ctx.size, ctx.alpha = size, alpha
+    return x + alpha * x * x * (size % 2 + 1)
+
+
+def windowed_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * (1 + 2 * ctx.alpha * x * (ctx.size % 2 + 1)), None, None
+
+
+def windowed_wrong(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * (1 + 4 * ctx.alpha * x), None, None
+
+
+def test_numbers_are_moved_together_where_one_hides_another():
+    """The error at another size is 1e-4 of the gradient while alpha is at its default."""
+    found = red(check(op(windowed, windowed_wrong)))
+    assert any("alpha=0.1" in message for _, message in found)
+    assert red(check(op(windowed, windowed_right))) == []

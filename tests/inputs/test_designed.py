@@ -240,3 +240,17 @@ def test_masks_have_rows_of_both_kinds():
         assert mask.dtype == torch.bool
         if mask.dim() > 1:
             assert bool((mask.any(-1) & ~mask.all(-1)).all())
+
+
+@pytest.mark.parametrize(
+    ("domain", "marks", "low", "high"),
+    [("between 0 and 1", [0.1, 0.9, 2.0], 0.0, 1.0), ("positive", [0.5, -1.0], 0.0, 1e9)],
+)
+def test_values_around_a_threshold_stay_in_their_domain(domain, marks, low, high):
+    given = Sample("first", "inferred", (torch.rand(12),), domains={"x": domain})
+    (found,) = around(op_of(lambda x: x.sqrt()), given, marks)
+    (x,) = found.sample.args
+    assert bool(((x > low) & (x < high)).all())
+    for mark in (m for m in marks if low < m < high):
+        assert bool((x < mark).any() & (x > mark).any())
+        assert f"{mark:g}" in found.sample.label

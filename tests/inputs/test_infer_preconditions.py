@@ -319,3 +319,56 @@ def test_a_broadcast_that_backward_leaves_to_the_engine_is_kept():
 
     x, scale = inferred(Scaled).args
     assert (x.dim(), scale.shape) == (2, (x.shape[1],))
+
+
+class Edges(Function):
+    @staticmethod
+    def forward(ctx, x, edge_index, w):
+        src, dst = edge_index
+        ctx.save_for_backward(x, edge_index, w)
+        return torch.zeros_like(x).index_add_(0, dst, x[src] * w.unsqueeze(-1))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, edge_index, w = ctx.saved_tensors
+        src, dst = edge_index
+        grad_x = torch.zeros_like(x).index_add_(0, src, g[dst] * w.unsqueeze(-1))
+        return grad_x, None, (x[src] * g[dst]).sum(-1)
+
+
+def test_an_index_that_is_unpacked_is_a_tensor_of_two_rows():
+    sample = inferred(Edges)
+    edges = sample.args[1]
+    assert (edges.dtype, edges.shape[0]) == (torch.int64, 2)
+
+
+def spread_over_channels(x: Tensor, weight: Tensor) -> Tensor:
+    if weight.numel() != x.size(1):
+        raise ValueError("one weight for each channel")
+    return x * weight.view(-1, *([1] * (x.dim() - 2)))
+
+
+def test_code_for_further_axes_gets_some():
+    assert inferred(spread_over_channels).args[0].dim() == 3
+
+
+def smoothed(x: Tensor) -> Tensor:
+    """Smooths (B, T, C) along time."""
+    return x[:, 1:] + x[:, :-1]
+
+
+def test_a_shape_that_names_no_parameter_is_that_of_the_first():
+    assert first(smoothed).dim() == 3
+
+
+def within_classes(x: Tensor, labels: Tensor) -> Tensor:
+    same = (labels[:, None] == labels[None, :]).triu(1)
+    if not same.any():
+        raise ValueError("no two rows share a label")
+    return (x @ x.mT * same).sum()
+
+
+def test_labels_occur_more_than_once():
+    labels = inferred(within_classes).args[1]
+    assert labels.dim() == 1
+    assert len(labels.unique()) < len(labels)
