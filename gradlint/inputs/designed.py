@@ -55,6 +55,9 @@ FARTHER = (4.0, -10.0)
 NEAREST, FARTHEST = 0.1, 0.9
 
 #: Domains, in words, whose values may be changed: all of them, or without a change of sign.
+#: In the words of domains whose values are special along the last axis: another one is no choice.
+_ALONG_LAST = ("last axis", "inverse", "rows")
+
 #: Domain, in words → the bounds that values keep where they are put on both sides of thresholds.
 _BOUNDS = {
     "all reals": (-math.inf, math.inf),
@@ -181,6 +184,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
     given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
     rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
     known = {item.name: item for item in gather(op)}
+    along_last = any(word in d for d in sample.domains.values() for word in _ALONG_LAST)
     found = {}
     for parameter in op.signature.parameters.values():
         evidence = known.get(parameter.name)
@@ -188,7 +192,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if variable or evidence is None or now is inspect.Parameter.empty:
             continue
-        if _stops_gradients(parameter.name):
+        if _stops_gradients(parameter.name) or (along_last and _names.is_axis(parameter.name)):
             continue
         if sample.origin != "inferred" and parameter.name in given:
             continue  # who gave it may have had reasons

@@ -205,7 +205,8 @@ class Collector:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)
         self.report.verdict = verdict(self.report, selected=self._selected)
-        if self.report.verdict in ("pass", "fail", "inconclusive"):
+        judged = any(check.verdict not in ("skipped", "error") for check in self.report.checks)
+        if judged and self.report.verdict in ("pass", "fail", "inconclusive"):
             own = self.report.location.file if self.report.location else ""
             self.report.coverage = by_phase(self._covered, own)
             self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]

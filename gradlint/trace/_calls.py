@@ -38,13 +38,13 @@ KEPT_FROM_BYTES = 2**20
 #: Counts the references to a storage; None if this PyTorch has no such function.
 _holders = getattr(torch._C, "_storage_Use_Count", None)
 
-#: Common to all errors that PyTorch raises for in-place operations on leaves: "a leaf Variable that
-#: requires grad is being used in an in-place operation", "… has been used in …" (mark_dirty), "a
-#: view of a leaf Variable …".
 #: Magnitudes beyond this, or below its reciprocal, are named beside a size (heuristic: samples are
 #: of order one).
 UNUSUAL = 100.0
 
+#: Common to all errors that PyTorch raises for in-place operations on leaves: "a leaf Variable that
+#: requires grad is being used in an in-place operation", "… has been used in …" (mark_dirty), "a
+#: view of a leaf Variable …".
 _LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 
 #: Exceptions and changes of outputs that a problem keeps for its report, at most.

@@ -42,6 +42,11 @@ _FORWARD, _BACKWARD = ("forward", "setup_context"), ("backward", "vjp")
 #: What dynamo calls in the code that it puts in place of a function's own.
 _COMPILED = "__compiled_fn"
 
+#: Functions that tell whether a mode is active.
+_OVERRIDDEN = frozenset(
+    ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+)
+
 #: Attribute of what ``torch.compile`` returns.
 _ORIGINAL = "_torchdynamo_orig_callable"
 
@@ -85,7 +90,7 @@ class Coverage:
         self._inside: dict[str, bool] = {}
         self._size = 0
         # A compiled function would be compiled again under a mode, so none is active there.
-        self._compiles = any(map(_uses_compile, self._files))
+        self._minds_modes = any(map(_minds_modes, self._files))
         if _is_compiled(op):
             self.note = COMPILED
         elif not self._files and op.kind != "formula":
@@ -101,7 +106,7 @@ class Coverage:
             return
         self._watched = True
         with ExitStack() as stack:
-            masks = masks and not self._compiles
+            masks = masks and not self._minds_modes
             if masks:
                 stack.callback(self._masked.forget)
                 stack.enter_context(self._masked)
@@ -367,13 +372,15 @@ def _is_library(path: str) -> bool:
     return below != absolute and not set(_INSTALLED) & set(below.split(os.sep))
 
 
-def _uses_compile(path: str) -> bool:
-    """Whether code in ``path``, beside what runs as a program, calls ``torch.compile``."""
+def _minds_modes(path: str) -> bool:
+    """Whether code in ``path``, beside what runs as a program, calls ``torch.compile``, or asks
+    whether functions are overridden, which they are under a mode."""
     source = read_source(path)
     if source is None or source.tree is None:
         return False
     return any(
-        isinstance(node, ast.Attribute) and dotted(node) == "torch.compile"
+        isinstance(node, (ast.Attribute, ast.Name))
+        and (dotted(node) == "torch.compile" or dotted(node).rpartition(".")[2] in _OVERRIDDEN)
         for statement in source.tree.body
         if not (isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test))
         for node in ast.walk(statement)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,21 +17,19 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import through_autograd
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
-from gradlint.inputs.documentation import prose
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
 from gradlint.numerics.directions import cotangent
 from gradlint.trace.op_io import OpRaised
 
-#: What makes a surrogate one that can be checked.
-_DECLARE = (
-    "declare the surrogate in a spec (`surrogate:`), and backward is compared with that, exactly"
+#: On a gradient that is a usual surrogate.
+_STRAIGHT = (
+    "this is exactly the derivative of forward with rounding taken as the identity: if that is "
+    "meant, declare it (`surrogate` in a spec or the class), and backward is compared with it"
 )
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
-#: What docstrings and comments call a gradient that is not the derivative of forward, on purpose.
-_DOCUMENTED = re.compile(r"straight[- ]?through|surrogate|\bSTE\b", re.IGNORECASE)
 #: Functions whose straight-through gradient is, by general use, that of the identity.
 _ROUNDING = frozenset(
     getattr(owner, name)
@@ -142,33 +139,23 @@ def _evaluate(
 
 
 def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
-    """Lower the severity of what is a surrogate, where forward is piecewise constant in an input.
-
-    A gradient that is the derivative of forward with rounding taken as the identity is meant: that
-    is information. So is what the documentation calls a surrogate: there is nothing to compare it
-    with. Other inputs are warned of only: that of a step size or a bound is then a surrogate, too.
-    """
+    """Only warn about other inputs of an op that rounds: where forward is piecewise constant in
+    one, gradients are surrogates, and that of a step size or a bound is then one too. Say which of
+    them are the derivative of forward with rounding taken as the identity."""
     rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
         return
-    text = prose(subject.op.defining) if subject.op.defining is not None else ""
-    documented = _DOCUMENTED.search(text) is not None
     straight = straight_through(subject)
     for item in findings:
-        named = re.search(rf"\b{re.escape(item.input or '')}\b", text) is not None
-        if straight.get(item.input or ""):
-            item.severity = "info"
-            item.help = "it is the derivative of forward with rounding taken as the identity"
-        elif documented and (named or item.input in rounds):
-            item.severity = "info"
-            item.help = "its documentation says that this is no derivative: " + _DECLARE
-        elif item.input not in rounds and item.severity == "error":
+        if item.input not in rounds and item.severity == "error":
             item.severity = "warning"
             item.help = (
                 f"forward is piecewise constant in `{rounds[0]}`: if the gradient of "
                 f"`{item.input}` is part of the same surrogate, declare it as well; otherwise "
                 f"{item.help}"
             )
+        if straight.get(item.input or ""):
+            item.help = _STRAIGHT
 
 
 def straight_through(subject: Subject) -> dict[str, bool]:
