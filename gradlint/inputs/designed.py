@@ -173,7 +173,7 @@ def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
             break
         args.append(value)
         kwargs.pop(parameter.name, None)
-    return replace(sample, args=tuple(args), kwargs=kwargs)
+    return replace(sample, args=tuple(args), kwargs=kwargs, moved=tuple(moved))
 
 
 def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:

@@ -36,6 +36,7 @@ class Sample:
         held: axes, as positions of tensor and axis, whose elements each have a meaning of their
             own to the op: they can't be given another size.
         kind: how it relates to the first sample.
+        moved: arguments with other values than in the first sample, which gradlint chose.
     """
 
     label: str
@@ -46,6 +47,7 @@ class Sample:
     domains: dict[str, str] = field(default_factory=dict)
     held: frozenset[tuple[int, int]] = frozenset()
     kind: SampleKind = "same"
+    moved: tuple[str, ...] = ()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -74,6 +76,7 @@ class Sample:
             dict(self.domains),
             self.held,
             self.kind,
+            self.moved,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -334,3 +334,22 @@ def test_numbers_are_moved_together_where_one_hides_another():
     found = red(check(op(windowed, windowed_wrong)))
     assert any("alpha=0.1" in message for _, message in found)
     assert red(check(op(windowed, windowed_right))) == []
+
+
+def sampled(ctx, x, hard=False):
+    ctx.save_for_backward(x)
+    y = torch.sigmoid(x)
+    return y.round() if hard else y
+
+
+def sampled_right(ctx, g):
+    y = torch.sigmoid(ctx.saved_tensors[0])
+    return g * y * (1 - y), None
+
+
+def test_an_option_that_asks_for_a_surrogate_is_no_fault():
+    report = check(op(sampled, sampled_right))
+    assert red(report) == []
+    (finding,) = [item for item in report.findings if item.code == "GL401"]
+    assert (finding.severity, finding.cause) == ("info", "straight-through")
+    assert finding.sample == "with hard=True"

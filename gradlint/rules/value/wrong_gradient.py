@@ -250,7 +250,8 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         found.numbers["outputs"] = outputs
     severity: Severity = "error"
     if cause is not None and cause.slug == "straight-through" and PIECEWISE in cause.text:
-        severity = "warning"
+        # An option such as `hard` asks for a surrogate.
+        severity = "info" if subject.sample.moved else "warning"
     finding = subject.finding(
         RULE,
         f"wrong gradient for `{item.name}`",
