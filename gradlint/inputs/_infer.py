@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradlint.base.text import short_text
 from gradlint.inputs._attempt import Trial, process_state_restored
@@ -52,7 +53,8 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         plan, trial = refine(search, found)
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
-            samples.append(_sample(label, search, other, outcome))
+            variant = _sample(label, search, other, outcome)
+            samples.append(replace(variant, moved=(label.split("=")[0].split(" ")[0],)))
     if any(isinstance(value, Closure) for sample in samples for value in sample.args):
         op.call = with_bound_closures(op.call)
     if search.cut_short:

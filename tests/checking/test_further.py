@@ -352,4 +352,4 @@ def test_an_option_that_asks_for_a_surrogate_is_no_fault():
     assert red(report) == []
     (finding,) = [item for item in report.findings if item.code == "GL401"]
     assert (finding.severity, finding.cause) == ("info", "straight-through")
-    assert finding.sample == "with hard=True"
+    assert finding.sample == "hard=True"

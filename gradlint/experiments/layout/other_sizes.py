@@ -73,6 +73,9 @@ LEADING_SIZES = (3, 5, 7, 9, 11)
 #: Hint on a fault at an odd size where the next even size is right.
 RIGHT_WHERE_EVEN = "right where {even}: forward accepts an odd size where it needs two halves"
 
+#: The engine's words on a gradient of another shape than its input's.
+_REJECTED = re.compile(r"got (\[[\d, ]*\]) but expected shape")
+
 #: Verdicts that are faults.
 FAULTS = (WRONG, RAISED, NOT_FINITE)
 
@@ -87,8 +90,10 @@ class SizeTrial:
         sizes: old size → new size.
         batch: whether an axis of a batch was changed.
         carried: whether outputs have the axes that were changed.
-        size_is_kept: whether a gradient has the same shape, which the engine rejects, at odd and
-            even sizes: only the sample's size is meant, and forward does not check it.
+        seen_in_outputs: whether a shape among the outputs changes with them.
+        size_is_kept: whether backward raises at odd and even sizes alike, or returns a gradient of
+            one shape there, which the engine rejects: only the sample's size is meant, and forward
+            does not check it.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """
@@ -98,6 +103,7 @@ class SizeTrial:
     sizes: dict[int, int] = field(default_factory=dict)
     batch: bool = False
     carried: bool = False
+    seen_in_outputs: bool = False
     size_is_kept: bool = False
     hint: str = ""
 
@@ -181,8 +187,7 @@ class SizeTrials:
         even = self.changed({old: twice_a_prime(odd)})
         if even is None:
             return
-        kept = _rejected_shape(one.judgement)
-        one.size_is_kept = bool(kept) and kept == _rejected_shape(even.judgement)
+        one.size_is_kept = _same_refusal(one.judgement, even.judgement)
         if even.judgement.verdict != RIGHT:
             return
         others = (self.changed({old: odd + more}) for more in (1, 3, 5))
@@ -325,10 +330,15 @@ class SizeTrials:
         return tried
 
 
-def _rejected_shape(seen: JudgementElsewhere) -> str:
-    """The shape of the gradient that the engine rejected; empty for other errors."""
-    found = re.search(r"got (\[[\d, ]*\]) but expected shape", str(seen.error and seen.error.error))
-    return found.group(1) if found else ""
+def _same_refusal(odd: JudgementElsewhere, even: JudgementElsewhere) -> bool:
+    """Whether backward raises at both: in its own code, or because the engine rejects a gradient
+    that has the same shape there."""
+    if not odd.verdict == even.verdict == RAISED:
+        return False
+    shapes = [re.search(_REJECTED, str(seen.error and seen.error.error)) for seen in (odd, even)]
+    if any(shapes):
+        return all(shapes) and len({found.group(1) for found in shapes if found}) == 1
+    return True
 
 
 def _describe_axes(subject: Subject, tried: SizeTrial, sizes: dict[int, int]) -> None:
@@ -343,6 +353,7 @@ def _describe_axes(subject: Subject, tried: SizeTrial, sizes: dict[int, int]) ->
         for old, now in zip(shape, after[name], strict=True)
         if old in sizes
     ]
+    tried.seen_in_outputs = any(after.get(name, shape) != shape for name, shape in before.items())
     tried.carried = bool(pairs) and all(sizes[old] == now for old, now in pairs)
     if any(old == now for old, now in pairs) and tried.judgement.verdict == RAISED:
         tried.judgement.verdict = REFUSED

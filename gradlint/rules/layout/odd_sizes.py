@@ -128,7 +128,7 @@ def probe(subject: Subject) -> Outcome:
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
         mild: Severity | None = (
-            "info" if odd.hint or (odd.size_is_kept and not odd.carried) else None
+            "info" if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs) else None
         )
         findings += findings_elsewhere(
             subject,

@@ -503,6 +503,29 @@ def test_a_fixed_size_that_forward_does_not_check(probed: Callable[..., Outcome]
     assert {finding.severity for finding in outcome.findings} == {"info"}
 
 
+class Ends(Function):
+    """Differences between the ends of edges."""
+
+    @staticmethod
+    def forward(ctx, x, edges):
+        ctx.save_for_backward(x, edges)
+        return (x[edges[0]] - x[edges[1]]).pow(2).sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, edges = ctx.saved_tensors
+        first, second = edges
+        part = 2 * grad_output * (x[first] - x[second])
+        return torch.zeros_like(x).index_add(0, first, part).index_add(0, second, -part), None
+
+
+def test_two_rows_that_backward_unpacks(probed: Callable[..., Outcome]) -> None:
+    edges = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 4, 2]])
+    outcome = probe(probed, "GL706", Ends, torch.randn(6, 3), edges)
+    assert outcome.verdict == "pass"
+    assert {finding.severity for finding in outcome.findings} == {"info"}
+
+
 class OfAnImage(Function):
     """Rows of an image at positions; images of one row are beyond it."""
 
