@@ -36,6 +36,7 @@ field_is_required
 field_title_should_be_set
 
 # For readers and tests of a report or a target.
+raise_if_failed  # of a report, for tests
 constructor  # what was chosen for a module that gradlint constructed
 pointed  # the error's place in the text of an expression
 reference_sources

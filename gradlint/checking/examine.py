@@ -18,10 +18,9 @@ from gradlint.checking.further import FurtherSamples
 from gradlint.checking.not_tried import not_tried
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.severity import as_loud_as_evidence
-from gradlint.checking.torch_verdict import torch_verdict
+from gradlint.checking.torch_asked import TorchAsked
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
-from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.events import (
@@ -37,8 +36,6 @@ from gradlint.model.events import (
     Predicted,
     Samples,
     Skip,
-    TorchCheck,
-    TorchVerdictMade,
 )
 from gradlint.model.op import Op
 from gradlint.model.report import (
@@ -50,7 +47,6 @@ from gradlint.model.report import (
     InputPower,
     Location,
     SampleReport,
-    TorchVerdict,
 )
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
@@ -237,7 +233,7 @@ def examine(
     told: set[str] = set()
     once = _noting_inputs(_each_defect_once(emit), told)
     coverage = Coverage(op)
-    asked = _TorchAsked(once, done)
+    asked = TorchAsked(once, done)
     first: Subject | None = None
     for sample in variants:
         subject = Subject(op, sample, settings, coverage)
@@ -273,7 +269,7 @@ def _look_further(
     emit: Emit,
     done: frozenset[tuple[str, str]],
     told: set[str],
-    asked: _TorchAsked,
+    asked: TorchAsked,
 ) -> None:
     """Look at further samples, which differ from that of ``first``."""
 
@@ -368,7 +364,7 @@ def _examine_sample(
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
-    asked: _TorchAsked,
+    asked: TorchAsked,
     *,
     first: bool,
 ) -> bool:
@@ -427,57 +423,6 @@ def _report_first_sample(subject: Subject, emit: Emit, done: frozenset[tuple[str
     if (ANATOMY, sample.label) not in done:
         emit(Begin(ANATOMY, sample.label))
         emit(Anatomy(anatomy(subject.run, subject.problem)))
-
-
-class _TorchAsked:
-    """torch's own checks: on the first sample, and where that passes, on the first one that fails,
-    so that its verdict stands beside the finding that it is compared with.
-
-    Args:
-        emit: called with each verdict.
-        done: (check, sample label) pairs not to be run again, after a crash.
-    """
-
-    CHECKS: tuple[tuple[TorchCheck, str, tuple[str, ...]], ...] = (
-        ("gradcheck", "GL401", ("GL1", "GL2", "GL3", "GL4")),
-        ("gradgradcheck", "GL501", ("GL5",)),
-    )
-
-    def __init__(self, emit: Emit, done: frozenset[tuple[str, str]]) -> None:
-        self._emit, self._done = emit, done
-        self._failed: set[str] = set()
-
-    def about(self, subject: Subject, verdicts: dict[str, str], *, first: bool) -> None:
-        """Ask torch about the sample of ``subject``, where that is due.
-
-        Args:
-            verdicts: code → verdict of the checks on this sample.
-        """
-        for name, code, families in self.CHECKS:
-            failing = [c for c, v in verdicts.items() if v == "fail" and c.startswith(families)]
-            due = first or (bool(failing) and name not in self._failed)
-            if failing:
-                self._failed.add(name)
-            label = subject.sample.label
-            if not due or code not in verdicts or (name, label) in self._done:
-                continue
-            if subject.run.error is None:
-                self._ask(subject, name, "fail" if failing else verdicts[code], failing)
-
-    def _ask(self, subject: Subject, name: TorchCheck, ours: str, failing: list[str]) -> None:
-        label = subject.sample.label
-        self._emit(Begin(name, label))
-        left_out = ""
-        if not subject.plan.torch:
-            left_out = f"left out: beyond --max-calls {subject.plan.budget}"
-        elif subject.made("make_guarded") and subject.once(make_guarded).freed:
-            left_out = "left out: the op frees memory that it is given, which torch's check reads"
-        if left_out:
-            verdict = TorchVerdict("fast", "skipped", left_out, sample=label)
-        else:
-            with phase("rule"):
-                verdict = torch_verdict(subject, name, ours, failing)
-        self._emit(TorchVerdictMade(name, verdict))
 
 
 def patience_for(subject: Subject, rule: Rule) -> Patience | None:
