@@ -6,6 +6,8 @@ spoil a later measurement.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
@@ -145,6 +147,7 @@ class Calls:
             by zero, so that the others can be judged.
         preserve_state: restore global state after every call (slower; for ops that change it).
         uncast: leave out casts to coarser dtypes, so that the op computes in the sample's.
+        quickest_s: seconds of the quickest forward call so far.
         patience: the limit of calls while a check chooses the inputs, or None.
         surroundings: makes a context in which forward and backward run, or None.
     """
@@ -162,6 +165,7 @@ class Calls:
         self.mode_changes: list[str] = []
         self.preserve_state = False
         self.uncast = False
+        self.quickest_s = math.inf
         self.patience: Patience | None = None
         self.surroundings: Callable[[], AbstractContextManager[Any]] | None = None
         self.own_generators = OwnGenerators(
@@ -281,6 +285,7 @@ class Calls:
     def _invoke(self, leaves: list[torch.Tensor], constants: Relay | None) -> Any:
         self.own_generators.reset()
         self._put_state_back()
+        started = time.perf_counter()
         with phase("forward"), self._around():
             start_from(self.seed)
             passed = leaves
@@ -289,7 +294,9 @@ class Calls:
             mode = torch.is_grad_enabled()
             try:
                 with self._limited(passed):
-                    return self.binding.call(passed, constants, self._handed)
+                    found = self.binding.call(passed, constants, self._handed)
+                self.quickest_s = min(self.quickest_s, time.perf_counter() - started)
+                return found
             except Exception as error:
                 raise OpRaised("forward", error) from error
             finally:

@@ -394,7 +394,7 @@ def affordable_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> tuple[d
     if not usual:
         return {}, ""
     before = sum(tensor.numel() for tensor in tensors_of(subject.sample)) or 1
-    seconds = _seconds(subject.problem, subject.run_s)
+    seconds = _seconds(subject.problem, min(subject.run_s, subject.problem.quickest_s))
     sizes = odd_sizes(subject, groups, before * MOST_SECONDS / max(seconds - OVERHEAD, 1e-6))
     while sizes and sizes != usual:
         change = {axis: new for old, new in sizes.items() for axis in groups[old]}
