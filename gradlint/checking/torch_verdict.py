@@ -259,7 +259,7 @@ def _why_torch_passes(subject: Subject, asked: _Asked, failing: Collection[str])
         here = "GL501" in failing
     codes = ", ".join(sorted(failing))
     if not here:
-        return f"{codes or 'the finding'}: not among what {asked.name} looks at"
+        return f"{codes or 'the finding'}: seen outside of what {asked.name} was run on"
     if asked.dtype == torch.float64 and asked.verdict(**SHARPER).verdict == "fail":
         told = ", ".join(f"{key}={value:g}" for key, value in SHARPER.items())
         return f"gradlint is right: with {told} it fails too, its own tolerances hide the error"

@@ -78,7 +78,7 @@ def test_no_word_on_who_is_right_without_numbers_of_our_own():
     x = torch.tensor([0.3, -1.1, 0.9], dtype=torch.float64, requires_grad=True)
     assert asked(Wrong, x, "skipped").agreement == ""
     assert asked(Untouched, x, "fail", "GL402").agreement == (
-        "GL402: not among what gradcheck looks at"
+        "GL402: seen outside of what gradcheck was run on"
     )
 
 
