@@ -120,7 +120,7 @@ def mismatch(
         outputs: names of the map's outputs.
         arguments: what the op got beside the map's inputs, by name.
     """
-    judged = decision.judgement.inputs[place]
+    # The noise of a low dtype says nothing of the size of an error that float64 shows.
     source, position = decision.behind(place)
     item = source.judgement.inputs[position]
     right = [
@@ -129,19 +129,19 @@ def mismatch(
         if verdict == AGREES
     ]
     case = _Case(source.function, source, item, names, seed, right, arguments or {})
-    worst = judged.worst
+    worst = item.worst
     numbers: dict[str, Any] = {
-        "directions": len(judged.pairs),
+        "directions": len(item.pairs),
         "worst_z": worst.error / worst.sigma if worst.sigma > 0.0 else float("inf"),
         "critical_z": CRITICAL,
         "relative_error": worst.relative_error,
-        "resolution": judged.resolution,
+        "resolution": item.resolution,
     }
     cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
     index = describe_elements(case.clearest, numbers)
     weight = {
-        "relative_error": max(pair.relative_error for pair in judged.pairs if pair.h > 0.0)
-        if any(pair.h > 0.0 for pair in judged.pairs)
+        "relative_error": max(pair.relative_error for pair in item.pairs if pair.h > 0.0)
+        if any(pair.h > 0.0 for pair in item.pairs)
         else None,
         "confirmed": cause is not None
         and cause.slug not in WHERE_ONLY

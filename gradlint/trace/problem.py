@@ -49,8 +49,12 @@ class Problem(Calls):
         wide = (torch.float64, torch.complex128)
         if all(item.value.dtype in wide for item in self.inputs):
             return None
+        return self.in_dtype(torch.float64)
+
+    def in_dtype(self, dtype: torch.dtype) -> Problem:
+        """The same op at the same values, with every floating tensor in ``dtype``."""
         device = str(next(item.value.device for item in self.inputs))
-        found = self.at(self.sample.converted(torch.float64, device))
+        found = self.at(self.sample.converted(dtype, device))
         found.zeroed = self.zeroed
         # Parameters of a module were rounded to the low dtype; the twin starts from those values.
         found.binding.take_values(self.binding)

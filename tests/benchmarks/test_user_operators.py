@@ -54,7 +54,7 @@ def test_the_table_counts() -> None:
 @pytest.mark.parametrize("inputs", ["inferred", "given"])
 def test_a_pair(inputs: str) -> None:
     options = argparse.Namespace(
-        inputs=inputs, only="a/norms:LayerNormFn", order=2, dtype="", jobs=1
+        inputs=inputs, only="a/norms:LayerNormFn", which=None, order=2, dtype="", jobs=1
     )
     told = user_operators.told_of("open", options, 0)
     assert [(item.which, item.red(), item.not_run) for item in told] == [

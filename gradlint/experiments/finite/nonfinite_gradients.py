@@ -15,6 +15,8 @@ from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedD
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Rule
+from gradlint.numerics.products import all_finite
+from gradlint.trace.op_io import OpRaised
 
 #: Elements at which the function is measured, of those whose gradient is not finite.
 LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
@@ -22,6 +24,13 @@ LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
 #: One-sided derivatives that differ by less, relative to the steepest slope seen, are those of a
 #: smooth function (heuristic: differences of the finest steps are right to more digits).
 SMOOTH = 1e-2
+
+#: Dtypes whose numbers of a thousand are farther apart than the arguments of exp may be off: 4 in
+#: bfloat16, 0.5 in float16.
+COARSE = (torch.bfloat16, torch.float16)
+
+#: Note on a gradient that is finite in float32 at the same large values.
+NO_DIGITS = "not finite at large magnitudes, of which 16 bits keep too few digits"
 
 HELP = (
     "backward divides by, takes the logarithm or root of, or overflows at a value that "
@@ -52,9 +61,42 @@ def at_extremes(
         more, _ = _compare_with_slopes(
             subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme
         )
+        if more and extreme.name == "large":
+            coarse = _without_digits(subject, extreme)
+            notes += [f"gradient for {name}: {NO_DIGITS}" for name in sorted(coarse)]
+            more = [finding for finding in more if finding.input not in coarse]
         findings += more
         reported = reported | {finding.input or "" for finding in more}
     return findings, notes
+
+
+def _without_digits(subject: Subject, extreme: ExtremePoint) -> set[str]:
+    """The inputs whose gradient is not finite because the dtype has too few digits, and not because
+    it has too small a range: in float32 it is finite at the same values, and in bfloat16, which has
+    the same range, it is not."""
+    problem = extreme.problem
+    dtypes = {item.value.dtype for item in problem.inputs if item.value.is_floating_point()}
+    if len(dtypes) != 1 or not dtypes <= set(COARSE):
+        return set()
+    exact = _finite_in(subject, extreme, torch.float32)
+    if dtypes == {torch.bfloat16}:
+        return exact
+    return exact - _finite_in(subject, extreme, torch.bfloat16)
+
+
+def _finite_in(subject: Subject, extreme: ExtremePoint, dtype: torch.dtype) -> set[str]:
+    """The inputs whose gradient is finite where the op computes in ``dtype``."""
+    problem = extreme.problem.in_dtype(dtype)
+    values = [value.to(dtype) for value in extreme.make()]
+    try:
+        found = problem.pull({k: v.to(dtype) for k, v in subject.run.cotangents.items()}, values)
+    except OpRaised:
+        return set()
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+        subject.problem.backward_calls += problem.backward_calls
+    pairs = zip(problem.inputs, found, strict=True)
+    return {item.name for item, grad in pairs if grad is None or all_finite(grad)}
 
 
 def _compare_with_slopes(

@@ -83,7 +83,15 @@ class _Tape:
 
 
 class _Watching(TorchFunctionMode):
-    """Tells the calls whose results autograd does not see from the others."""
+    """Tells the calls whose results autograd does not see from the others.
+
+    Inside the forward of a Function autograd is off as well; what is computed there is
+    differentiated by the Function's backward.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._switched_off = False
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -92,14 +100,23 @@ class _Watching(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         frame = sys._getframe(1)
         if name == "_set_grad_enabled" or frame.f_code.co_filename.startswith(_GRADLINT):
-            if name == "_set_grad_enabled" and not args[0]:
-                self.entered(frame)
+            if name == "_set_grad_enabled":
+                self._switch(bool(args[0]), frame)
             return func(*args, **kwargs)
-        if any(func == known for known in _DETACHES):
+        within_a_function = not (self._switched_off or torch.is_grad_enabled())
+        if any(func == known for known in _DETACHES) and not within_a_function:
             return self.stopped(name, func, args, kwargs, frame)
-        if not torch.is_grad_enabled():
+        if self._switched_off:
             return self.stopped(name, func, args, kwargs, None)
         return self.seen(args, func(*args, **kwargs))
+
+    def _switch(self, on: bool, frame: FrameType) -> None:
+        """Autograd is switched on or off by the code of ``frame``."""
+        if on:
+            self._switched_off = False
+        elif torch.is_grad_enabled():
+            self._switched_off = True
+            self.entered(frame)
 
     def entered(self, frame: FrameType) -> None:
         """A block under ``no_grad`` begins."""

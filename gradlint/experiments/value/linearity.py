@@ -53,13 +53,25 @@ SINGLE_PRECISION_SHARE = TOLERATED[24]
 #: Note on a gradient that would be zero without rounding.
 ROUNDING_NOTE = "its gradient is nothing but rounding error"
 
+#: A departure that is smaller by this factor in float64 is rounding of the op's own dtype: ε falls
+#: by 5e8 from float32 to float64, and clipping, thresholds and constants stay (heuristic: between
+#: the two). A product with exp(A) computed from a block that holds 65536 · grad_output beside A
+#: was off by 1.4e-3 in float32 and by 3e-12 in float64.
+ROUNDING_FALLS = 1e4
+
+#: Note on a gradient that is linear in float64.
+IN_FLOAT64_NOTE = "it is linear in grad_output up to the rounding of its dtype"
+
 #: Seed of the second cotangents, relative to the run's.
 SEED = 7
 
 
 @dataclass
 class _Departure:
-    """How a gradient departs from linearity, with the worst element of one input."""
+    """How a gradient departs from linearity, with the worst element of one input.
+
+    ``multiple`` is the factor of the cotangent; None where it is a sum of two.
+    """
 
     text: str
     index: list[int]
@@ -67,6 +79,7 @@ class _Departure:
     expected: Any
     error: float
     relative: float
+    multiple: float | None
 
     @property
     def slug(self) -> str:
@@ -90,13 +103,15 @@ def nonlinear_findings(subject: Subject, rule: Rule) -> tuple[list[Finding], lis
             return [], notes
         departures = _confirm(subject, suspects)
         rounding = only_rounding(subject) if departures else set()
+        in_float64 = _linear_in_float64(subject, departures)
     except OpRaised as raised:
         name = type(raised.error).__name__
         return [], [f"{raised.phase} raised {name} at another grad_output"]
     notes += [
         f"{subject.problem.inputs[k].name}: {ROUNDING_NOTE}" for k in departures if k in rounding
     ]
-    reported = {k: found for k, found in departures.items() if k not in rounding}
+    notes += [f"{subject.problem.inputs[k].name}: {IN_FLOAT64_NOTE}" for k in in_float64]
+    reported = {k: found for k, found in departures.items() if k not in rounding | in_float64}
     return [_finding(subject, rule, k, found) for k, found in reported.items()], notes
 
 
@@ -157,15 +172,47 @@ def _confirm(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departure]
         for got, multiple, bar in trials:
             if bool(torch.isfinite(got).all()) and not _largest(got / multiple - g) <= bar:
                 text = _describe(g, got, multiple)
-                found[k] = _departure(text, got, multiple * g)
+                found[k] = _departure(text, got, multiple * g, multiple)
                 break
         else:
             rounding = _largest(_widened_or_zero(odd[k], g_v[k]) - ODD_FACTOR * g)
             allowed += _cancelled(subject, k, vs)
             sum_of = _widened_or_zero(both[k], g_v[k])
             if not _largest(sum_of - g - h) <= allowed + ROUNDINGS * rounding:
-                found[k] = _departure("g(v + w) is not g(v) + g(w)", sum_of, g + h)
+                found[k] = _departure("g(v + w) is not g(v) + g(w)", sum_of, g + h, None)
     return found
+
+
+def _linear_in_float64(subject: Subject, departures: dict[int, _Departure]) -> set[int]:
+    """Those of ``departures`` that all but vanish where the op computes in float64."""
+    wide = subject.problem.in_float64() if departures else None
+    if wide is None:
+        return set()
+    cotangents = _cotangents(subject, Replay(subject.problem))
+    vs, ws = ([widened(v) for v in each] for each in cotangents)
+    replay = Replay(wide)
+    linear: set[int] = set()
+    try:
+        if [item.value.shape for item in replay.outputs] != [v.shape for v in vs]:
+            return linear
+        g_v, g_w = replay.pull(vs), replay.pull(ws)
+        for k, found in departures.items():
+            if g_v[k] is None:
+                continue
+            g, h = (_widened_or_zero(each[k], g_v[k]) for each in (g_v, g_w))
+            if found.multiple is None:
+                moved, exact = [v + w for v, w in zip(vs, ws, strict=True)], g + h
+            else:
+                moved, exact = [found.multiple * v for v in vs], found.multiple * g
+            gap = _largest(_widened_or_zero(replay.pull(moved)[k], g) - exact)
+            if ROUNDING_FALLS * gap <= found.relative * _largest(exact):
+                linear.add(k)
+    except OpRaised:
+        return set()  # an op that refuses float64 is judged in its own dtype
+    finally:
+        subject.problem.forward_calls += wide.forward_calls
+        subject.problem.backward_calls += wide.backward_calls
+    return linear
 
 
 def _cotangents(subject: Subject, replay: Replay) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
@@ -248,7 +295,9 @@ def _describe(g: torch.Tensor, got: torch.Tensor, multiple: float) -> str:
     return f"{where} the gradient is not scaled by the same factor"
 
 
-def _departure(text: str, got: torch.Tensor, expected: torch.Tensor) -> _Departure:
+def _departure(
+    text: str, got: torch.Tensor, expected: torch.Tensor, multiple: float | None
+) -> _Departure:
     error = (got - expected).abs().reshape(-1)
     at = int(error.argmax())
     scale = _largest(expected) or 1.0
@@ -259,6 +308,7 @@ def _departure(text: str, got: torch.Tensor, expected: torch.Tensor) -> _Departu
         plain_number(expected.reshape(-1)[at]),
         float(error[at]),
         float(error[at]) / scale,
+        multiple,
     )
 
 

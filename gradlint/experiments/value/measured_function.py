@@ -88,10 +88,7 @@ class MeasuredFunction:
         if not extreme.finite or gradients is None:
             return None
         # Values of the twin are those of the low dtype; its outputs stand for the function.
-        problem = self._wide
-        if extreme.problem is not self._subject.problem:
-            widen = self._wide is not self._subject.problem
-            problem = self._widened(extreme.problem) if widen else extreme.problem
+        problem = self._problem_of(extreme)
         values = extreme.make()
         point = [v.to(t.dtype) for v, t in zip(values, self.typical, strict=True)]
         wides = [
@@ -119,9 +116,37 @@ class MeasuredFunction:
             self.project,
         )
 
+    def in_float64(self, extreme: ExtremePoint, at: SlopesAtPoint) -> SlopesAtPoint | None:
+        """The point ``at`` with the gradients that the op returns there in float64; None where it
+        is in float64 already, or has no other gradients there."""
+        problem = self._problem_of(extreme)
+        if problem is extreme.problem:
+            return None
+        before = problem.forward_calls, problem.backward_calls
+        try:
+            found = problem.pull(self._cotangents, at.values)
+        except OpRaised:
+            return None
+        finally:
+            self._subject.problem.forward_calls += problem.forward_calls - before[0]
+            self._subject.problem.backward_calls += problem.backward_calls - before[1]
+        gradients = [
+            torch.zeros_like(g) if f is None else widened(f)
+            for f, g in zip(found, at.gradients, strict=True)
+        ]
+        same = [f.shape for f in gradients] == [g.shape for g in at.gradients]
+        return at.with_gradients(gradients) if same else None
+
     def slack(self, found: OneSidedSlopes, claimed: float) -> float:
         """By how much a gradient that predicts ``claimed`` may miss the slopes ``found``."""
         return self.tolerated * (found.size + abs(claimed)) + found.noise + found.floor
+
+    def _problem_of(self, extreme: ExtremePoint) -> Problem:
+        """The problem that is measured at ``extreme``."""
+        if extreme.problem is self._subject.problem:
+            return self._wide
+        widen = self._wide is not self._subject.problem
+        return self._widened(extreme.problem) if widen else extreme.problem
 
     def _base(
         self, extreme: ExtremePoint, problem: Problem, point: list[torch.Tensor]

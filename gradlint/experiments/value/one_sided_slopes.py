@@ -139,14 +139,24 @@ class SlopesAtPoint:
         values[position] = values[position].clone(memory_format=torch.contiguous_format)
         values[position].view(-1)[list(elements)] *= 1.0 + shift
         base = self._evaluate(values)
-        if base is None:
-            return None
+        return None if base is None else self._with(base, values, self.gradients)
+
+    def with_gradients(self, gradients: list[torch.Tensor]) -> SlopesAtPoint:
+        """This point with other gradients claimed there."""
+        return self._with(self._base, self.values, gradients)
+
+    def _with(
+        self,
+        base: dict[str, torch.Tensor],
+        values: list[torch.Tensor],
+        gradients: list[torch.Tensor],
+    ) -> SlopesAtPoint:
         return SlopesAtPoint(
             self._evaluate,
             self._cotangents,
             base,
             values,
-            self.gradients,
+            gradients,
             self._typical,
             self._roundoff,
             self._floors,

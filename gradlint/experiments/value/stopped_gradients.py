@@ -37,16 +37,20 @@ SHOWN = 3
 
 def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
     """Warn where a gradient of PyTorch's own backward is the derivative once ``detach`` and the
-    like let gradients through: a stop is written there on purpose, or is the bug.
+    like let gradients through: a stop is written there on purpose, or is the bug. Modules may keep
+    what is held constant whoever wrote the backward.
 
     Args:
         subject: the op.
         findings: wrong gradients; they are changed.
     """
     wrong = {item.input: item for item in findings if item.severity == "error"}
-    if not wrong or not is_torch_owned_backward(subject):
+    owned = is_torch_owned_backward(subject)
+    if not wrong or not (owned or subject.op.module is not None):
         return
     wrong = _without_held(subject, wrong)
+    if not owned:
+        return
     function = subject.first_order_map
 
     def let_through(

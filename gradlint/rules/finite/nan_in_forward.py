@@ -3,7 +3,9 @@
 What it finds
 -------------
 Forward returned NaN or Inf although all inputs are finite. Infinities that stay in place whatever
-the inputs are considered deliberate, such as the -inf of an attention mask.
+the inputs are considered deliberate, such as the -inf of an attention mask. Where an operator of
+PyTorch is the first to return them, and is finite for the same arguments in float64, this is
+information.
 
 Besides the sample, inputs with single special elements are tried (zero, equal to another element,
 or equal to a number in the op's arguments or source). NaN is reported there where the function
@@ -78,6 +80,7 @@ import torch
 
 from gradlint.experiments.finite.extremes import make_extremes
 from gradlint.experiments.finite.removable_singularities import removable_nans
+from gradlint.experiments.finite.torch_nonfinite import torch_operator_to_blame
 from gradlint.experiments.finiteness import constant_infinities, inputs_finite, values_of
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_run
@@ -156,6 +159,9 @@ def _finding(
     for item in subject.problem.inputs:
         if tuple(item.value.shape) == tuple(value.shape):
             evidence[f"{item.name} there"] = repr(item.value[tuple(first)].item())
+    blamed = torch_operator_to_blame(subject)
+    if blamed:
+        evidence["first returned by"] = f"PyTorch's {blamed}, which is finite in float64"
     verb = "is" if count == 1 else "are"
     return subject.finding(
         RULE,
@@ -163,6 +169,7 @@ def _finding(
         output=output.name,
         index=first,
         evidence=evidence,
+        grounds=subject.grounds(torch_owned=bool(blamed)),
         help="guard the division, logarithm, root or exponential at this value; if the inputs lie "
         "outside the op's domain, give others (--inputs)",
     )

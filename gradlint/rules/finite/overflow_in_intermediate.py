@@ -5,8 +5,9 @@ What it finds
 At magnitudes up to 150, forward returns NaN or infinities in float32 (or in the sample's own lower
 dtype), although the value is well inside the range of that dtype: the same op returns it in float64
 at exactly the same inputs. An intermediate result overflowed, or vanished before a logarithm or a
-division. Where the op refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3
-forward calls for the first input, 2 for each further one.
+division. Outputs of which other elements are beyond the dtype's range in float64, too, are left
+out: inputs this large are not meant for the op. Where the op refuses float64, NaN counts if it does
+not occur at smaller inputs. Cost: 3 forward calls for the first input, 2 for each further one.
 
 Why it matters
 --------------

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradlint.experiments.finite.extremes import bounds_of, make_extremes
+from gradlint.experiments.finite.nonfinite_gradients import NO_DIGITS
 from gradlint.experiments.finite.special_values import large, single, ties, tiny, zeros
 from gradlint.experiments.finite.value_ranges import range_of
 from gradlint.experiments.subject import Subject
@@ -282,6 +283,26 @@ def test_slow_ops_are_left_out(subject: Callable[..., Subject]) -> None:
     assert "would take too long" in slow.once(make_extremes).reason
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_too_few_digits_at_large_values_are_no_fault(
+    probed: Callable[..., Outcome], dtype: torch.dtype
+) -> None:
+    """exp of nothing but the rounding of large numbers."""
+    op = formula(lambda x: x.clone(), lambda x: (400 * (x * 1.001 - x - 0.001 * x).abs()).exp())
+    outcome = probed(GL302, op, X, dtype=dtype)
+    assert outcome.findings == []
+    assert (NO_DIGITS in outcome.note) == (dtype != torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_range_too_small_at_large_values_is_a_fault(
+    probed: Callable[..., Outcome], dtype: torch.dtype
+) -> None:
+    op = formula(torch.nn.functional.softplus, lambda x: x.exp() / (1 + x.exp()))
+    (finding,) = probed(GL302, op, X, dtype=dtype).findings
+    assert "at magnitudes from 10 to 10000" in finding.message
+
+
 # -- GL303 ---------------------------------------------------------------------------------------
 
 
@@ -339,6 +360,30 @@ def test_honest_overflow_is_no_finding(
     probed: Callable[..., Outcome], op: Any, dtype: torch.dtype
 ) -> None:
     assert probed(GL303, op, X.abs() * 0.4, dtype=dtype).findings == []
+
+
+class Recurrence(Function):
+    """h ← exp(d)·h + x, two steps: it grows with every step."""
+
+    @staticmethod
+    def forward(ctx: Any, d: Tensor, x: Tensor) -> Tensor:
+        ctx.save_for_backward(d, x)
+        first = d.exp() * torch.zeros_like(x) + x
+        return torch.stack([first, d.exp() * first + x])
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        d, x = ctx.saved_tensors
+        return g[1] * d.exp() * x, g[0] + g[1] * (1 + d.exp())
+
+
+def test_inputs_at_which_other_elements_overflow_are_too_large_for_the_op(
+    probed: Callable[..., Outcome],
+) -> None:
+    assert probed(GL303, Recurrence, X, X.flip(0), dtype=torch.float32).findings == []
+    # Only the element that is NaN: nothing says that such inputs are not meant.
+    found = probed(GL303, lambda d, x: Recurrence.apply(d, x)[0], X, X.flip(0), dtype=torch.float32)
+    assert [finding.input for finding in found.findings] == ["d"]
 
 
 def test_without_float64_nan_tells(probed: Callable[..., Outcome]) -> None:

@@ -45,6 +45,24 @@ def test_not_finite_at_finite_inputs(
     assert finding.message.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("op", "owned"),
+    [
+        (lambda x: torch.matrix_exp(x.expand(3, 3)).sum(0), True),
+        (lambda x: x.mul(100).exp(), False),  # beyond the dtype in float64, too
+        (lambda x: (x - x) / (x - x), False),  # NaN in every dtype
+    ],
+)
+def test_what_only_an_operator_of_torch_makes_infinite_is_its_own_matter(
+    probed: Callable[..., Outcome], op: Any, owned: bool
+) -> None:
+    outcome = probed(GL301, op, torch.tensor([1.0, 2.0, 3.0]), dtype=torch.bfloat16)
+    (finding,) = outcome.findings
+    assert finding.grounds.torch_owned is owned
+    told = finding.evidence.get("first returned by", "")
+    assert told == ("PyTorch's matrix_exp, which is finite in float64" if owned else "")
+
+
 MASK = torch.tensor([True, False, True])
 
 

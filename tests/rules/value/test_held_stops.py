@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -130,6 +131,49 @@ class WrongBesides(Spectral):
         return out
 
 
+class Divided(torch.autograd.Function):
+    """w / (u·wv), with u and v held constant; a power iteration in forward changes neither."""
+
+    @staticmethod
+    def forward(ctx: Any, w: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        with torch.no_grad():
+            F.normalize(w @ v, dim=0)
+        ctx.save_for_backward(w, u, v)
+        return w / torch.dot(u, w @ v)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        w, u, v = ctx.saved_tensors
+        size = torch.dot(u, w @ v)
+        return (g - (g * w).sum() / size * torch.outer(u, v)) / size, None, None
+
+
+class DividedWithoutOuter(Divided):
+    """The same without the derivative of u·wv."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        w, u, v = ctx.saved_tensors
+        return g / torch.dot(u, w @ v), None, None
+
+
+class SpectralFunction(Spectral):
+    """The same with a backward of its own."""
+
+    function: Any = Divided
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            v = F.normalize(self.weight.t() @ self.u, dim=0)
+            self.u.copy_(F.normalize(self.weight @ v, dim=0))
+        out: Tensor = x @ self.function.apply(self.weight, self.u.clone(), v).t()
+        return out
+
+
+class WrongSpectralFunction(SpectralFunction):
+    function = DividedWithoutOuter
+
+
 def probe(probed: Probed, module: nn.Module, dtype: torch.dtype) -> Outcome:
     rule = by_code("GL401")
     assert rule is not None
@@ -141,6 +185,7 @@ def probe(probed: Probed, module: nn.Module, dtype: torch.dtype) -> Outcome:
     ("module", "inputs"),
     [
         (Spectral, {"weight"}),
+        (SpectralFunction, {"weight"}),
         (Averaged, {"x"}),
         (Reassigned, {"x"}),
         (Target, {"x", "online"}),
@@ -162,7 +207,12 @@ def test_what_is_held_on_purpose_is_information(
 
 @pytest.mark.parametrize(
     ("module", "severity"),
-    [(Detached, "warning"), (Forgotten, "warning"), (WrongBesides, "error")],
+    [
+        (Detached, "warning"),
+        (Forgotten, "warning"),
+        (WrongBesides, "error"),
+        (WrongSpectralFunction, "error"),
+    ],
 )
 def test_other_stops_and_a_wrong_backward_are_not_excused(
     module: type[nn.Module], severity: str, probed: Probed

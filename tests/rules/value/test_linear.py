@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
+from gradlint.experiments.value.linearity import IN_FLOAT64_NOTE
 from gradlint.model.rule import Outcome
 from gradlint.rules.value.wrong_gradient import RULE
 
@@ -114,6 +115,41 @@ def test_ill_conditioned_and_long_sums_pass(op: Any, probed: Callable[..., Outco
     else:
         outcome = probed(RULE, lambda a: op(a, 0), 30 * torch.randn(500, generator=generator))
     assert [item for item in outcome.findings if item.cause == "not-linear"] == []
+
+
+class BlockExponential(torch.autograd.Function):
+    """exp(A); backward takes the derivative from exp of a block with grad_output beside A, whose
+    rounding grows with grad_output."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return torch.matrix_exp(a)
+
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        n = a.shape[-1]
+        block = torch.cat((torch.cat((a.mT, g), -1), torch.cat((torch.zeros_like(a), a.mT), -1)))
+        return torch.matrix_exp(block)[:n, n:]
+
+
+class ClippedBlockExponential(BlockExponential):
+    @staticmethod
+    def backward(ctx, g):
+        return BlockExponential.backward(ctx, g).clamp(-1e3, 1e3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_rounding_that_grows_with_grad_output_passes(
+    dtype: torch.dtype, probed: Callable[..., Outcome]
+) -> None:
+    a = torch.tensor([[0.4, -1.1, 0.6], [0.9, 0.2, -0.7], [-0.3, 1.2, 0.5]])
+    outcome = probed(RULE, BlockExponential, a, dtype=dtype)
+    assert [item for item in outcome.findings if item.severity != "info"] == []
+    assert (IN_FLOAT64_NOTE in outcome.note) == (dtype == torch.float32)
+    clipped = probed(RULE, ClippedBlockExponential, a, dtype=dtype)
+    assert [finding.cause for finding in clipped.findings] == ["not-linear"]
 
 
 class DeclaredClip(torch.autograd.Function):

@@ -225,6 +225,62 @@ def test_a_fault_in_16_bits_where_forward_does_not_overflow(
     assert [finding.input for finding in outcome.findings] == ["x"]
 
 
+class Similarity(Function):
+    """A structural similarity of two images, as one number: at two constant images its gradient is
+    the small difference of large terms."""
+
+    @staticmethod
+    def moments(x: Tensor, y: Tensor) -> Any:
+        mx, my = x.mean(), y.mean()
+        dx, dy = x - mx, y - my
+        return mx, my, dx, dy, dx.pow(2).mean(), dy.pow(2).mean(), (dx * dy).mean()
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        mx, my, _, _, vx, vy, cxy = Similarity.moments(x, y)
+        light = (2 * mx * my + 1e-4) / (mx**2 + my**2 + 1e-4)
+        return light * (2 * cxy + 9e-4) / (vx + vy + 9e-4)
+
+    @staticmethod
+    def slopes(ctx: Any, factor: float) -> Any:
+        x, y = ctx.saved_tensors
+        mx, my, dx, dy, vx, vy, cxy = Similarity.moments(x, y)
+        a1, a2 = 2 * mx * my + 1e-4, 2 * cxy + 9e-4
+        b1, b2 = mx**2 + my**2 + 1e-4, vx + vy + 9e-4
+        s, k = a1 * a2 / (b1 * b2), 2.0 / x.numel()
+        gx = k * ((my * a2 + dy * a1) / (b1 * b2) - s * (factor * mx / b1 + dx / b2))
+        gy = k * ((mx * a2 + dx * a1) / (b1 * b2) - s * (factor * my / b1 + dy / b2))
+        return gx, gy
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        gx, gy = Similarity.slopes(ctx, 1.0)
+        return g * gx, g * gy
+
+
+class WrongSimilarity(Similarity):
+    """Wrong where both images are constant."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        flat = bool(((x == x[0, 0]) & (y == y[0, 0])).all())
+        gx, gy = Similarity.slopes(ctx, 1.5 if flat else 1.0)
+        return g * gx, g * gy
+
+
+@LOW
+def test_terms_that_cancel_are_no_fault(probed: Callable[..., Outcome], dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    for shift in (0.0, 1e-3, 2e-3, 4e-3):
+        x = torch.rand(4, 5, generator=generator) + 0.5 + shift
+        y = torch.rand(4, 5, generator=generator) + 0.5
+        assert probed(GL402, Similarity, x, y, dtype=dtype).findings == []
+    found = probed(GL402, WrongSimilarity, x, y, dtype=dtype).findings
+    assert {finding.input for finding in found} == {"x", "y"}
+
+
 #: No dtype of 16 bits holds it: the op compares with what its dtype makes of it.
 BOUND = 0.7
 
