@@ -26,8 +26,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     (
         "warning",
         "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
-        " no elements, all elements of an input special at once, extreme magnitudes; second"
-        " derivatives silently lost",
+        " no elements, all elements of an input special at once, extreme magnitudes; backward"
+        " raises at inputs that were guessed, for their sizes or values; second derivatives"
+        " silently lost",
     ),
     (
         "info",
@@ -107,6 +108,11 @@ POLICY = (
         "info",
         f"the error is below {MATERIAL:.0e}, and no cause is confirmed",
         lambda g: not is_material(g),
+    ),
+    Reason(
+        "warning",
+        "it raises at inputs that were guessed: those that the op is meant for may avoid it",
+        lambda g: g.guessed and not g.silent,
     ),
     Reason(
         "warning",

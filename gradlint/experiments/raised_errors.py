@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sysconfig
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,6 +26,15 @@ from gradlint.targets.source_file import read_source, shown_path
 
 #: Lines of source shown before the line that raised.
 CONTEXT = 2
+
+#: Exceptions that no input can avoid, once the line is reached.
+_WHATEVER_THE_INPUTS = (NameError, ImportError, NotImplementedError, SyntaxError)
+
+#: Errors, as ``gradlint.diagnosis.engine_errors`` calls them, that inputs of other sizes, values or
+#: dtypes may avoid.
+_BY_SIZES_AND_VALUES = frozenset(
+    {"shape-mismatch", "index-out-of-range", "index-dtype", "dtype-mismatch", "in-place-dtype"}
+)
 
 #: Lines of a traceback kept in the evidence.
 TRACEBACK_LINES = 40
@@ -146,7 +157,8 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         verb: what raised, such as "forward raised"; the exception's name is added.
     """
     prefer = defining_file(subject)
-    explanation = explain(error)
+    explanation = explained(subject, error)
+    guessed = inputs_may_be_at_fault(subject, error)
     line = error_line(error)
     return subject.finding(
         rule,
@@ -155,7 +167,51 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         place=raised_place(error, prefer) or _without_line(subject, explanation),
         evidence=raised_evidence(error, prefer),
         help=_next_step(subject, explanation),
+        grounds=subject.grounds(silent=not guessed, guessed=guessed),
     )
+
+
+def explained(subject: Subject, error: BaseException) -> Explanation | None:
+    """The explanation of ``error``, unless the line that raised shows that it means another thing:
+    a call of a function that is not the op's, or a tuple that is not of saved tensors."""
+    found = explain(error)
+    if found is None:
+        return None
+    if found.slug == "context-parameter-mismatch":
+        owner = re.search(r"(\w+)\.(?:forward|backward)\(\)", found.text)
+        return None if owner and owner.group(1) not in _own_names(subject) else found
+    if found.slug == "unpack-saved-tensors" and not _reads_context(subject, error):
+        words = "what is unpacked has another number of elements, or a tensor another size there"
+        return replace(found, meaning=words, fix="compare it with the number of names")
+    return found
+
+
+def inputs_may_be_at_fault(subject: Subject, error: BaseException) -> bool:
+    """Whether the inputs were guessed, and other sizes or values could avoid ``error``.
+
+    A misspelt name or a tensor that was not saved is a fault whatever the inputs are.
+    """
+    if subject.sample.origin != "inferred" or isinstance(error, _WHATEVER_THE_INPUTS):
+        return False
+    found = explained(subject, error)
+    if found is not None and found.slug == "unpack-saved-tensors":
+        return not _reads_context(subject, error)
+    if found is not None:
+        return found.slug in _BY_SIZES_AND_VALUES
+    # "'Tensor' object has no attribute 'sume'": the argument has the type that it should have.
+    return not re.match(r"module '|'Tensor' object has no", error_text(error))
+
+
+def _own_names(subject: Subject) -> set[str]:
+    function = subject.op.function
+    names = {subject.op.target.rpartition(":")[2].rpartition(".")[2]}
+    return names | ({function.__name__} if function is not None else set())
+
+
+def _reads_context(subject: Subject, error: BaseException) -> bool:
+    """Whether the line that raised names the context or what was saved."""
+    frames = user_frames(error, defining_file(subject))
+    return not frames or re.search(r"saved|ctx", frames[-1].line or "") is not None
 
 
 def unsupported_finding(subject: Subject, rule: Rule, error: BaseException, dtype: str) -> Finding:

@@ -57,6 +57,7 @@ class Evidence:
         parts: positions on its last axis that the code reads one by one, as in ``x[..., 0]``.
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
+        has_parameters: whether the code reads its ``parameters()``.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Evidence:
     of_tensors: bool = False
     parts: set[int] = field(default_factory=set)
     saved: int | None = None
+    has_parameters: bool = False
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""

@@ -21,6 +21,7 @@ from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
+from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
 from gradlint.targets.calls import call_hints
@@ -67,6 +68,7 @@ def gather(op: Op) -> list[Evidence]:
     _read_code(op, found)
     _read_calls(op, found)
     _relate(found)
+    _give_parameters(found)
     for evidence in found:
         if evidence.passing == "varargs" and not evidence.length:
             evidence.weights = {"tensors": 5.0}
@@ -106,6 +108,14 @@ def _relate(found: list[Evidence]) -> None:
         # A tensor without evidence most likely has the rank of the others.
         if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
             item.rank(common, 2.0)
+
+
+def _give_parameters(found: list[Evidence]) -> None:
+    """Modules whose parameters are read own the tensors in ``*args``, where there are any."""
+    owners = [item for item in found if item.has_parameters]
+    if found and found[-1].passing == "varargs":
+        for place, item in enumerate(owners):
+            item.suggest(ClosureModule(len(found) - 1, place, len(owners)), first=True)
 
 
 def _read_code(op: Op, found: list[Evidence]) -> None:

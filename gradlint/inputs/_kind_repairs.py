@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import integer_tensors, of_kind
-from gradlint.inputs.stand_ins import Closure, first_stand_in
+from gradlint.inputs.stand_ins import Closure, ClosureModule, first_stand_in
 
 #: Error text → kinds wanted instead, and what the parameter must be now ("" for anything).
 _KINDS_BY_ERROR: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -73,10 +74,32 @@ _KINDS_BY_ERROR: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (r"must be torch.dtype", ("dtype",), "any"),
 )
 
+#: What registered operators and TorchScript functions say of an argument of another type.
+_DECLARED = re.compile(
+    r"Expected a value of type '([^']+)' for argument '(\w+)' but instead found type '(\w+)'"
+)
+#: Type in a schema → kinds.
+_KINDS_BY_TYPE: dict[str, tuple[str, ...]] = {
+    "Tensor": ("tensor", "index", "mask"),
+    "List[Tensor]": ("tensors",),
+    "int": ("int",),
+    "SymInt": ("int",),
+    "float": ("float",),
+    "number": ("float", "int"),
+    "bool": ("bool",),
+    "str": ("str",),
+    "List[int]": ("shape",),
+    "Device": ("device",),
+}
+#: What it costs to follow a declared type: less than any guess at what an error means.
+_DECLARED_COST = 0.05
+
 
 def from_kinds(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans in which a parameter on the failing line is of another kind."""
     text = f"{failed.failure.kind}: {failed.failure.text}"
+    if match := _DECLARED.search(text):
+        yield from _declared(failed, *match.groups())
     if match := re.search(r"'(\w+)' object has no attribute '(\w+)'", text):
         yield from _attribute(failed, match.group(1), match.group(2))
     for pattern, kinds, now in _KINDS_BY_ERROR:
@@ -86,8 +109,20 @@ def from_kinds(failed: FailedAttempt) -> Iterator[Plan]:
         yield from _saved(failed, int(match.group(1)))
     if re.search(r"not have been used in the graph|does not require grad and does not", text):
         yield from _closing(failed.plan)
+    if match := re.search(r"values to unpack \(expected (\d)", text):
+        yield from _several(failed, int(match.group(1)))
     if re.search(r"unary [-+~]: '(?:tuple|list)'|unsupported operand .*'(?:tuple|list)'", text):
         yield from _numbers(failed.plan)
+
+
+def _declared(failed: FailedAttempt, wanted: str, argument: str, found: str) -> Iterator[Plan]:
+    """The parameter that was passed as ``argument`` gets the type ``wanted``: that of the same
+    name, or those on the failing line that are of the type ``found``."""
+    kinds = _KINDS_BY_TYPE.get(re.sub(r"^Optional\[(.*)\]$", r"\1", wanted), ())
+    named = [argument] if argument in failed.plan.names else failed.blamed()
+    for name in named:
+        if _type_name(failed.plan.guess(name)) == found:
+            yield from _to(failed, name, kinds, _DECLARED_COST)
 
 
 def _saved(failed: FailedAttempt, index: int) -> Iterator[Plan]:
@@ -106,6 +141,23 @@ def _closing(plan: Plan) -> Iterator[Plan]:
             for step, value in enumerate((first_stand_in, Closure(len(plan.names) - 1))):
                 if guess.value != value:
                     yield plan.changed(name, ValueGuess(value, "callable"), 0.1 + 0.1 * step)
+
+
+def _several(failed: FailedAttempt, count: int) -> Iterator[Plan]:
+    """Modules return ``count`` tensors, where a call of one is unpacked into as many names."""
+    innermost = failed.innermost()
+    if innermost is None or not isinstance(innermost[0], ast.Assign):
+        return
+    call = innermost[0].value
+    if not (isinstance(call, ast.Call) and failed.named(call.func, innermost[1])):
+        return
+    changed = failed.plan
+    for name, guess in zip(failed.plan.names, failed.plan.guesses, strict=True):
+        if isinstance(guess, ValueGuess) and isinstance(guess.value, ClosureModule):
+            made = ValueGuess(guess.value.returning(count), guess.kind)
+            changed = changed.changed(name, made, 0.05)
+    if changed is not failed.plan:
+        yield changed
 
 
 def _numbers(plan: Plan) -> Iterator[Plan]:

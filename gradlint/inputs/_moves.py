@@ -126,3 +126,19 @@ def rank_of(plan: Plan, name: str) -> int | None:
         if other == name:
             return len(guess.axes)
     return None
+
+
+def without_batch(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[Plan]:
+    """Tensors without the batch of their own that gave gradients of others an axis more.
+
+    Args:
+        plan: the plan under which that happened.
+        returned: position among the tensors that require grad → shape of the gradient.
+    """
+    sizes = plan.sizes()
+    batches = {shape[0] for shape in returned.values() if shape}
+    used = [axis for _, guess in plan.tensors() for axis in guess.axes]
+    for name, guess in plan.tensors():
+        whole = isinstance(plan.guess(name), TensorGuess) and len(guess.axes) > 1
+        if whole and used.count(guess.axes[0]) == 1 and sizes[guess.axes[0]] in batches:
+            yield plan.changed(name, replace(guess, axes=guess.axes[1:]), 0.3)

@@ -14,7 +14,7 @@ from gradlint.inputs._annotations import read_annotation, read_name
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs.domains import OF_SQUARES
-from gradlint.inputs.stand_ins import callables
+from gradlint.inputs.stand_ins import ClosureModule, callables
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
 
@@ -279,7 +279,8 @@ def _shapes(item: Evidence) -> list[Any]:
 
 
 def _modules(item: Evidence) -> list[Any]:
-    return [torch.nn.Tanh(), torch.nn.Identity()]
+    own = [value for value in item.values if isinstance(value, ClosureModule)]
+    return [*own, torch.nn.Tanh(), torch.nn.Identity()]
 
 
 def _dtypes(item: Evidence) -> list[Any]:

@@ -21,7 +21,7 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
-from gradlint.inputs._moves import SQUARE_COST, like_returned, other_ranks
+from gradlint.inputs._moves import SQUARE_COST, like_returned, other_ranks, without_batch
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
@@ -276,6 +276,7 @@ class Search:
             yield from self._other_numbers(plan)
         if trial.reduced:
             yield from like_returned(plan, trial.reduced)
+            yield from without_batch(plan, trial.reduced)
             yield from other_ranks(plan)
 
     def _other_numbers(self, plan: Plan) -> Iterator[Plan]:

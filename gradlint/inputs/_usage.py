@@ -26,6 +26,8 @@ class Reader(Calls):
         self.generic_visit(node)
 
     def _attribute(self, found: Evidence, name: str) -> None:
+        if name in ("parameters", "named_parameters"):
+            found.has_parameters = True
         if name in ("T", "mT", "H", "mH", "t"):
             found.at_least(2)
             found.rank(2, 1.0)

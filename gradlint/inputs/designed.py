@@ -310,18 +310,19 @@ def other_indices(
     for name, tensor in sample.named_tensors(op.signature):
         if _domain(sample, name) != "indices" or tensor.numel() < 2:
             continue
-        highest = int(tensor.max())
-        flat = torch.arange(tensor.numel())
-        if repeat and highest >= 2:
-            crowded = torch.where(flat % 2 == 0, 0, highest).flip(0)
+        # Rows may index axes of other sizes, as pairs of a row and a column do.
+        highest = tensor.amax(-1, keepdim=True)
+        if repeat and int(highest.max()) >= 2:
+            even = torch.arange(tensor.shape[-1]) % 2 == 0
+            crowded = torch.where(even, 0, highest).flip(-1)
             yield _replaced(
                 sample, tensor, crowded, f"where `{name}` repeats the first and the last index"
             )
         if repeat:
             yield _replaced(
-                sample, tensor, torch.full_like(flat, highest), f"where `{name}` is one index only"
+                sample, tensor, highest.expand_as(tensor), f"where `{name}` is one index only"
             )
-        if from_the_end and highest >= 1 and int(tensor.min()) >= 0:
+        if from_the_end and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
             mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
             yield _replaced(sample, tensor, mixed, f"where `{name}` has negative indices")

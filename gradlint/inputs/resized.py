@@ -3,7 +3,8 @@
 Axes of one size belong together, unless forward says otherwise. New slices of floating tensors mix
 the elements of old ones with weights between 0 and 1, which keeps values positive, in the unit
 interval, and away from ties; rows that sum to one sum to one again, symmetric matrices stay
-symmetric, and positive definite ones positive definite. New slices of integers repeat old ones.
+symmetric, positive definite ones positive definite, and triangular ones triangular. New slices of
+integers repeat old ones.
 """
 
 from __future__ import annotations
@@ -191,10 +192,27 @@ def _in_domain(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
             return found / found.sum(-1, keepdim=True) * sums.mean()
     square = before.dim() >= 2 and before.shape[-1] == before.shape[-2] > 1
     if square and found.shape[-1] == found.shape[-2]:
+        if not bool(before.triu(1).any()):
+            return _as_triangular(found, before)
+        if not bool(before.tril(-1).any()):
+            return _as_triangular(found.mT, before.mT).mT
         asymmetry = (before - before.mT).abs().max()
         if bool(asymmetry <= SAME * before.abs().max()):
             return _as_definite((found + found.mT) / 2, before)
     return found
+
+
+def _as_triangular(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Lower triangular matrices that are about as well conditioned as those ``before``.
+
+    The condition of triangular matrices with elements of one size grows exponentially with their
+    number (Viswanath and Trefethen, 1998): the diagonal is repeated, and elements below it become
+    smaller as their number grows.
+    """
+    old, new = before.shape[-1], found.shape[-1]
+    repeated = torch.arange(new, device=found.device) % old
+    diagonal = found.diagonal(dim1=-2, dim2=-1)[..., repeated]
+    return found.tril(-1) * min(1.0, old / new) + torch.diag_embed(diagonal)
 
 
 def _as_definite(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -45,7 +45,7 @@ class Closure:
         self.first = first
         self.__name__ = "stand_in"
 
-    def over(self, tensors: tuple[Any, ...]) -> Callable[..., torch.Tensor]:
+    def over(self, tensors: tuple[Any, ...]) -> Callable[..., Any]:
         """:func:`first_stand_in`, moved by the means of ``tensors``."""
 
         def closing(*args: Any, **kwargs: Any) -> torch.Tensor:
@@ -67,6 +67,66 @@ class Closure:
 
     def __repr__(self) -> str:
         return "<function stand_in>"
+
+
+class ClosureModule(Closure):
+    """A stand-in for a module whose parameters are tensors which the op gets after its other
+    arguments.
+
+    Reversible blocks and checkpoints take modules and, as ``*weights``, the parameters of all of
+    them in order; their backward returns the gradients of these.
+
+    Args:
+        first: position of the first of these tensors among the op's arguments.
+        place: position of the module among the modules.
+        count: number of the modules; the tensors are shared evenly among them.
+        outputs: number of tensors that the module returns.
+    """
+
+    def __init__(self, first: int, place: int, count: int, outputs: int = 1) -> None:
+        super().__init__(first)
+        self.place, self.count, self.outputs = place, count, outputs
+        self.__name__ = "module"
+
+    def over(self, tensors: tuple[Any, ...]) -> torch.nn.Module:
+        """A module over its share of ``tensors``."""
+        start, stop = (len(tensors) * k // self.count for k in (self.place, self.place + 1))
+        return _Owner(tensors[start:stop], self.outputs)
+
+    def returning(self, outputs: int) -> ClosureModule:
+        """The same stand-in with another number of outputs."""
+        return ClosureModule(self.first, self.place, self.count, outputs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClosureModule) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((ClosureModule, self.first, self.place, self.count, self.outputs))
+
+    def __repr__(self) -> str:
+        outputs = "" if self.outputs == 1 else f" with {self.outputs} outputs"
+        return f"<module stand_in{outputs}>"
+
+
+class _Owner(torch.nn.Module):
+    """:func:`first_stand_in`, moved by the means of the tensors that are its parameters; of
+    several outputs, each is another multiple of it."""
+
+    def __init__(self, tensors: tuple[Any, ...], outputs: int) -> None:
+        super().__init__()
+        self._own, self._outputs = tensors, outputs
+
+    def named_parameters(self, *_: Any, **__: Any) -> Iterator[tuple[str, Any]]:
+        """The tensors as they were passed to the op: copies would have no gradient there."""
+        return ((f"weight{k}", tensor) for k, tensor in enumerate(self._own))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        found = _floating((*args, *kwargs.values()))
+        first = next((item for item in found if item.dim()), found[0])
+        made = _joined(first, [*found, *self._own])
+        if self._outputs == 1:
+            return made
+        return tuple(made / (k + 1) for k in range(self._outputs))
 
 
 def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:

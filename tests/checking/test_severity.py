@@ -45,6 +45,9 @@ CASES = {
     "not a number": (Grounds(relative_error=float("nan")), "error"),
     "a solver": (Grounds(relative_error=1e-1, explained="solver"), "info"),
     "the measurement": (Grounds(relative_error=5e-3, explained="measurement"), "info"),
+    "raises at a guess": (Grounds(silent=False, guessed=True), "warning"),
+    "silent at a guess": (Grounds(guessed=True), "error"),
+    "another rank, raises at a guess": (Grounds("other-rank", silent=False, guessed=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }
 

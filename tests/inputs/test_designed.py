@@ -126,6 +126,15 @@ def test_indices_repeat_and_count_from_the_end():
     assert all(-4 <= value < 4 for value in negative)
 
 
+def test_pairs_of_indices_repeat_within_the_sizes_that_each_row_indexes():
+    pairs = torch.tensor([[0, 2, 1, 2], [3, 0, 4, 1]])
+    given = sample(randn(3, 5), pairs, x="all reals", index="indices")
+    found = list(other_indices(op_of(picked), given, repeat=True, from_the_end=False))
+    crowded, single = (item.sample.args[1] for item in found)
+    assert {tuple(pair) for pair in crowded.T.tolist()} == {(0, 0), (2, 4)}
+    assert {tuple(pair) for pair in single.T.tolist()} == {(2, 4)}
+
+
 def test_a_permutation_stays_one():
     given = sample(randn(4, 3), INDEX, x="all reals", index="a permutation along the last axis")
     assert not list(other_indices(op_of(picked), given, repeat=True, from_the_end=True))

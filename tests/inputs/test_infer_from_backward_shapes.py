@@ -328,3 +328,40 @@ def test_what_does_not_broadcast_goes_in_by_its_mean(function, shape):
     value = function(torch.tensor(0.5), x, params)
     assert value.shape == shape
     assert all(g.abs().sum() > 0 for g in torch.autograd.grad(value.sum(), (x, params)))
+
+
+class Prediction(Function):
+    """Mean and spread of a prediction: forward broadcasts a batch of values, and backward, which
+    adds the gradients of both, does not."""
+
+    @staticmethod
+    def forward(ctx, matrix, middle, values):
+        ctx.save_for_backward(matrix, middle, values)
+        mean = (matrix.mT @ values.unsqueeze(-1)).squeeze(-1)
+        return mean, (matrix.mT * (matrix.mT @ middle)).sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad_mean, grad_spread):
+        matrix, middle, values = ctx.saved_tensors
+        of_mean = values.unsqueeze(-1) @ grad_mean.unsqueeze(-2)
+        scaled = matrix * grad_spread.unsqueeze(-2)
+        return (
+            of_mean + (middle + middle.mT) @ scaled,
+            scaled @ matrix.mT,
+            (matrix @ grad_mean.unsqueeze(-1)).squeeze(-1),
+        )
+
+
+class LargerValues(Prediction):
+    @staticmethod
+    def backward(ctx, grad_mean, grad_spread):
+        matrix, middle, values = Prediction.backward(ctx, grad_mean, grad_spread)
+        return matrix, middle, 2 * values
+
+
+def test_a_batch_that_only_forward_broadcasts_is_left_out():
+    (rows, columns), middle, values = shapes(Prediction)
+    assert rows != columns
+    assert (middle, values) == ((rows, rows), (rows,))
+    assert codes(Prediction) == set()
+    assert codes(LargerValues) == {"GL401"}

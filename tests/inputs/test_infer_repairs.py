@@ -8,6 +8,7 @@ import torch
 from gradlint.inputs._attempt import Failure
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._infer import infer
+from gradlint.inputs._moves import without_batch
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs._repairs import repairs, size_pairs
 from gradlint.targets.build import from_object
@@ -174,3 +175,14 @@ def test_a_parameter_that_backward_reduces_further_has_fewer_axes():
 
     sample = infer(from_object(Scale), 0)[0]
     assert sample.args[2].dim() == 1
+
+
+def test_a_batch_that_gave_gradients_an_axis_more_is_left_out():
+    start = Plan(
+        ("m", "v", "w"),
+        (TensorGuess(("a", "a")), TensorGuess(("b", "a")), TensorGuess(("c", "a"))),
+    )
+    sizes = start.sizes()
+    (found,) = without_batch(start, {0: (sizes["b"], sizes["a"], sizes["a"])})
+    assert [guess.axes for _, guess in found.tensors()] == [("a", "a"), ("a",), ("c", "a")]
+    assert not list(without_batch(start, {0: (sizes["a"], sizes["a"], sizes["a"])}))

@@ -134,3 +134,26 @@ def test_sparse_tensors_are_not_resized() -> None:
     assert resizable(sample(randn(3)))
     assert not resizable(sample(randn(3, 3).to_sparse()))
     assert len(tensors_of(sample(randn(3), {"w": randn(2)}))) == 2
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_triangular_matrices_still_are_and_can_be_solved(
+    lead: tuple[int, ...], *, upper: bool
+) -> None:
+    lower = 0.5 * randn(*lead, 3, 3).tril(-1) + torch.diag_embed(randn(*lead, 3).abs() + 0.4)
+    first = lower.mT.contiguous() if upper else lower
+    rank = first.dim()
+    change = {(0, axis): 64 for axis in range(rank - 2, rank)}
+    if lead:
+        change[0, 0] = 5
+    found = resized(sample(first), change, seed=0)
+    assert found is not None
+    (large,) = found.args
+    assert large.shape == ((5,) if lead else ()) + (64, 64)
+    other = large.tril(-1) if upper else large.triu(1)
+    assert not other.any()
+    assert float(torch.linalg.cond(large).max()) < 1e3
+    small = resized(sample(first), dict.fromkeys(change, 2), seed=0)
+    assert small is not None
+    assert torch.equal(small.args[0][..., :2, :2], first[..., :2, :2])

@@ -28,6 +28,7 @@ from gradlint.experiments.layout.cotangent_layouts import AlteredCall
 from gradlint.experiments.layout.layout_findings import input_findings
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_layouts_not_comparable
+from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding
@@ -45,6 +46,9 @@ MOST_ALONE = 6
 #: they get a layout (a transposition, channels_last, a slice of a fused weight) leave no gaps
 #: between elements.
 NOT_OF_MODULES = ("strided",)
+
+#: Differences that other random numbers don't make.
+_BESIDE_VALUES = ("missing", "shape", "NaN")
 
 #: Random numbers fill a tensor in the order of its memory.
 DRAWS_NOTE = (
@@ -75,6 +79,9 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
                 judged = _judge_random(subject, rule, seen, group, help)
                 drawn = drawn or judged is None
                 findings += judged or []
+            elif seen.error is None and subject.once(make_guarded).draws[1]:
+                drawn = True
+                findings += input_findings(subject, rule, _beside_values(seen), group, help)
             elif not seen.same:
                 blamed, alone = culprits(subject, layout, group)
                 findings += input_findings(subject, rule, alone or seen, blamed, help)
@@ -86,17 +93,22 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
     return Outcome("inconclusive" if drawn else "pass", findings, note=DRAWS_NOTE if drawn else "")
 
 
+def _beside_values(seen: AlteredCall) -> AlteredCall:
+    """What is left where backward draws random numbers: gradients that are missing, have another
+    shape or are not finite, and whatever differs in the outputs."""
+    left = [item for item in seen.differences if item.kind in _BESIDE_VALUES]
+    return replace(seen, differences=left)
+
+
 def _judge_random(
     subject: Subject, rule: Rule, seen: AlteredCall, names: list[str], help: str
 ) -> list[Finding] | None:
     """The same where random numbers differ, so that values can't be compared: whether anything is
     missing, has another shape or is not finite, and whether the gradient is that of what forward
     computes with these random numbers. None where that can't be decided."""
-    kinds = ("missing", "shape", "NaN")
     left = replace(
-        seen,
-        differences=[item for item in seen.differences if item.kind in kinds],
-        outputs=[item for item in seen.outputs if item.kind in kinds],
+        _beside_values(seen),
+        outputs=[item for item in seen.outputs if item.kind in _BESIDE_VALUES],
     )
     if not left.same:
         return input_findings(subject, rule, left, names, help)

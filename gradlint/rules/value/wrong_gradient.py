@@ -121,6 +121,7 @@ from gradlint.experiments.value.surrogates import (
     judge_surrogates,
     soften_surrogates,
 )
+from gradlint.experiments.value.symmetric_inputs import question_symmetry
 from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
 from gradlint.model.report import CheckVerdict, Finding, Severity
 from gradlint.model.rule import Outcome
@@ -200,6 +201,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
     soften_surrogates(subject, findings)
     name_gradient_stops(subject, findings)
+    question_symmetry(subject, findings)
     notes += said
     if any_defect(findings):
         outcome: CheckVerdict = "fail"

@@ -234,3 +234,46 @@ def test_vectors_can_be_strided_only(probed: Callable[..., Outcome]) -> None:
     (finding,) = probe(probed, "GL703", Vector, torch.tensor([0.5, -1.5, 2.5])).findings
     assert finding.message.endswith("where `x` is every second element of a buffer")
     assert probe(probed, "GL703", Vector, torch.tensor(0.5)).verdict == "skipped"
+
+
+class NoisyBackward(Function):
+    """Backward adds noise of its own: in another layout it falls on other elements."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight + 0.1 * torch.rand_like(x), grad_output * x
+
+
+class NoisyAndInARow(NoisyBackward):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return in_a_row(x) * weight
+
+
+class NoisyAndInfinite(NoisyBackward):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, _ = ctx.saved_tensors
+        first, second = NoisyBackward.backward(ctx, grad_output)
+        return (first, second) if x.is_contiguous() else (first / 0.0, second)
+
+
+def test_noise_of_backward_is_not_compared(probed: Callable[..., Outcome]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(3, 4, generator=generator) for _ in range(2))
+    rule = by_code("GL703")
+    outcome = probed(rule, NoisyBackward, x, weight)
+    assert (outcome.verdict, outcome.findings) == ("inconclusive", [])
+    assert outcome.note.startswith("random numbers fill a tensor in the order of its memory")
+
+    wrong = probed(rule, NoisyAndInARow, x, weight).findings
+    assert {item.output for item in wrong} == {"output"}
+    infinite = probed(rule, NoisyAndInfinite, x, weight).findings
+    assert {item.input for item in infinite} == {"x"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import CATALOGUE, by_code
 
@@ -235,3 +237,83 @@ def test_the_call_is_shown_that_pytorch_refuses_after_forward(
     assert (finding.location.line, finding.location.column) == (6, 34)
     assert finding.location.end_column == 39
     assert dict(finding.excerpt.lines)[6] == "        ctx.save_for_backward(x, model)"
+
+
+#: One line of backward, and whether other inputs than those guessed could avoid its error.
+LINES = {
+    "return g @ ctx.saved_tensors[0]": True,
+    "return g * ctx.saved_tensors[0][:, 5]": True,
+    "a, b = x; return g * a * b": True,
+    "assert x.shape[0] % 2 == 0; return g": True,
+    "return g * (1 / int((x > 5).sum()))": True,
+    "return torch.nn.Tanh()(g, x)": True,
+    "return g * missing_name": False,
+    "a, b = ctx.saved_tensors; return g": False,
+    "saved = ctx.saved_tensors; a, b = saved; return g": False,
+    "return g * ctx.scale": False,
+    "return g.summ()": False,
+    "return torch.summ(g)": False,
+    "return g * None": False,
+}
+
+
+@pytest.mark.parametrize("origin", ["inferred", "--inputs"])
+@pytest.mark.parametrize("line", LINES)
+def test_a_guess_is_suspected_where_other_inputs_could_avoid_the_error(
+    line: str, origin: str, load_module: Callable[..., ModuleType], subject: Callable[..., Any]
+) -> None:
+    module = load_module(
+        "import torch\n"
+        "class Op(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n"
+        "        return x * 2\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        (x,) = ctx.saved_tensors\n"
+        f"        {line}\n"
+    )
+    bound = subject(module.Op, torch.ones(3, 4))
+    bound.sample = replace(bound.sample, origin=origin)
+    assert GL004 is not None
+    assert GL004.probe is not None
+    (finding,) = as_loud_as_evidence(GL004.probe(bound)).findings
+    suspected = LINES[line] and origin == "inferred"
+    assert finding.severity == ("warning" if suspected else "error")
+    assert finding.grounds.guessed == suspected
+    assert ("the inputs were guessed" in finding.help) == (origin == "inferred")
+
+
+def test_an_explanation_of_another_line_is_not_given(
+    load_module: Callable[..., ModuleType], probed: Callable[..., Outcome]
+) -> None:
+    module = load_module(
+        "import torch\n"
+        "class Op(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n"
+        "        return x * 2\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        return work(g)\n"
+    )
+    module.work = lambda g: torch.nn.Tanh().forward(g, g)
+    (finding,) = probed(GL004, module.Op, torch.ones(3)).findings
+    assert finding.cause_text == ""
+    assert "apply" not in finding.help
+
+    module.Op.backward = staticmethod(lambda ctx: None)
+    (finding,) = probed(GL004, module.Op, torch.ones(3)).findings
+    assert finding.cause_text.startswith("the arguments that were passed do not fit")
+
+    def two(g: Tensor) -> Tensor:
+        first, second = g
+        return first * second
+
+    module.work = two
+    module.Op.backward = staticmethod(lambda ctx, g: module.work(g))
+    (finding,) = probed(GL004, module.Op, torch.ones(3)).findings
+    assert "saved" not in finding.cause_text + finding.help
+    assert finding.cause_text.startswith("what is unpacked has another number of elements")
