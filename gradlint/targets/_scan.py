@@ -70,8 +70,8 @@ def operators(module: StaticModule) -> list[Listed]:
 
 def left_out(module: StaticModule) -> list[tuple[str, str]]:
     """Name of, and reason for, everything in ``module`` that looks like an operator and that
-    :func:`operators` does not name: base classes, modules without a backward of their own, and
-    functions that do nothing but call ``.apply``."""
+    :func:`operators` does not name: base classes, modules without a backward of their own,
+    functions that do nothing but call ``.apply``, and those that return a function."""
     named = {item.name for item in operators(module)}
     functions = _functions(module)
     found = []
@@ -85,6 +85,8 @@ def left_out(module: StaticModule) -> list[tuple[str, str]]:
     for name in sorted(_applying(module, functions) - named):
         if _only_applies(module.functions[name]):
             found.append((name, "only calls a Function"))
+        elif _makes_a_function(module.functions[name]):
+            found.append((name, "returns a function"))
     return found
 
 
@@ -114,15 +116,35 @@ def _is_op_of_its_own(node: FunctionNode) -> bool:
     what it computes, and is no test, no training step, and not the Function by another name."""
     if node.name.startswith(("_", "test")) or not (node.args.posonlyargs + node.args.args):
         return False
-    parts = list(ast.walk(node))
     calls = {
         part.func.attr if isinstance(part.func, ast.Attribute) else dotted(part.func)
-        for part in parts
+        for part in ast.walk(node)
         if isinstance(part, ast.Call)
     }
     if calls & _DIFFERENTIATING or _only_applies(node):
         return False
-    return any(isinstance(part, ast.Return) and part.value is not None for part in parts)
+    return any(value is not None for value in _returned(node)) and not _makes_a_function(node)
+
+
+def _returned(node: FunctionNode) -> Iterator[ast.expr | None]:
+    """What the ``return`` statements of a function return, without those of functions in it."""
+    inside: list[ast.AST] = list(node.body)
+    while inside:
+        part = inside.pop()
+        if isinstance(part, ast.Return):
+            yield part.value
+        elif not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inside += ast.iter_child_nodes(part)
+
+
+def _makes_a_function(node: FunctionNode) -> bool:
+    """Whether a function returns nothing but functions that it defines: the operator is what it
+    returns, for its arguments."""
+    inner = {part.name for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+    values = [value for value in _returned(node) if value is not None]
+    return bool(values) and all(
+        isinstance(value, ast.Lambda) or dotted(value) in inner - {node.name} for value in values
+    )
 
 
 #: Calls in functions that differentiate an operator, and are none themselves.

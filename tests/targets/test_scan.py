@@ -249,3 +249,37 @@ def test_what_applies_a_function_and_does_more_is_an_operator(write) -> None:
         ("Plain", "no backward of its own"),
         ("thin", "only calls a Function"),
     ]
+
+
+FACTORIES = f"""
+import torch
+class A(torch.autograd.Function):{PASS}
+def made(slope=25):
+    slope = slope
+    def inner(x):
+        return A.apply(x, slope)
+    return inner
+def chosen(kind, slope):
+    if kind == "soft":
+        def soft(x): return A.apply(x, slope)
+        return soft
+    return lambda x: A.apply(x, 2 * slope)
+def helped(x):
+    def inner(y):
+        return A.apply(y)
+    return inner(x) + 1
+def sometimes(x, lazy=False):
+    def inner():
+        return A.apply(x) * 2
+    return inner if lazy else inner()
+"""
+
+
+def test_what_returns_a_function_is_no_operator_itself(write) -> None:
+    module = static_module(str(write("ops.py", FACTORIES)))
+    assert module is not None
+    assert [item.name for item in operators(module)] == ["A", "helped", "sometimes"]
+    assert left_out(module) == [
+        ("chosen", "returns a function"),
+        ("made", "returns a function"),
+    ]
