@@ -45,6 +45,10 @@ CASES = {
     "not a number": (Grounds(relative_error=float("nan")), "error"),
     "a solver": (Grounds(relative_error=1e-1, explained="solver"), "info"),
     "the measurement": (Grounds(relative_error=5e-3, explained="measurement"), "info"),
+    "a surrogate in words": (Grounds(explained="surrogate"), "info"),
+    "a zero divisor": (Grounds("special", explained="divisor"), "info"),
+    "another function": (Grounds("other-rank", explained="other-function"), "info"),
+    "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }
 

@@ -10,7 +10,8 @@ The rule looks at the sample and at extreme values made from it, inside its doma
 known: all zeros; all elements equal; single elements that are zero, equal to each other, or equal
 to a number in the op's arguments or source; magnitudes up to 10000; the smallest normal numbers;
 and rows of boolean arguments that are all False or all True. Extremes at which forward is not
-finite are left out. Cost: up to 7 forward and 7 backward calls.
+finite are left out. What is seen only where forward divides by an input that is zero is
+information. Cost: up to 7 forward and 7 backward calls; more where something is found.
 
 Why it matters
 --------------

@@ -5,8 +5,10 @@ What it finds
 At magnitudes up to 150, forward returns NaN or infinities in float32 (or in the sample's own lower
 dtype), although the value is well inside the range of that dtype: the same op returns it in float64
 at exactly the same inputs. An intermediate result overflowed, or vanished before a logarithm or a
-division. Where the op refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3
-forward calls for the first input, 2 for each further one.
+division. If the inputs were guessed, and this depends on the signs of other inputs, it is
+information: such signs may be required. Where the op refuses float64, NaN counts if it does not
+occur at smaller inputs. Cost: 3 forward calls for the first input, 2 for each further one; 8 more
+where guessed inputs overflow.
 
 Why it matters
 --------------
@@ -127,6 +129,7 @@ def _finding(subject: Subject, found: Overflow) -> Finding:
         output=found.output,
         index=found.index,
         evidence=evidence,
+        grounds=subject.grounds(explained="signs" if found.depends_on_signs else None),
         help="an intermediate result overflows or vanishes: subtract the maximum before exp, "
         "divide before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
     )
