@@ -34,7 +34,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         "info",
         "raises outside of that kind, with mixed dtypes or under a transform; a difference that is"
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
-        " of an iterative forward explains; anything in PyTorch's own code",
+        " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
+        " an input that is zero; anything in PyTorch's own code",
     ),
 )
 
@@ -93,6 +94,26 @@ POLICY = (
         "info",
         "the limits of the measurement explain the difference",
         lambda g: g.explained == "measurement",
+    ),
+    Reason(
+        "info",
+        "the documentation tells of a surrogate, and the gradient is that surrogate",
+        lambda g: g.explained == "surrogate",
+    ),
+    Reason(
+        "info",
+        "forward divides by an input that is zero there, which is hardly meant",
+        lambda g: g.explained == "divisor",
+    ),
+    Reason(
+        "info",
+        "forward computes another function there, and may take such arguments by accident only",
+        lambda g: g.explained == "other-function",
+    ),
+    Reason(
+        "info",
+        "the inputs were guessed, and it depends on the sign of others, which may be required",
+        lambda g: g.explained == "signs",
     ),
     Reason(
         "info",

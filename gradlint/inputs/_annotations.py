@@ -10,7 +10,7 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
-from gradlint.inputs.documentation import prose, shapes_in
+from gradlint.inputs.documentation import documented_scalar, documented_sign, prose, shapes_in
 from gradlint.inputs.domains import worded
 from gradlint.model.sample import has_fields
 
@@ -46,6 +46,10 @@ _KIND_OF_TYPE = (
 _ANNOTATED = 6.0
 #: Weight of what a docstring or comment says.
 _DESCRIBED = 2.5
+#: That of words which say that a tensor has no dimensions: as much as that of an annotation.
+_SCALAR = 4.5
+#: Domains that an inequality of the documentation gives.
+_SIGNED = {"": "", "positive": "positive", "nonnegative": "nonnegative"}
 
 
 def read_annotation(evidence: Evidence, annotation: Any) -> None:
@@ -172,8 +176,10 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
             read_annotation_text(evidence, words, _DESCRIBED)
         if not evidence.shape:
             evidence.shape = _shape(name, text)
+        if not evidence.shape and documented_scalar(text, evidence.name):
+            evidence.rank(0, _SCALAR)
         if not evidence.domain:
-            evidence.domain = _domain(name, text)
+            evidence.domain = _domain(name, text) or _SIGNED[documented_sign(text, evidence.name)]
         evidence.mentioned += worded(text)
         if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
             evidence.say("index", _DESCRIBED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -49,7 +49,7 @@ class Calls(Statements):
     def _method(self, node: ast.Call, method: ast.Attribute) -> None:
         name = method.attr
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
-            self._context_method(name, [self.parameter(argument) for argument in node.args])
+            self._context_method(name, [*self._arguments(node.args)])
             return
         owner = self.parameter(method.value)
         if owner is None:
@@ -64,6 +64,15 @@ class Calls(Statements):
                 owner.at_least(axis + extra if axis >= 0 else -axis - 1 + extra)
         elif name == "size" and axes:
             owner.at_least(axes[0] + 1)
+
+    def _arguments(self, nodes: list[ast.expr]) -> Iterator[Evidence | None]:
+        """The parameters that are passed on; all of them for ``*inputs`` of ``setup_context``."""
+        for node in nodes:
+            starred = node.value if isinstance(node, ast.Starred) else None
+            if isinstance(starred, ast.Name) and self.inputs and starred.id == self.inputs[0]:
+                yield from self.inputs[1]
+            else:
+                yield self.parameter(node)
 
     def _context_method(self, name: str, arguments: list[Evidence | None]) -> None:
         """``ctx.save_for_backward(…)`` and the like: their arguments are tensors."""

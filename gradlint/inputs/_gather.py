@@ -100,10 +100,10 @@ def _relate(found: list[Evidence]) -> None:
             if item.name.lower() in ("gamma", "beta"):
                 item.rank(1, 2.0)
     known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
-    sure = [item for weight, item in known if weight >= 4.0]
-    if not sure:
+    likely = [max(item.ranks, key=item.ranks.__getitem__) for weight, item in known if weight >= 4]
+    common = max(likely, default=0)
+    if not common:
         return
-    common = max(max(item.ranks, key=lambda rank: item.ranks[rank]) for item in sure)
     for item in tensors:
         # A tensor without evidence most likely has the rank of the others.
         if not item.ranks or item.name.lower() in set().union(*_ATTENTION):

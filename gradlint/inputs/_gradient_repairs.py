@@ -22,16 +22,22 @@ def tensor_at(plan: Plan, index: int) -> str:
 def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]:
     """An input of more axes than the gradient returned for it takes the gradient's shape.
 
-    An input never gets more axes, nor becomes a scalar: a gradient that should have been reduced
-    fits an input of more axes, one that was reduced too far fits a scalar, and both would look
-    right. Sizes may grow to a multiple: forward splits its input, and each part was broadcast.
-    Axes are added only where the gradient was reduced with ``keepdim`` to another number of
-    elements.
+    An input never gets more axes: a gradient that should have been reduced fits an input of more
+    axes, and would look right. One after the first becomes a scalar, only where nothing says how
+    many axes it has: a gradient that was reduced too far fits a scalar too. Sizes may grow to a
+    multiple: forward splits its input, and each part was broadcast. Axes are added only where the
+    gradient was reduced with ``keepdim`` to another number of elements.
     """
-    plan, name = failed.plan, tensor_at(failed.plan, int(match.group(1)))
+    index = int(match.group(1))
+    plan, name = failed.plan, tensor_at(failed.plan, index)
     got = [int(number) for number in re.findall(r"\d+", match.group(2))]
     guess = plan.guess(name) if name else None
-    if not isinstance(guess, TensorGuess) or not got:
+    if not isinstance(guess, TensorGuess):
+        return
+    if not got:
+        said = failed.evidence[name]
+        if index and guess.axes and not said.ranks and not said.shape and not said.least_rank:
+            yield with_rank(plan, name, 0, 0.3)
         return
     if keeps_axes(match):
         yield from _kept_axes(failed, name, guess, got)

@@ -80,6 +80,23 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     return plan
 
 
+def without_own_axes(plan: Plan) -> Iterator[Plan]:
+    """The plan without a first axis that the first tensor does not have, in all tensors that begin
+    with it: forward may have broadcast them by accident."""
+    tensors = list(plan.tensors())
+    kept = set(tensors[0][1].axes) if tensors else set()
+    firsts = [guess.axes[0] for _, guess in tensors[1:] if guess.axes and guess.dtype == "float"]
+    for axis in dict.fromkeys(firsts):
+        if axis in kept or axis.startswith("=") or axis in dict(plan.fixed):
+            continue
+
+        def shorter(guess: TensorGuess, axis: str = axis) -> TensorGuess:
+            begins = guess.axes[:1] == (axis,)
+            return replace(guess, axes=guess.axes[1:]) if begins else guess
+
+        yield replace(plan.mapped(shorter), cost=plan.cost + 0.2)
+
+
 def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     """The plan with new axes in front of those of ``name``, so that it has ``rank`` axes."""
     guess = plan.guess(name)

@@ -21,7 +21,13 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import keeps_axes
-from gradlint.inputs._moves import SQUARE_COST, like_returned, other_ranks, without_batch
+from gradlint.inputs._moves import (
+    SQUARE_COST,
+    like_returned,
+    other_ranks,
+    without_batch,
+    without_own_axes,
+)
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
@@ -57,8 +63,9 @@ _BONUS = 0.25
 #: values that are not finite.
 _SPECIAL = frozenset({"ordered", "logs"} | OF_SQUARES - {"spd"})
 
-#: Errors of forward about shapes, and what it then costs more to give all tensors another rank.
-_SHAPES = re.compile(r"(?i)shape|size|dimension")
+#: Errors of forward about shapes (a stack of matrices that was not meant may not be positive
+#: definite), and what it then costs more to give all tensors another rank.
+_SHAPES = re.compile(r"(?i)shape|size|dimension|factorization could not be completed")
 _FORWARD_RANKS = 0.9
 
 #: Errors of backward for an input that has too few axes, and for one that should be a number.
@@ -269,8 +276,11 @@ class Search:
             # A square matrix would hide the very mistake that made backward fail.
             most = 99 if _wants_square(trial.failure.text) else plan.squares()
             yield from (child for child in repairs(failed) if child.squares() <= most)
-            if not GRADIENT_SHAPE_ERROR.search(trial.failure.text):
+            misfit = GRADIENT_SHAPE_ERROR.search(trial.failure.text)
+            if misfit is None:
                 yield from other_ranks(plan)
+            if misfit is None or _is_nowhere(plan, misfit):
+                yield from without_own_axes(plan)
         elif trial.score == 4:
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
@@ -302,9 +312,18 @@ def _by_accident(plan: Plan, trial: Trial) -> Trial:
     """``trial``, with those summed gradients that have more axes than any input. A smaller operand
     that forward broadcasts to a larger one is common; operands that make up a shape which none of
     them has were probably meant to be of other ranks."""
-    most = max((len(guess.axes) for _, guess in plan.tensors()), default=0)
+    most = _most_axes(plan)
     kept = {place: shape for place, shape in trial.reduced.items() if len(shape) > most}
     return replace(trial, reduced=kept) if trial.reduced else trial
+
+
+def _is_nowhere(plan: Plan, misfit: re.Match[str]) -> bool:
+    """Whether a gradient of wrong shape has more axes than any input (see :func:`_by_accident`)."""
+    return len(re.findall(r"\d+", misfit.group(2))) > _most_axes(plan)
+
+
+def _most_axes(plan: Plan) -> int:
+    return max((len(guess.axes) for _, guess in plan.tensors()), default=0)
 
 
 def _elements(plan: Plan) -> int:
@@ -370,7 +389,8 @@ def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool
     lost = misfit is not None and not keeps_axes(misfit)
     if lost and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
         return True
-    return not _SHOULD_BE_SCALAR.search(text) and any(
+    scalar = misfit is not None and not misfit.group(2)
+    return not (scalar or _SHOULD_BE_SCALAR.search(text)) and any(
         not guess.axes and ranks.get(name) for name, guess in plan.tensors()
     )
 

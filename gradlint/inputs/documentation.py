@@ -43,6 +43,23 @@ def shapes_in(text: str) -> list[tuple[str, ...]]:
     return found
 
 
+def documented_sign(text: str, name: str) -> str:
+    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)`` or ``x >= 0``:
+    "positive", "nonnegative", or "" where it gives none."""
+    found = re.search(rf"(?<![\w.|]){re.escape(name)}`*\s*(>=?|≥)\s*0(?!\w|\.\d)", text)
+    if found is None:
+        return ""
+    return "positive" if found.group(1) == ">" else "nonnegative"
+
+
+def documented_scalar(text: str, name: str) -> bool:
+    """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
+    0-d tensors", "half_life a scalar"."""
+    near = r"[^.;:,()\[\]\n]{0,40}?\(?\s*"
+    scalar = r"(?:0-?d\b|0-dim|zero-dim|scalar\b)"
+    return re.search(rf"(?i)(?<![\w.]){re.escape(name)}\b{near}\b{scalar}", text) is not None
+
+
 def prose(thing: Any) -> str:
     """Docstrings and comments of ``thing``, a function or a class."""
     try:

@@ -108,6 +108,30 @@ def _distinct(tensor: torch.Tensor, axis: int) -> bool:
     return bool((ordered.diff(dim=axis) != 0).all())
 
 
+def with_integers_of(before: Sample, after: Sample) -> Sample | None:
+    """``after`` with the values that tensors of integers have ``before``, repeated where there are
+    more; None where none differs."""
+    old = tensors_of(before)
+    changed = False
+
+    def put_back(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal changed
+        like = old[number]
+        if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+            return tensor
+        if tensor.dim() != like.dim() or not like.numel():
+            return tensor
+        found = like
+        for axis, size in enumerate(tensor.shape):
+            which = torch.arange(size, device=like.device) % like.shape[axis]
+            found = found.index_select(axis, which)
+        changed |= not torch.equal(found, tensor)
+        return found
+
+    made = _each(after, put_back)
+    return made if changed else None
+
+
 def without_dimensions(sample: Sample) -> Sample:
     """``sample`` with one element of every tensor, of median size, as a tensor of no dimensions."""
 
@@ -135,11 +159,16 @@ def with_leading_axis(sample: Sample, numbers: Collection[int], size: int, *, se
 
 def without_leading_axis(sample: Sample, numbers: Collection[int]) -> Sample:
     """``sample`` with only the first slice of the tensors ``numbers``."""
+    return slice_of(sample, numbers, 0)
+
+
+def slice_of(sample: Sample, numbers: Collection[int], position: int) -> Sample:
+    """``sample`` with only the slice at ``position`` of the tensors ``numbers``."""
 
     def first(number: int, tensor: torch.Tensor) -> torch.Tensor:
         if number not in numbers:
             return tensor
-        return tensor[0] if len(tensor) else tensor.new_empty(tensor.shape[1:])
+        return tensor[position] if len(tensor) else tensor.new_empty(tensor.shape[1:])
 
     return _each(sample, first)
 

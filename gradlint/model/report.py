@@ -87,9 +87,11 @@ Where = Literal[
     "transform",
 ]
 
-#: What else than a wrong backward explains a difference: the tolerance to which forward iterates,
-#: or the limits of the measurement.
-Explanation = Literal["solver", "measurement"]
+#: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
+#: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
+#: another function that forward computes at arguments that it takes by accident, or signs of
+#: guessed inputs that it may not be meant for.
+Explanation = Literal["solver", "measurement", "surrogate", "divisor", "other-function", "signs"]
 
 
 @dataclass(frozen=True)

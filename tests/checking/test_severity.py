@@ -48,6 +48,10 @@ CASES = {
     "raises at a guess": (Grounds(silent=False, guessed=True), "warning"),
     "silent at a guess": (Grounds(guessed=True), "error"),
     "another rank, raises at a guess": (Grounds("other-rank", silent=False, guessed=True), "info"),
+    "a surrogate in words": (Grounds(explained="surrogate"), "info"),
+    "a zero divisor": (Grounds("special", explained="divisor"), "info"),
+    "another function": (Grounds("other-rank", explained="other-function"), "info"),
+    "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradlint.inputs.documentation import ranks_in
+from gradlint.inputs.documentation import documented_scalar, documented_sign, ranks_in
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,33 @@ from gradlint.inputs.documentation import ranks_in
 )
 def test_ranks_in(text: str, ranks: set[int]) -> None:
     assert ranks_in(text) == ranks
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "domain"),
+    [
+        ("(diag(d) + U U^T)^-1 b, d > 0 (n,), U (n, r)", "d", "positive"),
+        ("by the lemma, d > 0.", "d", "positive"),
+        ("densities with `sigma` >= 0", "sigma", "nonnegative"),
+        ("x > 0.5 is cut", "x", ""),
+        ("where id > 0", "d", ""),
+        ("where |x| > 0", "x", ""),
+        ("x < 0", "x", ""),
+    ],
+)
+def test_signs(text: str, name: str, domain: str) -> None:
+    assert documented_sign(text, name) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "scalar"),
+    [
+        ("points (N, 3) about a unit axis (3,) by an angle (0-d)", "angle", True),
+        ("points (N, 3) about a unit axis (3,) by an angle (0-d)", "axis", False),
+        ("df and scale are 0-d tensors", "df", True),
+        ("half_life a 0-d tensor", "half_life", True),
+        ("a learned temperature, returns a scalar", "temperature", False),
+    ],
+)
+def test_scalars(text: str, name: str, scalar: bool) -> None:
+    assert documented_scalar(text, name) == scalar

@@ -89,7 +89,7 @@ def test_a_broken_backward_gets_no_square_matrices(op):
 
 
 class ReducedGradient(Function):
-    """The scalar gradient is handed on: right only where ``x`` is a scalar."""
+    """The gradient of the sum is handed on as it is, right only for one number."""
 
     @staticmethod
     def forward(ctx, x):

@@ -230,3 +230,101 @@ def test_nor_one_that_fits_where_others_have_more_axes():
             return each.sum(2), -each.sum(0)
 
     assert "backward raises" in notes(Distances)
+
+
+class OneState(Function):
+    """A recurrence over the columns of x, whose state before the first is broadcast."""
+
+    @staticmethod
+    def forward(ctx, x, a, before):
+        assert x.dim() == 2
+        assert a.numel() == 1
+        columns = [before]
+        for t in range(x.shape[1]):
+            columns.append(a * columns[-1] + x[:, t])
+        ctx.save_for_backward(a, *columns)
+        return torch.stack(columns[1:], 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, *columns = ctx.saved_tensors
+        s, grad_a, grad_x = torch.zeros_like(columns[0]), torch.zeros_like(a), []
+        for t in reversed(range(grad.shape[1])):
+            s = grad[:, t] + a * s
+            grad_x.insert(0, s)
+            grad_a = grad_a + (s * columns[t]).sum()
+        return torch.stack(grad_x, 1), grad_a, a * s
+
+
+def test_an_axis_that_only_broadcasting_explains_is_left_out():
+    x, a, before = shapes(OneState)
+    assert (len(x), a, before) == (2, (1,), x[:1])
+    assert "backward raises" not in notes(OneState)
+
+
+class Energies(Function):
+    """One number for each bond, with constants of its own; forward takes rows of these too."""
+
+    @staticmethod
+    def forward(ctx, x, pairs, k):
+        d = x[pairs[:, 0]] - x[pairs[:, 1]]
+        ctx.save_for_backward(x, pairs, k, d)
+        return k * d.square().sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, pairs, k, d = ctx.saved_tensors
+        f = (2 * grad * k).unsqueeze(-1) * d
+        grad_x = torch.zeros_like(x).index_add(0, pairs[:, 0], f).index_add(0, pairs[:, 1], -f)
+        return grad_x, None, grad * d.square().sum(-1)
+
+
+def test_what_a_batch_of_parameters_breaks_gets_none():
+    x, pairs, k = shapes(Energies)
+    assert (len(x), len(pairs), k) == (2, 2, pairs[:1])
+
+
+class Power(Function):
+    """x to the power of one number."""
+
+    @staticmethod
+    def forward(ctx, x, q):
+        ctx.save_for_backward(x, q)
+        return x.exp() ** q
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, q = ctx.saved_tensors
+        return grad * q * x.exp() ** q, (grad * x * x.exp() ** q).sum()
+
+
+def test_what_a_gradient_is_reduced_to_is_the_shape_where_nothing_else_tells():
+    x, q = shapes(Power)
+    assert (len(x), q) == (2, ())
+
+
+class Edges(Function):
+    """Everything that setup_context gets is saved: backward unpacks what forward only indexes."""
+
+    @staticmethod
+    def forward(x, edge_index, weight):
+        assert weight.shape == edge_index.shape[1:]
+        return (weight * (x[edge_index[0]] - x[edge_index[1]]).square().sum(-1)).sum()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, edge_index, weight = ctx.saved_tensors
+        i, j = edge_index
+        d = x[i] - x[j]
+        f = 2 * grad * weight.unsqueeze(-1) * d
+        grad_x = torch.zeros_like(x).index_add(0, i, f).index_add(0, j, -f)
+        return grad_x, None, grad * d.square().sum(-1)
+
+
+def test_all_inputs_may_be_saved_at_once():
+    _, edge_index, weight = shapes(Edges)
+    assert (edge_index[0], weight) == (2, edge_index[1:])

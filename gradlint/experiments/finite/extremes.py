@@ -6,7 +6,7 @@ run. What no rule will read is freed at once, and values are made again where th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,10 +15,11 @@ import torch
 
 from gradlint.experiments.finite import special_values as _special
 from gradlint.experiments.finite.special_values import SpecialElement
-from gradlint.experiments.finite.value_ranges import ValueRange, range_of
+from gradlint.experiments.finite.value_ranges import FREE, ValueRange, range_of
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.documentation import documented_sign, prose
 from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
@@ -62,8 +63,9 @@ SHARE_OF_TIMEOUT = 0.1
 LARGEST_GROWTH = 1e13
 
 #: Thresholds taken from the arguments and the source, at most, and their largest magnitude: larger
-#: numbers are sizes and fill values.
-MOST_BOUNDS, LARGEST_BOUND = 6, 100.0
+#: numbers are sizes and fill values. Their smallest magnitude: smaller ones keep divisors from zero
+#: (heuristic: as an element, 1e-12 makes a plateau of that width, over which differences step).
+MOST_BOUNDS, LARGEST_BOUND, LEAST_BOUND = 6, 100.0, 1e-6
 
 
 @dataclass
@@ -89,16 +91,19 @@ class ExtremePoint:
     gradients: list[torch.Tensor | None] | None = None
     finite: bool = False
 
-    def words_at(self, position: int, where: Sequence[int]) -> str:
-        """Which values the inputs have, in the words of a message on element ``where``."""
+    def place_at(self, position: int, where: Sequence[int]) -> SpecialElement | None:
+        """The special element at ``where`` of an input, if there is one."""
         shape = self.problem.inputs[position].value.shape
         flat = 0
         for size, index in zip(shape, where, strict=True):
             flat = flat * size + index
-        for place in self.places:
-            if (place.position, place.element) == (position, flat):
-                return f"where it {place.words}"
-        return WORDS[self.name]
+        here = (position, flat)
+        return next((p for p in self.places if (p.position, p.element) == here), None)
+
+    def words_at(self, position: int, where: Sequence[int]) -> str:
+        """Which values the inputs have, in the words of a message on element ``where``."""
+        place = self.place_at(position, where)
+        return WORDS[self.name] if place is None else f"where it {place.words}"
 
 
 @dataclass
@@ -134,6 +139,22 @@ def make_extremes(subject: Subject) -> ExtremePoints:
     return ExtremePoints([_run_at(subject, *chosen) for chosen in _points(subject)])
 
 
+def without_special(
+    subject: Subject, extreme: ExtremePoint, positions: Collection[int]
+) -> ExtremePoint:
+    """``extreme`` with the sample's own values of the inputs ``positions``; one forward and one
+    backward call."""
+
+    def make() -> list[torch.Tensor]:
+        own = enumerate(zip(extreme.make(), subject.problem.values(), strict=True))
+        return [before if k in positions else special for k, (special, before) in own]
+
+    places = [place for place in extreme.places if place.position not in positions]
+    found = ExtremePoint(extreme.name, extreme.problem, make, places)
+    _run(subject, found, make())
+    return found
+
+
 def _call_s(subject: Subject) -> float:
     """Seconds of a forward and a backward call, timed again where the first was slow."""
     known = subject.run_s if subject.plan.call_s is None else subject.plan.call_s
@@ -150,9 +171,14 @@ def _call_s(subject: Subject) -> float:
 
 
 def ranges_of(subject: Subject) -> list[ValueRange]:
-    """The range of values of every input."""
-    domains = subject.sample.domains
-    return [range_of(domains.get(item.name, ""), item.value) for item in subject.problem.inputs]
+    """The range of values of every input: of its domain, where that was inferred or documented."""
+    text = prose(subject.op.defining) if subject.op.defining is not None else ""
+
+    def words(name: str) -> str:
+        known = subject.sample.domains.get(name, "")
+        return (known in FREE and documented_sign(text, name)) or known
+
+    return [range_of(words(item.name), item.value) for item in subject.problem.inputs]
 
 
 def bounds_of(subject: Subject) -> list[float]:
@@ -170,7 +196,7 @@ def bounds_of(subject: Subject) -> list[float]:
         for value in found
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
-    usable = [n for n in numbers if n and abs(n) <= LARGEST_BOUND]
+    usable = [n for n in numbers if LEAST_BOUND <= abs(n) <= LARGEST_BOUND]
     floats = [n for n in usable if n not in (1.0, -1.0, 2.0, 0.5)]
     signed = [s for n in (*floats, *_special.USUAL_BOUNDS) for s in (n, -n)]
     return list(dict.fromkeys(signed))[:MOST_BOUNDS]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from gradlint.experiments.finite.extremes import KINDS, ExtremePoint, make_extremes
+from gradlint.experiments.finite.extremes import KINDS, ExtremePoint, make_extremes, without_special
+from gradlint.experiments.finite.poles import divided_by_zeros
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedDerivatives
@@ -54,17 +56,13 @@ def at_extremes(
     for extreme in subject.once(make_extremes).points:
         if not extreme.finite or extreme.gradients is None:
             continue
-        left = [
-            None if item.name in reported else gradient
-            for item, gradient in zip(subject.problem.inputs, extreme.gradients, strict=True)
-        ]
-        more, _ = _compare_with_slopes(
-            subject, rule, left, extreme.make, LOOKED_AT_EXTREMES, extreme
-        )
+        more = _at_extreme(subject, rule, reported, extreme)
         if more and extreme.name == "large":
             coarse = _without_digits(subject, extreme)
             notes += [f"gradient for {name}: {NO_DIGITS}" for name in sorted(coarse)]
             more = [finding for finding in more if finding.input not in coarse]
+        if more:
+            more = _away_from_poles(subject, rule, reported, extreme, more)
         findings += more
         reported = reported | {finding.input or "" for finding in more}
     return findings, notes
@@ -97,6 +95,42 @@ def _finite_in(subject: Subject, extreme: ExtremePoint, dtype: torch.dtype) -> s
         subject.problem.backward_calls += problem.backward_calls
     pairs = zip(problem.inputs, found, strict=True)
     return {item.name for item, grad in pairs if grad is None or all_finite(grad)}
+
+
+def _at_extreme(
+    subject: Subject, rule: Rule, reported: set[str], extreme: ExtremePoint
+) -> list[Finding]:
+    left = [
+        None if item.name in reported else gradient
+        for item, gradient in zip(subject.problem.inputs, extreme.gradients or [], strict=True)
+    ]
+    make = extreme.make
+    return _compare_with_slopes(subject, rule, left, make, LOOKED_AT_EXTREMES, extreme)[0]
+
+
+def _away_from_poles(
+    subject: Subject,
+    rule: Rule,
+    reported: set[str],
+    extreme: ExtremePoint,
+    findings: list[Finding],
+) -> list[Finding]:
+    """``findings`` at an extreme; where forward divides by zeros of inputs there, those that are
+    there with the sample's own values of these inputs, and the others as explained by that."""
+    divisors = divided_by_zeros(subject, extreme.make(), extreme.problem)
+    if not divisors:
+        return findings
+    instead = without_special(subject, extreme, divisors)
+    still = []
+    if instead.finite and instead.gradients is not None:
+        still = _at_extreme(subject, rule, reported, instead)
+    stands = {finding.input for finding in still}
+    explained = [
+        replace(finding, grounds=replace(finding.grounds, explained="divisor"))
+        for finding in findings
+        if finding.input not in stands
+    ]
+    return still + explained
 
 
 def _compare_with_slopes(

@@ -9,8 +9,8 @@ that grows with every step).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -48,6 +48,8 @@ class Overflow:
         position: of the input at large values; ``largest``: its largest magnitude.
         output: name of the output; ``index``: the first element; ``count``: how many.
         returned: what it is; ``value``: what it should be; None without a float64 run.
+        depends_on_signs: whether the inputs were guessed, and whether it overflows depends on
+            the signs of the others: of a rate that must be negative, a density that must not.
     """
 
     dtype: torch.dtype
@@ -58,6 +60,7 @@ class Overflow:
     count: int
     returned: float
     value: float | None
+    depends_on_signs: bool = False
 
 
 def low_problem(subject: Subject) -> Problem | str:
@@ -94,25 +97,44 @@ def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
             continue
         if not (allowed.holds(magnitudes[1]) or allowed.holds(-magnitudes[1])):
             continue
-        found = _overflow(low, wide, position, magnitudes)
+        found = _overflow(low, wide, position, low.values(), saturated(value, *magnitudes))
         if found is not None:
-            yield found
+            guessed = subject.sample.origin == "inferred" and len(ranges) > 1
+            signs = guessed and _depends_on_signs(low, wide, position, magnitudes)
+            yield replace(found, depends_on_signs=signs)
     own = 0 if low is subject.problem else low.forward_calls
     subject.problem.forward_calls += own + (wide.forward_calls if wide is not None else 0)
 
 
-def _overflow(
+def _depends_on_signs(
     low: Problem, wide: Problem | None, position: int, magnitudes: tuple[float, float]
+) -> bool:
+    """Whether there is no sign of all large values with which it overflows whatever the sign of the
+    other inputs is."""
+    sizes = [value.abs() if value.is_floating_point() else value for value in low.values()]
+    large = saturated(sizes[position], *magnitudes)
+    for sign in (1.0, -1.0):
+        points = ([other * size for size in sizes] for other in (1.0, -1.0))
+        if all(_overflow(low, wide, position, point, sign * large) for point in points):
+            return False
+    return True
+
+
+def _overflow(
+    low: Problem,
+    wide: Problem | None,
+    position: int,
+    values: Sequence[torch.Tensor],
+    large: torch.Tensor,
 ) -> Overflow | None:
-    value = low.values()[position]
-    large = saturated(value, *magnitudes)
-    here = _outputs(low, position, large)
+    here = _outputs(low, values, position, large)
     if here is None or all(bool(h.isfinite().all()) for h in here.values()):
         return None
-    there = None if wide is None else _outputs(wide, position, large.double())
+    doubled = [value.to(torch.float64) if value.is_floating_point() else value for value in values]
+    there = None if wide is None else _outputs(wide, doubled, position, large.double())
     smaller = None
     if there is None:
-        smaller = _outputs(low, position, saturated(value, *(SMALLER * m for m in magnitudes)))
+        smaller = _outputs(low, values, position, SMALLER * large)
         if smaller is None:
             return None
     for name, found in here.items():
@@ -120,7 +142,7 @@ def _overflow(
         if reference is None or reference.shape != found.shape:
             continue
         if there is not None:
-            largest = torch.finfo(value.dtype).max
+            largest = torch.finfo(large.dtype).max
             if bool((reference.abs() > largest).any()):
                 continue
             limit = largest**IN_RANGE
@@ -131,7 +153,7 @@ def _overflow(
         if bool(bad.any()):
             index = bad.nonzero()[0].tolist()
             return Overflow(
-                value.dtype,
+                large.dtype,
                 position,
                 float(large.abs().max()),
                 name,
@@ -144,12 +166,11 @@ def _overflow(
 
 
 def _outputs(
-    problem: Problem, position: int, value: torch.Tensor
+    problem: Problem, values: Sequence[torch.Tensor], position: int, value: torch.Tensor
 ) -> dict[str, torch.Tensor] | None:
-    values = problem.values()
-    values[position] = value
+    point = [*values[:position], value, *values[position + 1 :]]
     try:
-        found = problem.forward(values)
+        found = problem.forward(point)
     except OpRaised:
         return None
     return {item.name: widened(item.value) for item in found if item.value.is_floating_point()}

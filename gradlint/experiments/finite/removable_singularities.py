@@ -43,12 +43,14 @@ class RemovableNaN:
     Args:
         place: the special element of the inputs.
         output: name of the output; ``index``: where in it; ``limit``: what it tends to.
+        values: of all inputs, none of them special but this element.
     """
 
     place: SpecialElement
     output: str
     index: list[int]
     limit: float
+    values: list[torch.Tensor]
 
 
 def removable_nans(subject: Subject, extreme: ExtremePoint) -> Iterator[RemovableNaN]:
@@ -117,7 +119,7 @@ def _limit(
         if bool(agree.any()):
             index = agree.nonzero()[0].tolist()
             limit = right if bool(right[tuple(index)].isfinite()) else left
-            return RemovableNaN(place, name, index, float(limit[tuple(index)]))
+            return RemovableNaN(place, name, index, float(limit[tuple(index)]), extreme.make())
     return None
 
 

@@ -22,6 +22,9 @@ KNOWN = {
     "between -1 and 1": (-1.0, 1.0, True),
 }
 
+#: Words of a domain that is not known, or that has no bounds.
+FREE = ("", "all reals")
+
 #: Domains in which equal elements have a meaning, and what they are then: rows of n elements that
 #: sum to 1 hold 1/n.
 ROWS = "rows sum to 1"

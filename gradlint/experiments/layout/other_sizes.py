@@ -27,12 +27,15 @@ from gradlint.inputs.resized import (
     Axis,
     repeats_indices,
     resized,
+    slice_of,
     tensors_of,
     tied_axes,
+    with_integers_of,
     with_leading_axis,
     without_leading_axis,
 )
 from gradlint.model.sample import Sample
+from gradlint.numerics.products import widened
 from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -66,6 +69,10 @@ SHARE_OF_TIMEOUT = 0.25
 #: At most this many sizes of the sample are changed one at a time.
 MOST_ALONE = 3
 
+#: Slices of a batch that forward is run on one by one, at most, and the relative difference to the
+#: whole batch that another order of summation may make (heuristic, far above it).
+MOST_SLICES, SAME_VALUE = 11, 1e-4
+
 #: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
 #: number).
 LEADING_SIZES = (3, 5, 7, 9, 11)
@@ -94,6 +101,7 @@ class SizeTrial:
         size_is_kept: whether backward raises at odd and even sizes alike, or returns a gradient of
             one shape there, which the engine rejects: only the sample's size is meant, and forward
             does not check it.
+        other_function: whether forward computes another function there than at the sample.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """
@@ -105,6 +113,7 @@ class SizeTrial:
     carried: bool = False
     seen_in_outputs: bool = False
     size_is_kept: bool = False
+    other_function: bool = False
     hint: str = ""
 
     @property
@@ -280,7 +289,37 @@ class SizeTrials:
         tried = SizeTrial(words, self._judge(sample))
         if tried.faulty and self._rank_is_kept(tried):
             tried.judgement.verdict = UNDECIDED
+        tried.other_function = tried.faulty and self._computes_otherwise(sample, leading)
         return tried
+
+    def _computes_otherwise(self, sample: Sample, leading: Collection[int]) -> bool:
+        """Whether forward does not take the additional axis for a batch: what it returns for all
+        slices is neither what it returns for each, nor the sum or the mean of these."""
+        batch, alone = sample, self.subject.sample
+        if any(tensors_of(batch)[k].dim() < tensors_of(alone)[k].dim() for k in leading):
+            batch, alone = alone, batch
+        count = tensors_of(batch)[next(iter(leading))].shape[0]
+        slices = [slice_of(batch, leading, number) for number in range(min(count, MOST_SLICES))]
+        together = self._outputs(batch)
+        apart = [self._outputs(one) for one in slices]
+        if together is None or not count or len(slices) < count or None in apart:
+            return False
+        for position, whole in enumerate(together):
+            parts = torch.stack([one[position] for one in apart if one is not None])
+            forms = (parts, parts.sum(0), parts.mean(0))
+            if not any(_agree(whole, form) for form in forms):
+                return True
+        return False
+
+    def _outputs(self, sample: Sample) -> list[torch.Tensor] | None:
+        problem = self.subject.problem.at(sample)
+        try:
+            found = problem.forward()
+        except OpRaised:
+            return None
+        finally:
+            self.subject.problem.forward_calls += problem.forward_calls
+        return [item.value for item in found if item.value.is_floating_point()]
 
     def _rank_is_kept(self, tried: SizeTrial) -> bool:
         """Whether an output that has the first axis of the inputs keeps its number of axes where
@@ -306,6 +345,11 @@ class SizeTrials:
         seen = judge_at_other_inputs(self.subject, sample)
         if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
             seen.verdict = UNDECIDED
+        if seen.verdict in (WRONG, NOT_FINITE):
+            same = with_integers_of(self.subject.sample, sample)
+            # Integers may be bounds, offsets or counts that fit no other sizes.
+            if same is not None and judge_at_other_inputs(self.subject, same).verdict != WRONG:
+                seen.verdict = UNDECIDED
         return seen
 
     def _leading(self) -> list[int]:
@@ -328,6 +372,12 @@ class SizeTrials:
         tried = SizeTrial(words, found)
         self.tried.append(tried)
         return tried
+
+
+def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape:
+        return False
+    return torch.allclose(widened(one), widened(other), rtol=SAME_VALUE, atol=0.0, equal_nan=True)
 
 
 def _same_refusal(odd: JudgementElsewhere, even: JudgementElsewhere) -> bool:

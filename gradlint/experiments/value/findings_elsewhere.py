@@ -13,7 +13,7 @@ from gradlint.experiments.one_sided_derivatives import OneSidedDerivatives
 from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import what_explains
-from gradlint.model.report import Finding, Severity, Where
+from gradlint.model.report import Explanation, Finding, Severity, Where
 from gradlint.model.rule import Rule
 from gradlint.targets import source
 
@@ -28,6 +28,7 @@ def findings_elsewhere(
     help: str,
     kind: Where,
     severity: Severity | None = None,
+    explained: Explanation | None = None,
 ) -> list[Finding]:
     """Findings on ``seen``: one for an exception of backward, or one for each input.
 
@@ -36,13 +37,16 @@ def findings_elsewhere(
         cause: slug.
         kind: of these arguments.
         severity: default that of the rule.
+        explained: what explains them, if that is known.
     """
     found = _findings(subject, rule, seen, where, cause=cause, help=help)
     return [
         replace(
             item,
             severity=severity or item.severity,
-            grounds=replace(item.grounds, where=kind),
+            grounds=replace(
+                item.grounds, where=kind, explained=explained or item.grounds.explained
+            ),
         )
         for item in found
     ]

@@ -20,8 +20,9 @@ import torch
 
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.designed import with_arguments
 from gradlint.numerics.decide import decide
-from gradlint.numerics.products import norm, widened
+from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
@@ -49,6 +50,14 @@ SHARE_OF_TIMEOUT, CALLS = 0.2, 120
 #: Relative error of a gradient below which the tolerance of an iterative forward is taken as its
 #: reason without a measurement (heuristic: tolerances are 1e-8 to 1e-4).
 UNSEEN = 1e-3
+
+#: Times as many iterations that are tried where an integer argument may be their number, and the
+#: least such number (heuristic: smaller integers are axes, sizes and flags).
+MORE_ITERATIONS, LEAST_ITERATIONS = 4, 5
+
+#: Relative change of a gradient below which more iterations make no difference, and from which on
+#: they do (heuristic: converged iterates differ by roundings, others visibly).
+SAME_GRADIENT, OTHER_GRADIENT = 1e-6, 1e-4
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,48 @@ def right_when_converged(subject: Subject, position: int, relative_error: float)
     except OpRaised:
         return False
     return decision.verdicts[0] in (AGREES, ROUNDED)
+
+
+def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: int) -> bool:
+    """Whether forward iterates as often as an integer argument says, and that is enough at the
+    sample and too little at ``values``: with more iterations, the gradient of input ``position``
+    is the same there, and another one here."""
+    for name, count in _counts(subject):
+        sample = with_arguments(subject.op, subject.sample, {name: MORE_ITERATIONS * count})
+        longer = subject.problem.at(sample)
+        try:
+            there = _gradient_change(subject, longer, subject.problem.values(), position)
+            if there > SAME_GRADIENT:
+                continue
+            if _gradient_change(subject, longer, values, position) > OTHER_GRADIENT:
+                return True
+        except OpRaised:
+            continue
+        finally:
+            subject.problem.forward_calls += longer.forward_calls
+            subject.problem.backward_calls += longer.backward_calls
+    return False
+
+
+def _counts(subject: Subject) -> list[tuple[str, int]]:
+    """Integer arguments, passed or by default, that may be numbers of iterations."""
+    parameters = subject.op.signature.parameters.values() if subject.op.signature else ()
+    found = {item.name: item.default for item in parameters} | dict(subject.arguments())
+    return [(k, v) for k, v in found.items() if type(v) is int and v >= LEAST_ITERATIONS]
+
+
+def _gradient_change(
+    subject: Subject, longer: Problem, values: Sequence[torch.Tensor], position: int
+) -> float:
+    """How much the gradient at ``values`` changes with more iterations, relative to its size."""
+    cotangents = subject.run.cotangents
+    before, after = (
+        problem.pull(cotangents, values)[position] for problem in (subject.problem, longer)
+    )
+    if before is None or after is None or before.shape != after.shape:
+        return math.inf
+    gap, size = norm(widened(dense(after)) - widened(dense(before))), norm(widened(dense(before)))
+    return gap / size if size else gap
 
 
 def _run(

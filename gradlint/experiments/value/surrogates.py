@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import through_autograd
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
+from gradlint.inputs.documentation import prose
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
@@ -30,12 +32,22 @@ _STRAIGHT = (
 )
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
+#: How the documentation of an op says that its gradient is such a surrogate.
+_SAID = re.compile(r"(?i)straight[- ]?through|\bSTE\b|\bsurrogate")
+#: How it says that the gradient is zero beyond a bound of 1.
+_BOUNDED = re.compile(r"(?i)\|\s*\w+\s*\|\s*(?:<=?|≤|>=?|≥)|clip|hard|\[-1, ?1\]|inside|within")
 #: Functions whose straight-through gradient is, by general use, that of the identity.
 _ROUNDING = frozenset(
     getattr(owner, name)
     for owner in (torch, torch.Tensor)
     for name in ("round", "floor", "ceil", "trunc", "fix")
 )
+#: Functions that keep what was rounded within bounds.
+_BOUNDING = frozenset(
+    getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("clamp", "clip")
+)
+#: Factors by which values are multiplied to see what a surrogate is beyond the bounds of forward.
+_BEYOND = (30.0, -30.0)
 #: Relative disagreement allowed between backward and its declaration, in units of the dtype's
 #: epsilon: the two may order their operations differently (heuristic).
 ROUNDINGS = 1e3
@@ -141,11 +153,14 @@ def _evaluate(
 def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn about other inputs of an op that rounds: where forward is piecewise constant in
     one, gradients are surrogates, and that of a step size or a bound is then one too. Say which of
-    them are the derivative of forward with rounding taken as the identity."""
-    rounds = [item.input for item in findings if PIECEWISE in item.cause_text]
+    them are the derivative of forward with rounding taken as the identity: where the documentation
+    says that this is meant, it explains them."""
+    rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
         return
     straight = straight_through(subject)
+    words = prose(subject.op.function or subject.op.defining)
+    said = bool(_SAID.search(words))
     for item in findings:
         if item.input not in rounds and item.severity == "error":
             item.severity = "warning"
@@ -154,42 +169,105 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
                 f"`{item.input}` is part of the same surrogate, declare it as well; otherwise "
                 f"{item.help}"
             )
-        if straight.get(item.input or ""):
+        name = item.input or ""
+        if straight.get(name):
             item.help = _STRAIGHT
+            if said and all(straight_through(subject, rounds, k).get(name) for k in _BEYOND):
+                item.grounds = replace(item.grounds, explained="surrogate")
+        elif said and name in rounds and not straight and _passes_as_identity(subject, name, words):
+            item.grounds = replace(item.grounds, explained="surrogate")
 
 
-def straight_through(subject: Subject) -> dict[str, bool]:
+def straight_through(
+    subject: Subject, scaled: Collection[str] = (), factor: float = 1.0
+) -> dict[str, bool]:
     """Input → whether its gradient is what autograd makes of forward with rounding taken as the
     identity; empty where forward doesn't round, or consists of other operations than autograd's.
+
+    Args:
+        scaled: inputs whose values are multiplied by ``factor``, so that they exceed bounds.
     """
-    with _RoundingAsIdentity() as rounding:
-        problem = through_autograd(subject)
-        if problem is None or not rounding.seen:
-            return {}
-        probe = subject.first_order.judgement.probe(0)
-        names = [item.name for item in subject.run.outputs if item.differentiable]
-        try:
-            found = problem.pull(dict(zip(names, probe.cotangents, strict=True)))
-        except (OpRaised, ValueError):
-            return {}
-    equal = {}
-    for item, own, other in zip(subject.problem.inputs, probe.gradients, found, strict=True):
-        if other is not None and other.shape == own.shape and own.numel():
-            bar = ROUNDINGS * torch.finfo(own.dtype).eps * float(own.abs().max())
-            equal[item.name] = bool(((own - other.detach()).abs() <= bar).all())
+    probe = subject.first_order.judgement.probe(0)
+    names = [item.name for item in subject.run.outputs if item.differentiable]
+    vs = dict(zip(names, probe.cotangents, strict=True))
+    values = [
+        item.value * factor if item.name in scaled else item.value
+        for item in subject.problem.inputs
+    ]
+    own: Sequence[torch.Tensor | None] = probe.gradients
+    equal: dict[str, bool] = {}
+    try:
+        if factor != 1.0:
+            own = subject.problem.pull(vs, values)
+        for bounds_first in (False, True):
+            with _RoundingAsIdentity(bounds_first) as rounding:
+                problem = through_autograd(subject)
+                if problem is None or not rounding.seen:
+                    return {}
+                found = problem.pull(vs, values)
+            for item, mine, other in zip(subject.problem.inputs, own, found, strict=True):
+                if mine is not None and other is not None and _same(mine, other.detach()):
+                    equal[item.name] = True
+    except (OpRaised, ValueError):
+        return {}
     return equal
 
 
-class _RoundingAsIdentity(TorchFunctionMode):
-    """Gradients pass through functions that round, as if these returned what they are given."""
+def _passes_as_identity(subject: Subject, name: str, words: str) -> bool:
+    """Whether the gradient of an input, of which forward makes the sign or the like, is that of the
+    identity, or of the identity between -1 and 1; the latter where ``words`` tell of a bound."""
+    position = next(k for k, item in enumerate(subject.problem.inputs) if item.name == name)
+    probe = subject.first_order.judgement.probe(0)
+    names = [item.name for item in subject.run.outputs if item.differentiable]
+    vs = dict(zip(names, probe.cotangents, strict=True))
+    forms = {True} if _BOUNDED.search(words) else {True, False}
+    for factor in (1.0, *_BEYOND):
+        values = subject.problem.values()
+        values[position] = values[position] * factor
+        if len(vs) != 1 or probe.cotangents[0].shape != values[position].shape:
+            return False
+        try:
+            own = subject.problem.pull(vs, values)[position]
+        except OpRaised:
+            return False
+        if own is None:
+            return False
+        inside = values[position].abs() <= 1.0
+        passed = {True: probe.cotangents[0] * inside, False: probe.cotangents[0]}
+        forms = {form for form in forms if _same(own, passed[form])}
+    return bool(forms)
 
-    def __init__(self) -> None:
+
+def _same(own: torch.Tensor, other: torch.Tensor) -> bool:
+    if own.shape != other.shape or not own.numel():
+        return False
+    bar = ROUNDINGS * torch.finfo(own.dtype).eps * float(own.abs().max())
+    return bool(((own - other).abs() <= bar).all())
+
+
+class _RoundingAsIdentity(TorchFunctionMode):
+    """Gradients pass through functions that round, as if these returned what they are given.
+
+    Args:
+        bounds_first: whether what is rounded and then clamped gets gradients where it lies within
+            the bounds before it is rounded.
+    """
+
+    def __init__(self, bounds_first: bool = False) -> None:
         super().__init__()
         self.seen = False
+        self._bounds_first = bounds_first
+        self._rounded: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # kept, so that ids stay
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         value = func(*args, **(kwargs or {}))
-        if func in _ROUNDING and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
+        before = args[0] if args else None
+        if func in _ROUNDING and isinstance(before, torch.Tensor) and before.requires_grad:
             self.seen = True
-            return args[0] + (value - args[0]).detach()
+            passed = before + (value - before).detach()
+            self._rounded[id(passed)] = passed, before
+            return passed
+        if self._bounds_first and func in _BOUNDING and id(before) in self._rounded:
+            bounded = func(self._rounded[id(before)][1], *args[1:], **(kwargs or {}))
+            return bounded + (value - bounded).detach()
         return value

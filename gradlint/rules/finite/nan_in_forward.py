@@ -9,8 +9,10 @@ information.
 
 Besides the sample, inputs with single special elements are tried (zero, equal to another element,
 or equal to a number in the op's arguments or source). NaN is reported there where the function
-tends to a finite value that its formula misses (0 · log 0, sin(0) / 0). Cost: up to 1 forward and 1
-backward call, and 6 forward calls for each special element (at most 7 elements).
+tends to a finite value that its formula misses (0 · log 0, sin(0) / 0). Where forward divides by
+that very input, and by it something that is not zero, or the elements of other tensors (a width, a
+rate, a half-life), such a value is hardly meant, and this is information. Cost: up to 1 forward and
+1 backward call, and 7 forward calls for each special element (at most 7 elements).
 
 Why it matters
 --------------
@@ -79,6 +81,7 @@ from typing import Any
 import torch
 
 from gradlint.experiments.finite.extremes import make_extremes
+from gradlint.experiments.finite.poles import divided_by_zeros
 from gradlint.experiments.finite.removable_singularities import removable_nans
 from gradlint.experiments.finite.torch_nonfinite import torch_operator_to_blame
 from gradlint.experiments.finiteness import constant_infinities, inputs_finite, values_of
@@ -125,10 +128,18 @@ def probe(subject: Subject) -> Outcome:
 
 
 def _holes(subject: Subject) -> list[Finding]:
-    """NaN at a single special element where the function has a limit: the first."""
+    """NaN at a single special element where the function has a limit: the first, and preferably
+    one at which forward does not divide by that very element."""
     extreme = subject.once(make_extremes).named("single")
-    hole = next(removable_nans(subject, extreme), None) if extreme is not None else None
-    if extreme is None or hole is None:
+    holes = removable_nans(subject, extreme) if extreme is not None else iter(())
+    hole, divides = None, True
+    for found in holes:
+        divides_here = found.place.position in divided_by_zeros(subject, found.values)
+        if hole is None or not divides_here:
+            hole, divides = found, divides_here
+        if not divides:
+            break
+    if hole is None:
         return []
     item = subject.problem.inputs[hole.place.position]
     return [
@@ -139,7 +150,7 @@ def _holes(subject: Subject) -> list[Finding]:
             output=hole.output,
             index=hole.index,
             evidence={f"{item.name} there": hole.place.value, "limit": hole.limit},
-            grounds=subject.grounds(where="special"),
+            grounds=subject.grounds(where="special", explained="divisor" if divides else None),
             help="0 · inf or 0 / 0 in the formula: write its limit with torch.where, guarding the "
             "argument of the division or logarithm too, or use torch.xlogy, torch.sinc …",
         )

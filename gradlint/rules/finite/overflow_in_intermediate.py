@@ -6,8 +6,10 @@ At magnitudes up to 150, forward returns NaN or infinities in float32 (or in the
 dtype), although the value is well inside the range of that dtype: the same op returns it in float64
 at exactly the same inputs. An intermediate result overflowed, or vanished before a logarithm or a
 division. Outputs of which other elements are beyond the dtype's range in float64, too, are left
-out: inputs this large are not meant for the op. Where the op refuses float64, NaN counts if it does
-not occur at smaller inputs. Cost: 3 forward calls for the first input, 2 for each further one.
+out: inputs this large are not meant for the op. If the inputs were guessed, and this depends on the
+signs of other inputs, it is information: such signs may be required. Where the op refuses float64,
+NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the first input, 2 for
+each further one; 8 more where guessed inputs overflow.
 
 Why it matters
 --------------
@@ -128,6 +130,7 @@ def _finding(subject: Subject, found: Overflow) -> Finding:
         output=found.output,
         index=found.index,
         evidence=evidence,
+        grounds=subject.grounds(explained="signs" if found.depends_on_signs else None),
         help="an intermediate result overflows or vanishes: subtract the maximum before exp, "
         "divide before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
     )

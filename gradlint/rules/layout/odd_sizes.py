@@ -6,7 +6,8 @@ A gradient that is right at the sample, but wrong, not finite or refused by an e
 at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two plus one
 along the last axis, primes elsewhere), each dimension alone to 1, and with one leading axis added
 or removed. Axes of equal size change together. Sizes that forward refuses are left out, and so are
-other numbers of axes at which backward raises, because forward accepted them by accident.
+other numbers of axes at which backward raises, because forward accepted them by accident. Where
+forward computes something else with another axis than with a batch, this is information.
 
 Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others.
@@ -113,6 +114,12 @@ HELP_RANK = (
 )
 
 
+HELP_OTHER_FUNCTION = (
+    "forward does not take the additional axis for a batch: if it is not meant to, refuse other"
+    " numbers of axes in it"
+)
+
+
 def probe(subject: Subject) -> Outcome:
     """Judge the op at odd sizes, at size 1, and with one axis added or removed."""
     reason = why_not_resizable(subject)
@@ -166,8 +173,9 @@ def probe(subject: Subject) -> Outcome:
                 item.judgement,
                 item.words,
                 cause="rank",
-                help=HELP_RANK,
+                help=HELP_OTHER_FUNCTION if item.other_function else HELP_RANK,
                 kind="other-rank",
+                explained="other-function" if item.other_function else None,
             )
     if any_defect(findings):
         return Outcome("fail", findings)

@@ -81,14 +81,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from gradlint.experiments.finite.extremes import JUDGED, make_extremes
+from gradlint.experiments.finite.extremes import JUDGED, WORDS, make_extremes
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
-from gradlint.experiments.value.solver_tolerance import MOST_SECONDS, find_early_end, find_solver
+from gradlint.experiments.value.solver_tolerance import (
+    MOST_SECONDS,
+    find_early_end,
+    find_solver,
+    unconverged_at,
+)
 from gradlint.experiments.value.special_points import SpecialPoints
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -119,6 +124,7 @@ def probe(subject: Subject) -> Outcome:
     rounding = only_rounding(subject) if found else set()
     wrong_ones = [wrong for k, wrong in found.items() if k not in rounding]
     limited = _limited_by_tolerance(subject, right) if wrong_ones else set()
+    limited |= _limited_by_iterations(subject, wrong_ones)
     findings = [_finding(subject, wrong, limited) for wrong in wrong_ones]
     if findings:
         return Outcome("fail", findings)
@@ -146,6 +152,20 @@ def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, 
     before = wrong_now()
     with solver.tightening(subject.problem):
         return before - wrong_now()
+
+
+def _limited_by_iterations(
+    subject: Subject, wrong_ones: Collection[WrongAtPoint]
+) -> set[tuple[int, str]]:
+    """What is wrong at large values only because forward does not iterate often enough there."""
+    large = subject.once(make_extremes).named("large")
+    return {
+        (wrong.position, wrong.where)
+        for wrong in wrong_ones
+        if large is not None
+        and wrong.where == WORDS["large"]
+        and unconverged_at(subject, large.make(), wrong.position)
+    }
 
 
 def _finding(

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradlint.experiments.finite.extremes import bounds_of, make_extremes
+from gradlint.checking.severity import decided
+from gradlint.experiments.finite.extremes import bounds_of, make_extremes, ranges_of
 from gradlint.experiments.finite.nonfinite_gradients import NO_DIGITS
 from gradlint.experiments.finite.special_values import large, single, ties, tiny, zeros
 from gradlint.experiments.finite.value_ranges import range_of
@@ -411,3 +412,160 @@ def test_an_op_that_refuses_float32_is_skipped(probed: Callable[..., Outcome]) -
 
     outcome = probed(GL303, op, X)
     assert (outcome.verdict, outcome.note) == ("skipped", "the op refuses float32")
+
+
+# -- divisions by an input, and signs of guessed inputs -------------------------------------------
+
+
+class Snake(Function):
+    """x + sin²(a·x) / a with one a for each column: 0 / 0 at a = 0, which no author passes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, a: Tensor) -> Tensor:
+        ctx.save_for_backward(x, a)
+        return x + torch.sin(a * x) ** 2 / a
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, a = ctx.saved_tensors
+        double = torch.sin(2 * a * x)
+        slope_a = double * x / a - torch.sin(a * x) ** 2 / a**2
+        return g * (1 + double), (g * slope_a).sum(0)
+
+
+A_ROW = torch.tensor([0.5, 1.2, -0.8, 0.9])
+
+
+def loudness(outcome: Outcome) -> dict[str, tuple[str, str | None]]:
+    """Input or output → the severity that is decided on, and what explains the finding."""
+    return {
+        item.input or item.output or "": (
+            decided(item.severity, item.grounds)[0],
+            item.grounds.explained,
+        )
+        for item in outcome.findings
+    }
+
+
+def test_a_hole_at_a_zero_that_everything_is_divided_by_is_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    assert loudness(probed(GL301, Snake, X, A_ROW)) == {"output": ("info", "divisor")}
+    # As many quotients as elements: the input is data, as in sin(x) / x.
+    sinc = formula(lambda x: x.sin() / x, lambda x: x.cos() / x - x.sin() / x**2)
+    assert loudness(probed(GL301, sinc, X)) == {"output": ("warning", None)}
+
+
+class Decay(Function):
+    """y = s·exp(−t / h): 0 at h = 0, where backward divides zero by zero."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor, h: Tensor) -> Tensor:
+        t = torch.arange(1.0, 5.0, dtype=s.dtype)
+        ctx.save_for_backward(s, h, t)
+        return s * torch.exp(-t / h)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        s, h, t = ctx.saved_tensors
+        decay = torch.exp(-t / h)
+        return g * decay, (g * s * decay * t / h**2).sum(0)
+
+
+class FaultyDecay(Decay):
+    """The same, and a fault of backward's own at s = 0."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        s, h, t = ctx.saved_tensors
+        y = s * torch.exp(-t / h)
+        return g * y / s, (g * y * t / h**2).sum(0)
+
+
+def test_gradients_at_a_zero_that_forward_divides_by_are_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    half_life = A_ROW.abs()
+    found = loudness(probed(GL302, Decay, X, half_life))
+    assert found == {"h": ("info", "divisor")}
+    # The fault of backward's own at s = 0 shows with the sample's half-lives too.
+    faulty = loudness(probed(GL302, FaultyDecay, X, half_life))
+    assert faulty["s"][0] in ("warning", "error")
+    assert faulty["h"] == ("info", "divisor")
+
+
+class Guarded(Function):
+    """1 / x where x is not zero, else zero: zero is meant, and backward misses it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.where(x == 0, torch.zeros_like(x), x * x / x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * x / x
+
+
+def test_a_zero_that_forward_looks_for_is_meant(probed: Callable[..., Outcome]) -> None:
+    assert loudness(probed(GL302, Guarded, X))["x"][1] is None
+
+
+def test_a_documented_sign_is_a_domain() -> None:
+    class Documented(Function):
+        """x·log(x) for x > 0."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x * x.log()
+
+    assert [found.holds(0.0) for found in ranges_of(in_domain(Documented, "", X.abs()))] == [False]
+    assert ranges_of(in_domain(Documented, "all reals", X.abs()))[0].low == 0.0
+
+
+class Scan(Function):
+    """Σ over two steps of a state that decays by exp(t·a): overflows where a is positive."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, a: Tensor) -> Tensor:
+        decay = torch.exp(t * a)
+        return decay * torch.zeros_like(t) + t
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        return g, torch.zeros_like(g)
+
+
+class NaiveSoftmax(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        e = x.exp()
+        y = e / e.sum(-1, keepdim=True)
+        ctx.save_for_backward(y, w)
+        return y * w
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        y, w = ctx.saved_tensors
+        h = g * w
+        return y * (h - (h * y).sum(-1, keepdim=True)), g * y
+
+
+@pytest.mark.parametrize(
+    ("op", "origin", "explained"),
+    [
+        (Scan, "inferred", "signs"),
+        (Scan, "--inputs", None),
+        (NaiveSoftmax, "inferred", None),
+    ],
+)
+def test_overflow_that_depends_on_guessed_signs(
+    op: Any, origin: Any, explained: str | None
+) -> None:
+    values = (X.double().requires_grad_(), X.flip(0).double().abs().requires_grad_())
+    assert GL303.probe is not None
+    found = GL303.probe(Subject(from_object(op), Sample("s", origin, values), Settings(seed=1)))
+    assert {item.input: item.grounds.explained for item in found.findings}[
+        "t" if op is Scan else "x"
+    ] == explained

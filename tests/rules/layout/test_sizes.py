@@ -261,6 +261,65 @@ def test_other_number_of_axes(probed: Callable[..., Outcome]) -> None:
     assert told(probe(probed, "GL706", RowsOnly, matrix())) == []
 
 
+class Distances(Function):
+    """Mean of the squared lengths of rows. With another axis, the sum is along another one: forward
+    takes that by accident, and backward divides by another count."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum(1).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x / x.shape[0]
+
+
+def test_another_function_with_another_axis_is_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    (finding,) = probe(probed, "GL706", Distances, matrix()).findings
+    assert finding.grounds.explained == "other-function"
+    assert "refuse other numbers of axes" in finding.help
+    # A batch is taken for what it is: the fault is backward's.
+    (finding,) = probe(probed, "GL706", FirstAxis, matrix()).findings
+    assert finding.grounds.explained is None
+
+
+class BoxMeans(Function):
+    """Means over ranges of columns, both ends included; backward divides by what the ends say."""
+
+    @staticmethod
+    def forward(ctx, x, ranges):
+        ctx.ranges, ctx.shape = ranges.tolist(), x.shape
+        return torch.stack([x[:, a : b + 1].mean(1) for a, b in ctx.ranges])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        for row, (a, b) in enumerate(ctx.ranges):
+            grad_x[:, a : b + 1] += (grad_output[row] / (b + 1 - a))[:, None]
+        return grad_x, None
+
+
+class HalfBoxMeans(BoxMeans):
+    """The last column of a range gets no gradient if there are many columns."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = BoxMeans.backward(ctx, grad_output)[0]
+        if ctx.shape[0] > 4:
+            grad_x[-1] = 0
+        return grad_x, None
+
+
+def test_integers_that_fit_no_other_size_blame_nobody(probed: Callable[..., Outcome]) -> None:
+    ranges = torch.tensor([[0, 3], [2, 5], [1, 2], [4, 5]])
+    assert told(probe(probed, "GL706", BoxMeans, matrix(), ranges)) == []
+    assert "error" in dict(told(probe(probed, "GL706", HalfBoxMeans, matrix(), ranges)))
+
+
 def test_forward_takes_no_other_size(probed: Callable[..., Outcome]) -> None:
     def fixed(x: torch.Tensor) -> torch.Tensor:
         assert x.shape == (4, 6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from gradlint.checking.severity import decided
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -90,3 +91,65 @@ def test_one_that_is_right_is_not_mentioned():
 
 def test_nothing_is_a_surrogate_where_nothing_is_rounded():
     assert [item.severity for item in outcome(NoSurrogate).findings] == ["error", "error"]
+
+
+class Documented(torch.autograd.Function):
+    """Rounding to 16 levels by the straight-through estimator."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round().clamp(-8, 7) * step
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, step = ctx.saved_tensors
+        ratio = x / step
+        inside = (ratio >= -8) & (ratio <= 7)
+        slope = torch.where(inside, ratio.round() - ratio, ratio.round().clamp(-8, 7))
+        return grad * inside, (grad * slope).sum()
+
+
+class Unbounded(Documented):
+    """Rounding by the straight-through estimator, which passes beyond the levels too."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, Documented.backward(ctx, grad)[1]
+
+
+class Sign(torch.autograd.Function):
+    """Signs; straight-through where |x| <= 1."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x)
+        return torch.where(x >= 0, 1.0, -1.0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() <= 1), None
+
+
+class SignEverywhere(Sign):
+    """Signs; straight-through where |x| <= 1, says the text."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def loudness(op: type[torch.autograd.Function]) -> dict[str | None, str]:
+    return {i.input: decided(i.severity, i.grounds)[0] for i in outcome(op).findings}
+
+
+def test_a_documented_surrogate_is_information_if_the_gradient_is_that():
+    assert loudness(Documented) == {"x": "info", "step": "info"}
+    assert loudness(Unbounded)["x"] == "warning"  # seen only beyond the values of the sample
+    assert loudness(StraightThrough) == {"x": "warning", "step": "warning"}  # nothing is said
+
+
+def test_signs_pass_gradients_within_the_bound_that_is_documented():
+    assert loudness(Sign) == {"x": "info"}
+    assert loudness(SignEverywhere) == {"x": "warning"}

@@ -364,3 +364,45 @@ def test_float32_inside_of_float64_is_measured_as_float32(probed: Callable[..., 
     assert (outcome.verdict, outcome.findings) == ("pass", [])
     outcome = probed(GL402, SingleInsideWrong, X)
     assert [finding.input for finding in outcome.findings] == ["x"]
+
+
+class SquareRoot(Function):
+    """√(1 + x²) by Newton's iteration from 1, ``times`` times: enough for values of order one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, times: int = 7) -> Tensor:
+        square = 1 + x * x
+        y = torch.ones_like(x)
+        for _ in range(times):
+            y = (y + square / y) / 2
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, y = ctx.saved_tensors
+        return g * x / y, None
+
+
+class Saturated(SquareRoot):
+    """The gradient is lost at large values, however often forward iterates."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, times: int = 40) -> Tensor:
+        return SquareRoot.forward(ctx, x, times)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, y = ctx.saved_tensors
+        return g * x / y * (x.abs().log() < 2.2), None
+
+
+def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
+    probed: Callable[..., Outcome],
+) -> None:
+    (finding,) = probed(GL402, SquareRoot, X).findings
+    assert "at magnitudes from 10 to 10000" in finding.message
+    assert finding.grounds.explained == "solver"
+    (finding,) = probed(GL402, Saturated, X).findings
+    assert "at magnitudes from 10 to 10000" in finding.message
+    assert finding.grounds.explained is None

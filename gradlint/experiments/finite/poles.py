@@ -1,0 +1,43 @@
+"""Whether forward divides by an input at its zeros: then zero is hardly among the values that the
+input is meant to have, and what is not finite there is no fault of a gradient.
+
+A function such as sin(x) / x has a value at zero that its formula misses. A width, a rate or a
+half-life by which everything is divided is just never zero. What tells them apart is what is
+divided: something that is not zero itself (a pole of the formula), or the elements of other tensors
+by one parameter that many of them share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from gradlint.experiments.subject import Subject
+from gradlint.trace.divisions import Divisions
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
+
+
+def divided_by_zeros(
+    subject: Subject, values: Sequence[torch.Tensor], problem: Problem | None = None
+) -> frozenset[int]:
+    """Positions of the inputs by whose zeros forward divides, without a guard. One forward call.
+
+    Args:
+        subject: the op on its sample; the call counts there.
+        values: of its inputs, some of them zero.
+        problem: the op on other arguments; default the subject's.
+    """
+    watched = Divisions(values)
+    run = (problem or subject.problem).through(lambda invoke: invoke)
+    run.surroundings = lambda: watched
+    try:
+        run.forward(values)
+    except OpRaised:
+        return frozenset()
+    finally:
+        subject.problem.forward_calls += run.forward_calls
+    if watched.looks:
+        return frozenset()
+    return frozenset((watched.poles | watched.stretched) - watched.compared)

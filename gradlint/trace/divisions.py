@@ -1,0 +1,106 @@
+"""Which of its inputs a forward divides by, where they are zero: seen while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+#: ATen operators (without overloads and trailing underscores) whose result is zero exactly where
+#: the elements of their one tensor are: other shapes of it, other signs, powers.
+_SAME_ZEROS = frozenset(
+    (
+        *("view", "_unsafe_view", "unsqueeze", "squeeze", "expand", "permute", "transpose", "t"),
+        *("slice", "select", "alias", "detach", "clone", "_to_copy", "index", "index_select"),
+        *("gather", "unbind", "split", "diagonal", "neg", "abs", "square", "sqrt", "mul", "pow"),
+    )
+)
+
+#: ATen operators that divide, and the positions of their divisors.
+_DIVIDING = {"div": 1, "reciprocal": 0, "rsqrt": 0, "addcdiv": 2, "pow": 0}
+
+#: ATen operators by which a forward treats quotients apart that are not finite, and zeros.
+_FINITENESS = frozenset(("nan_to_num", "isnan", "isfinite", "isinf"))
+_COMPARING = frozenset(("eq", "ne", "gt", "ge", "lt", "le"))
+
+
+class Divisions(TorchDispatchMode):
+    """Notes the inputs by whose zeros forward divides: by the input itself, in another shape, with
+    another sign, times a number, or as a power, and not by what forward computes from several
+    elements or inputs.
+
+    Args:
+        values: of the inputs, as forward gets them.
+
+    Attributes:
+        poles: positions of inputs by whose zeros something else than zero is divided.
+        stretched: positions of inputs with fewer elements than the quotients: parameters that many
+            elements of other tensors are divided by, and where it is 0 / 0 at every zero.
+        compared: positions of inputs that forward compares with something: quotients by their zeros
+            may be replaced.
+        looks: whether forward looks for what is not finite, which it may replace.
+    """
+
+    def __init__(self, values: Sequence[torch.Tensor]) -> None:
+        super().__init__()
+        self.poles: set[int] = set()
+        self.stretched: set[int] = set()
+        self.compared: set[int] = set()
+        self.looks = False
+        self._values = list(values)
+        self._known: dict[int, tuple[torch.Tensor, int]] = {}  # kept alive, so that ids stay
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        name = getattr(getattr(func, "overloadpacket", None), "__name__", "").rstrip("_")
+        tensors = [value for value in args if isinstance(value, torch.Tensor)]
+        if name in _FINITENESS:
+            self.looks = True
+        elif name in _COMPARING:
+            seen = (self._position(tensor) for tensor in tensors)
+            self.compared.update(position for position in seen if position is not None)
+        elif name in _DIVIDING and _divides(name, args):
+            self._divided(args[_DIVIDING[name]], found)
+        elif name in _SAME_ZEROS or name == "div":
+            positions = {self._position(tensor) for tensor in tensors}
+            if len(positions) == 1 and None not in positions:
+                for one in _tensors(found):
+                    self._known[id(one)] = one, next(iter(positions)) or 0
+        return found
+
+    def _position(self, tensor: torch.Tensor) -> int | None:
+        """Position of the input that ``tensor`` is, or was made from by :data:`_SAME_ZEROS`."""
+        if id(tensor) in self._known:
+            return self._known[id(tensor)][1]
+        for position, value in enumerate(self._values):
+            alike = tensor.shape == value.shape and tensor.dtype == value.dtype
+            if alike and torch.equal(tensor, value):
+                return position
+        return None
+
+    def _divided(self, divisor: Any, quotient: torch.Tensor) -> None:
+        position = self._position(divisor) if isinstance(divisor, torch.Tensor) else None
+        if position is None or not quotient.is_floating_point():
+            return
+        at_zeros = quotient[(divisor == 0).expand_as(quotient)]
+        if bool(at_zeros.isinf().any()):
+            self.poles.add(position)
+        elif at_zeros.numel() and quotient.numel() > self._values[position].numel():
+            self.stretched.add(position)
+
+
+def _divides(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a call of ``name`` with ``args`` divides by a tensor."""
+    if name == "pow":
+        return isinstance(args[1], (int, float)) and args[1] < 0
+    return len(args) > _DIVIDING[name] and isinstance(args[_DIVIDING[name]], torch.Tensor)
+
+
+def _tensors(found: Any) -> Iterator[torch.Tensor]:
+    for one in found if isinstance(found, (tuple, list)) else (found,):
+        if isinstance(one, torch.Tensor):
+            yield one

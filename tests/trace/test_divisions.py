@@ -1,0 +1,63 @@
+"""Which inputs forward divides by, at zeros of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from gradlint.trace.divisions import Divisions
+
+X = torch.tensor([[0.7, -1.3, 0.4], [0.0, 1.6, -2.4]])
+RATE = torch.tensor([0.5, 0.0, 1.1])
+
+
+def watched(function: Callable[[Tensor, Tensor], object]) -> Divisions:
+    found = Divisions([X, RATE])
+    with found:
+        function(X.clone(), RATE.clone())
+    return found
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, rate: x / rate,
+        lambda x, rate: (x + 1.0) / (2.0 * rate[None, :].abs()) ** 2,
+        lambda x, rate: x * rate.reciprocal(),
+        lambda x, rate: x * rate.unsqueeze(0).expand(2, 3) ** -0.5,
+        lambda x, rate: x[0, 0] / rate[1],
+        lambda x, rate: x / (rate * rate),
+    ],
+)
+def test_poles(function: Callable[[Tensor, Tensor], object]) -> None:
+    assert watched(function).poles == {1}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, rate: x / (rate + 0.1),  # no zeros
+        lambda x, rate: x / rate.sum(),  # not the input itself
+        lambda x, rate: x / x.norm(dim=-1, keepdim=True),
+        lambda x, rate: torch.sin(x) / x,  # 0 / 0 in as many elements as the input has
+        lambda x, rate: rate / 3.0,
+    ],
+)
+def test_near_misses(function: Callable[[Tensor, Tensor], object]) -> None:
+    found = watched(function)
+    assert (found.poles, found.stretched) == (set(), set())
+
+
+def test_zeros_over_zeros_of_one_parameter_for_many_elements() -> None:
+    assert watched(lambda x, rate: torch.sin(rate * x) / rate).stretched == {1}
+    assert watched(lambda x, rate: torch.sin(rate) / rate).stretched == set()
+
+
+def test_guards_are_seen() -> None:
+    guarded = watched(lambda x, rate: torch.where(rate > 0, x / rate, x))
+    assert (guarded.poles, guarded.compared, guarded.looks) == ({1}, {1}, False)
+    assert watched(lambda x, rate: torch.where(x > 0, x / rate, x)).compared == {0}
+    assert watched(lambda x, rate: torch.nan_to_num(x / rate)).looks
