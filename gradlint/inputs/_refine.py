@@ -25,6 +25,9 @@ _POOLS = (
     tuple(range(2, 40)),
     (),
 )
+#: Weight of the evidence for a tensor where the code asks whether an argument is None: about what
+#: a name gives (heuristic: an optional factor is used once, in a product that takes numbers too).
+OPTIONAL_TENSOR = 1.5
 #: Variants in addition to the main sample.
 VARIANTS = 2
 
@@ -316,5 +319,6 @@ def _takes_tensor(item: Evidence, search: Search) -> bool:
         others = [
             weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS | {"any"}
         ]
-        return item.tensorness >= 3.0 and item.tensorness > max(others, default=0.0)
+        least = OPTIONAL_TENSOR if item.optional else 3.0
+        return item.tensorness >= least and item.tensorness > max(others, default=0.0)
     return bool(item.differentiable) and search.op.kind == "function"
