@@ -282,6 +282,8 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
 
 def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:
     """A number, a string or a tensor for a parameter that got none."""
+    if _names.stops_gradients(name):
+        return
     item = search.evidence[name]
     kind, _ = item.ordered_kinds()[0]
     if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:

@@ -461,6 +461,12 @@ def test_an_order_permutes_the_items() -> None:
     assert scores.numel() > 2
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_permutation_is_not_its_own_inverse(seed: int) -> None:
+    _, order = infer(from_object(Order), seed)[0].args
+    assert not torch.equal(order.argsort(), order)
+
+
 def test_boxes_lie_within_the_image() -> None:
     x, boxes = inferred(Boxes).args
     assert bool((boxes[:, :2] < boxes[:, 2:]).any())
