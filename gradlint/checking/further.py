@@ -6,7 +6,6 @@ Only where the gradient looks wrong there, or backward raises, the rules of firs
 
 from __future__ import annotations
 
-import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +15,7 @@ from typing import Any
 
 import torch
 
-from gradlint.checking.not_tried import COMPLEX
+from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -36,13 +35,22 @@ from gradlint.inputs.designed import (
     around,
     beyond,
     broadcast,
+    is_written_for,
     marked_labels,
+    nearer,
     other_arguments,
     other_indices,
     other_mode,
     other_values,
     several_arguments,
     with_arguments,
+)
+from gradlint.inputs.designed_kinds import (
+    as_batch,
+    as_complex,
+    in_double,
+    with_empty_lengths,
+    with_equal_eigenvalues,
 )
 from gradlint.inputs.resized import resizable
 from gradlint.model.events import FURTHER, Begin, Emit, Further
@@ -65,6 +73,11 @@ FEWEST_BITS = 24
 
 #: The verdict where forward broadcasts by accident, as backward shows.
 ACCIDENT = "accepted by accident"
+
+#: Share of a threshold at which values are that stay below it, and the smallest ratio of threshold
+#: to values at which they are made so small (heuristic: what happens below an epsilon of 1e-12
+#: against division by zero is no fault, and many right operators leave it out).
+HALF, LEAST_SHARE = 0.5, 1e-3
 
 #: By verdict, the families and rules that explain it.
 _EXPLAINED_BY = {
@@ -135,12 +148,25 @@ class FurtherSamples:
             yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
             yield from around(op, sample, watched.thresholds)
             yield from beyond(op, sample) if watched.one_sided else ()
+            if watched.nearest > LEAST_SHARE:
+                yield from nearer(op, sample, HALF * watched.nearest)
             yield from self._around_moved(watched)
+            yield from self._of_other_kinds()
         yield from other_mode(op, sample)
         yield from several_arguments(op, sample, self._taken, seed)
         if sample.origin == "inferred":
             yield from broadcast(op, sample)
             yield from other_values(op, sample)
+
+    def _of_other_kinds(self) -> Iterator[Designed]:
+        """Samples that the op takes only if it was written for them."""
+        op, sample, coverage = self.subject.op, self.subject.sample, self.subject.coverage
+        yield from in_double(op, sample)
+        yield from with_empty_lengths(op, sample)
+        yield from with_equal_eigenvalues(op, sample)
+        expected = coverage is not None and for_complex(coverage, transforms=False)
+        yield from as_complex(op, sample, expected=expected)
+        yield from as_batch(op, sample)
 
     def _around_moved(self, watched: Comparisons) -> Iterator[Designed]:
         """The sample with all numbers away from their defaults, on both sides of the thresholds
@@ -213,9 +239,7 @@ class FurtherSamples:
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""
         if seen.verdict == RAISED:
-            # Forward takes some numbers and shapes by accident; flags and names it was written for.
-            moved = designed.moved.values()
-            return not moved or not all(isinstance(v, (bool, str, enum.Enum)) for v in moved)
+            return not (designed.must_run or is_written_for(designed.moved))
         if seen.verdict == NOT_FINITE:
             return sample.kind == "extreme"  # GL302 looks at extremes itself
         names = {seen.subject.problem.inputs[k].name for k in seen.positions}
@@ -225,11 +249,34 @@ class FurtherSamples:
         """The first of the sample and its alternatives that forward takes, and what is seen."""
         if designed.as_if is not None:
             return self._judged_broadcast(designed.sample, designed.as_if), designed.sample
-        for sample in (designed.sample, *designed.alternatives):
+        seen, sample = self._first_taken((designed.sample, *designed.alternatives), designed)
+        if designed.alternatives and self._is_unseen(seen, designed, sample):
+            # The last alternative has other sizes in one tensor alone.
+            elsewhere, other = self._first_taken(designed.alternatives[::-1], designed)
+            if elsewhere.verdict in (RIGHT, WRONG):
+                seen, sample = elsewhere, other
+        if designed.only_if_seen and _same(seen.outputs, self.subject.run.outputs):
+            seen.verdict = REFUSED
+        return seen, sample
+
+    def _first_taken(
+        self, samples: Sequence[Sample], designed: Designed
+    ) -> tuple[JudgementElsewhere, Sample]:
+        for sample in samples:
             seen = judge_at_other_inputs(self.subject, sample, designed.op)
             if seen.verdict != REFUSED:
                 break
         return seen, sample
+
+    def _is_unseen(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
+        """Whether an integer was moved that makes no difference at the sizes of the sample, as a
+        stride where a window fits once."""
+        return (
+            seen.verdict == RIGHT
+            and sample is designed.sample
+            and any(type(value) is int for value in designed.moved.values())
+            and _same(seen.outputs, self.subject.run.outputs)
+        )
 
     def _judged_broadcast(self, sample: Sample, as_if: Sample) -> JudgementElsewhere:
         """What is seen where an operand is broadcast, by a backward that is meant for it: it sums

@@ -29,6 +29,8 @@ _COMPLEX = frozenset(
 #: Names in code that takes real numbers, and is complex in between only.
 _REAL = frozenset({"rfft", "rfft2", "rfftn", "irfft", "irfft2", "irfftn"})
 
+_TRANSFORMS = frozenset({"fft", "fft2", "fftn", "ifft", "ifft2", "ifftn", "stft", "istft", "hfft"})
+
 #: Modules that compute something else in training than in evaluation.
 _TWO_MODES = (
     *(nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout),
@@ -55,11 +57,22 @@ def not_tried(op: Op, samples: Sequence[Sample], coverage: Coverage) -> list[str
     found += _of_constructor(op)
     tensors = [tensor for sample in samples for _, tensor in sample.named_tensors(op.signature)]
     known = COMPLEX in coverage.moved or any(tensor.is_complex() for tensor in tensors)
-    if not known and coverage.mentions(_COMPLEX) and not coverage.mentions(_REAL):
+    if not known and for_complex(coverage):
         found.append(COMPLEX)
     if op.module is not None and _has_two_modes(op.module, coverage):
         found.append("evaluation mode" if op.module.training else "training mode")
     return found
+
+
+def for_complex(coverage: Coverage, *, transforms: bool = True) -> bool:
+    """Whether the code of an op was written for complex numbers, too.
+
+    Args:
+        transforms: whether code with Fourier transforms counts, which may be complex in between.
+    """
+    if coverage.mentions(_REAL) or (not transforms and coverage.mentions(_TRANSFORMS)):
+        return False
+    return coverage.mentions(_COMPLEX)
 
 
 def _of_arguments(op: Op, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:

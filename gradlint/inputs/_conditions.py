@@ -14,8 +14,15 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import FailedAttempt, evaluate
 from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
-from gradlint.inputs._proposals import of_kind
+from gradlint.inputs._proposals import integer_domain, of_kind
 from gradlint.inputs._source import ordered
+from gradlint.targets.source_file import dotted
+
+#: What a Function asks for the arguments that need a gradient.
+NEEDS = "needs_input_grad"
+
+#: Largest total of counts (heuristic: factorials and sums over them stay small).
+MOST_COUNTED = 6
 
 _EQUAL = (ast.Eq, ast.Is)
 _DIFFERENT = (ast.NotEq, ast.IsNot)
@@ -37,7 +44,36 @@ _KIND_WORDS = (
 def from_conditions(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans under which the condition that stopped the code would hold."""
     for test, truth, frame in failed.conditions():
+        yield from _frozen(failed, test)
         yield from _want(failed, test, truth, frame)
+
+
+def _frozen(failed: FailedAttempt, test: ast.expr) -> Iterator[Plan]:
+    """Constants, where code asks ``ctx.needs_input_grad`` and refuses to be differentiated."""
+    plan = failed.plan
+    for node in ast.walk(test):
+        if not (isinstance(node, ast.Subscript) and dotted(node.value).endswith(NEEDS)):
+            continue
+        chosen = _positions(node.slice, len(plan.names))
+        changed = plan
+        for name in (plan.names[k] for k in chosen):
+            guess = changed.guess(name)
+            if isinstance(guess, TensorGuess):
+                changed = changed.changed(name, replace(guess, grad=False))
+        if changed != plan:
+            yield replace(changed, cost=plan.cost + 0.1)
+
+
+def _positions(index: ast.expr, count: int) -> list[int]:
+    """The positions of ``count`` arguments that a constant index or slice selects."""
+    try:
+        if isinstance(index, ast.Slice):
+            parts = (index.lower, index.upper, index.step)
+            bounds = [None if part is None else ast.literal_eval(part) for part in parts]
+            return list(range(count))[slice(*bounds)]
+        return [range(count)[ast.literal_eval(index)]]
+    except (ValueError, TypeError, IndexError):
+        return []
 
 
 def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
@@ -51,6 +87,7 @@ def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> I
     elif isinstance(test, ast.Compare):
         sides = [test.left, *test.comparators]
         for left, operator, right in zip(sides, test.ops, sides[1:], strict=False):
+            yield from _order_integers(failed, left, operator, right, truth, frame)
             yield from _compare(failed, left, operator, right, truth, frame)
     elif isinstance(test, ast.Call):
         yield from _call(failed, test, truth, frame)
@@ -121,9 +158,20 @@ def _make_equal(
     if not known:
         return
     if type(current) is int and type(value) is int:
+        yield from _made_vectors(failed, node, frame, cost)
         yield from _make_equal_sizes(failed, current, value, cost, literal)
     elif isinstance(current, (tuple, list)) and isinstance(value, (tuple, list)):
         yield from _make_equal_shapes(failed, node, list(current), list(value), frame, cost)
+
+
+def _made_vectors(
+    failed: FailedAttempt, node: ast.expr, frame: Frame, cost: float
+) -> Iterator[Plan]:
+    """A vector where ``x.numel()`` should be the size of an axis."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        for name in failed.named(node.func.value, frame) if node.func.attr == "numel" else ():
+            if (rank_of(failed.plan, name) or 0) > 1:
+                yield with_rank(failed.plan, name, 1, 0.05 + cost)
 
 
 def _make_equal_sizes(
@@ -223,6 +271,33 @@ def _make_ordered(
                     yield plan.changed(suspect, replace(guess, domain=domain), 0.4 + 0.1 * index)
 
 
+def _order_integers(
+    failed: FailedAttempt,
+    left: ast.expr,
+    operator: ast.cmpop,
+    right: ast.expr,
+    truth: bool,
+    frame: Frame,
+) -> Iterator[Plan]:
+    """Two tensors of integers, of which one must not exceed the other: counts and their totals."""
+    if not isinstance(operator, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+        return
+    plan = failed.plan
+    named = [failed.named(side, frame)[:1] for side in (left, right)]
+    names = [name for found in named for name in found]
+    guesses = [plan.guess(name) for name in names]
+    integers = [g for g in guesses if isinstance(g, TensorGuess) and g.dtype == "int"]
+    if len(set(names)) < 2 or len(integers) < 2:
+        return
+    first_is_less = isinstance(operator, (ast.Lt, ast.LtE)) == truth
+    (low, small), (high, large) = zip(names, integers, strict=True)
+    if not first_is_less:
+        (low, small), (high, large) = (high, large), (low, small)
+    # "sizes" are at least 2, and none of the others is above.
+    bounded = plan.changed(low, replace(small, domain="real", high=3), 0.2)
+    yield bounded.changed(high, replace(large, domain="sizes", high=MOST_COUNTED))
+
+
 def _make_ordered_numbers(
     failed: FailedAttempt, node: ast.expr, value: int | float, greater: bool, frame: Frame
 ) -> Iterator[Plan]:
@@ -250,11 +325,23 @@ def _call(failed: FailedAttempt, test: ast.Call, truth: bool, frame: Frame) -> I
     elif text.endswith(("is_floating_point", "is_complex", "is_tensor")) and truth:
         kind = "complex" if text.endswith("is_complex") else "tensor"
         yield from _make_kinds(failed, failed.named(test, frame)[:1], [kind], 2)
+    elif text.endswith("is_floating_point") and not truth:
+        yield from _make_integers(failed, failed.named(test, frame)[:1])
     elif text.endswith(("all", "any", "allclose", "equal")):
         for argument in (*test.args, test.func):
             for part in ast.walk(argument):
                 if isinstance(part, ast.Compare):
                     yield from _want(failed, part, truth, frame)
+
+
+def _make_integers(failed: FailedAttempt, names: list[str]) -> Iterator[Plan]:
+    """Integers in place of floating numbers, with as many axes."""
+    for name in names:
+        guess = failed.plan.guess(name)
+        if isinstance(guess, TensorGuess) and guess.dtype == "float":
+            domain = integer_domain(name, [])
+            changed = replace(guess, dtype="int", domain=domain, grad=False)
+            yield failed.plan.changed(name, changed, 0.1)
 
 
 def _make_kinds(

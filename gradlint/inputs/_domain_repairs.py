@@ -149,11 +149,13 @@ def _integers(failed: FailedAttempt, named: list[str]) -> Iterator[Plan]:
 
 
 def _permutations(failed: FailedAttempt, tests: list[str]) -> Iterator[Plan]:
-    """Lists of integers that permute the positions of an axis."""
+    """Lists and tensors of integers that permute the positions of an axis."""
     texts = [failed.failure.text, *tests]
-    if not any(re.search(r"permut|sorted\(.*range\(", text) for text in texts):
+    if not any(re.search(r"permut|sort(?:ed)?\(.*range\(", text) for text in texts):
         return
     for name, guess in zip(failed.plan.names, failed.plan.guesses, strict=True):
+        if isinstance(guess, TensorGuess) and guess.dtype == "int":
+            yield from _permuting(failed.plan, name, guess)
         value = guess.value if isinstance(guess, ValueGuess) else None
         if not isinstance(value, (list, tuple)) or not all(type(v) is int for v in value):
             continue
@@ -162,6 +164,19 @@ def _permutations(failed: FailedAttempt, tests: list[str]) -> Iterator[Plan]:
             held = failed.plan if symbol[0] == "=" else failed.plan.sized(symbol, size)
             permutation = ValueGuess(order, "shape")
             yield held.changed(name, permutation, 0.2 + 0.02 * step)
+
+
+def _permuting(plan: Plan, name: str, guess: TensorGuess) -> Iterator[Plan]:
+    """The integers ``name`` as a permutation of an axis: of one of a matrix, or the only one."""
+    for other, of in plan.tensors():
+        if of.dtype != "float" or not of.axes or not isinstance(plan.guess(other), TensorGuess):
+            continue
+        flat = plan if len(of.axes) == 1 else with_rank(plan, other, 1, 0.1)
+        for whole in (flat, plan):
+            axes = whole.guess(other).axes  # type: ignore[union-attr]
+            for step, axis in enumerate(reversed(axes)):
+                order = replace(guess, axes=(axis,), domain="permutation", high=0)
+                yield whole.changed(name, order, _ASKED + _STEP * step)
 
 
 def _floating(failed: FailedAttempt, named: list[str]) -> list[str]:

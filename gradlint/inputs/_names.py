@@ -275,6 +275,17 @@ def window(name: str) -> int | None:
     return 0 if _matches("padding *_padding pad", name) else None
 
 
+def stops_gradients(name: str) -> bool:
+    """Whether an argument of this name says which rows get no gradient although outputs depend on
+    them, as ``padding_idx`` of ``torch.nn.functional.embedding`` does."""
+    return any(word in name.lower() for word in ("padding_idx", "pad_id"))
+
+
+def of_window(name: str) -> bool:
+    """Whether the name says how windows lie on an image."""
+    return _matches("stride dilation padding *_stride *_dilation", name)
+
+
 def is_axis(name: str) -> bool:
     """Whether the name says that the parameter selects an axis."""
     return _matches("dim axis dimension *_dim *_axis", name)

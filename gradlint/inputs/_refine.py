@@ -25,6 +25,9 @@ _POOLS = (
     tuple(range(2, 40)),
     (),
 )
+#: Weight of the evidence for a tensor where the code asks whether an argument is None: about what
+#: a name gives (heuristic: an optional factor is used once, in a product that takes numbers too).
+OPTIONAL_TENSOR = 1.5
 #: Variants in addition to the main sample.
 VARIANTS = 2
 
@@ -279,6 +282,8 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
 
 def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:
     """A number, a string or a tensor for a parameter that got none."""
+    if _names.stops_gradients(name):
+        return
     item = search.evidence[name]
     kind, _ = item.ordered_kinds()[0]
     if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
@@ -316,5 +321,6 @@ def _takes_tensor(item: Evidence, search: Search) -> bool:
         others = [
             weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS | {"any"}
         ]
-        return item.tensorness >= 3.0 and item.tensorness > max(others, default=0.0)
+        least = OPTIONAL_TENSOR if item.optional else 3.0
+        return item.tensorness >= least and item.tensorness > max(others, default=0.0)
     return bool(item.differentiable) and search.op.kind == "function"

@@ -80,6 +80,9 @@ class Designed:
             returns the same for both if it broadcasts at all.
         alternatives: the same at other sizes, tried in turn where forward refuses ``sample``.
         op: another form of the op; None for the same.
+        only_if_seen: whether there is something to judge only where outputs differ from those of
+            the first sample.
+        must_run: whether backward has to run where forward does.
     """
 
     sample: Sample
@@ -87,6 +90,8 @@ class Designed:
     as_if: Sample | None = None
     alternatives: Sequence[Sample] = ()
     op: Op | None = None
+    only_if_seen: bool = False
+    must_run: bool = False
 
 
 # Arguments away from their defaults.
@@ -137,8 +142,8 @@ def _shown(value: Any) -> str:
 
 
 def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
-    """``sample`` with a longer last axis of its largest tensor, with all sizes doubled, and with
-    sizes that tensors share doubled in the first of them only."""
+    """``sample`` with a longer last axis of its largest tensor, with all sizes doubled, with sizes
+    that tensors share doubled in the first of them only, and with the last axis longer alone."""
     groups = tied_axes(sample)
     tensors = tensors_of(sample)
     if not groups or not tensors:
@@ -150,10 +155,22 @@ def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
         {axis: 2 * size for size, axes in groups.items() for axis in axes},
         # Groups of channels: a filter sees only those of its own group.
         {axis: 2 * size for size, axes in groups.items() for axis in axes if axis[0] == axes[0][0]},
+        # A window as long as the axis that it slides over is equal to it by chance.
+        {last: tensors[last[0]].shape[-1] + 5},
     ):
         found = resized(sample, change, seed=seed) if change else None
         if found is not None:
             yield found
+
+
+def is_written_for(moved: Mapping[str, Any]) -> bool:
+    """Whether forward takes the values ``moved`` on purpose. Some numbers it takes by accident;
+    flags and names it was written for, and what a window is given in PyTorch's own operators."""
+    choices = (bool, str, enum.Enum)
+    return bool(moved) and all(
+        isinstance(value, choices) or (type(value) is int and _names.of_window(name))
+        for name, value in moved.items()
+    )
 
 
 def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
@@ -192,24 +209,27 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if variable or evidence is None or now is inspect.Parameter.empty:
             continue
-        if _stops_gradients(parameter.name) or (along_last and _names.is_axis(parameter.name)):
+        if _names.stops_gradients(parameter.name) or (
+            along_last and _names.is_axis(parameter.name)
+        ):
             continue
         if sample.origin != "inferred" and parameter.name in given:
             continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         candidates = _values(parameter.name, now, evidence.values, kind, rank)
-        others = _distinct(now, candidates)
+        others = _distinct(now, candidates)[:MOST_VALUES]
+        if type(now) is int and parameter.default is inspect.Parameter.empty and others:
+            others += _distinct(now, [_beyond_sizes(sample)]) if now > 0 else []
         if others:
-            found[parameter.name] = others[:MOST_VALUES]
+            found[parameter.name] = others
         if len(found) >= MOST_ARGUMENTS:
             break
     return found
 
 
-def _stops_gradients(name: str) -> bool:
-    """Whether an argument of this name says which rows get no gradient although outputs depend on
-    them, as ``padding_idx`` of ``torch.nn.functional.embedding`` does."""
-    return any(word in name.lower() for word in ("padding_idx", "pad_id"))
+def _beyond_sizes(sample: Sample) -> int:
+    """An integer above all sizes: as the length of an output it makes elements repeat."""
+    return 2 * max((max(t.shape, default=1) for t in tensors_of(sample)), default=1) + 1
 
 
 def _distinct(now: Any, candidates: Sequence[Any]) -> list[Any]:
@@ -308,24 +328,24 @@ def other_indices(
         from_the_end: whether indices below zero may be tried.
     """
     for name, tensor in sample.named_tensors(op.signature):
-        if _domain(sample, name) != "indices" or tensor.numel() < 2:
+        if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
         # Rows may index axes of other sizes, as pairs of a row and a column do.
         highest = tensor.amax(-1, keepdim=True)
         if repeat and int(highest.max()) >= 2:
             even = torch.arange(tensor.shape[-1]) % 2 == 0
             crowded = torch.where(even, 0, highest).flip(-1)
-            yield _replaced(
+            yield replaced(
                 sample, tensor, crowded, f"where `{name}` repeats the first and the last index"
             )
         if repeat:
-            yield _replaced(
+            yield replaced(
                 sample, tensor, highest.expand_as(tensor), f"where `{name}` is one index only"
             )
         if from_the_end and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
             mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
-            yield _replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+            yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
 
 
 def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
@@ -337,36 +357,52 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
     for parameter in op.signature.parameters.values():
         value = given.get(parameter.name, parameter.default)
-        words = parameter.name.lower()
-        if not any(word in words for word in ("ignore", "blank")):
+        padding = _names.stops_gradients(parameter.name)
+        if not padding and not any(word in parameter.name.lower() for word in ("ignore", "blank")):
             continue
         for name, tensor in sample.named_tensors(op.signature):
-            if _domain(sample, name) != "indices" or tensor.numel() < 2:
-                continue
-            flat = tensor.reshape(-1).clone()
-            if type(value) is int and not bool((tensor == value).any()):
-                flat[::3] = value
-                yield _replaced(
-                    sample, tensor, flat, f"where {parameter.name}={value} occurs in `{name}`"
-                )
-            occurring = int(tensor.reshape(-1)[0])
-            if value is None or (type(value) is int and value != occurring):
-                moved = {parameter.name: occurring}
-                label = f"with {parameter.name}={occurring}, which occurs in `{name}`"
-                yield Designed(
-                    replace(with_arguments(op, sample, moved), label=label, kind="same"), moved
-                )
+            if domain_of(sample, name) == "indices" and tensor.numel() > 1:
+                yield from _marked(op, sample, parameter.name, value, name, tensor, padding)
 
 
-def _replaced(
+def _marked(
+    op: Op,
+    sample: Sample,
+    argument: str,
+    value: Any,
+    name: str,
+    tensor: torch.Tensor,
+    padding: bool,
+) -> Iterator[Designed]:
+    """``sample`` with the number ``value`` of ``argument`` among the indices ``name``, and with an
+    index that occurs as that number.
+
+    Args:
+        padding: whether the argument may say only which rows get no gradient: then nothing can be
+            judged unless the outputs show it.
+    """
+    flat = tensor.reshape(-1).clone()
+    if type(value) is int and not bool((tensor == value).any()) and (value < 0 or not padding):
+        flat[::3] = value
+        yield replaced(sample, tensor, flat, f"where {argument}={value} occurs in `{name}`")
+    occurring = int(tensor.reshape(-1)[0])
+    if value is None or (type(value) is int and value != occurring):
+        label = f"with {argument}={occurring}, which occurs in `{name}`"
+        there = with_arguments(op, sample, {argument: occurring})
+        yield Designed(
+            replace(there, label=label, kind="same"), {argument: occurring}, only_if_seen=padding
+        )
+
+
+def replaced(
     sample: Sample, chosen: torch.Tensor, flat: torch.Tensor, label: str, kind: SampleKind = "same"
 ) -> Designed:
     """``sample`` with the elements of one tensor replaced."""
     made = flat.reshape(chosen.shape).to(chosen.dtype).requires_grad_(chosen.requires_grad)
-    return Designed(_exchanged(sample, {id(chosen): made}, label, kind), {})
+    return Designed(exchanged(sample, {id(chosen): made}, label, kind), {})
 
 
-def _exchanged(
+def exchanged(
     sample: Sample, exchange: Mapping[int, torch.Tensor], label: str, kind: SampleKind
 ) -> Sample:
     """``sample`` with some of its tensors, by identity, exchanged for others."""
@@ -384,33 +420,33 @@ def _exchanged(
 def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with one operand broadcast: along its first and its last axis, without its first
     axis, and with an axis more than the others have."""
-    named = [(n, t) for n, t in sample.named_tensors(op.signature) if _floating(t)]
+    named = [(n, t) for n, t in sample.named_tensors(op.signature) if is_floating(t)]
     if len(named) < 2:
         return
     for name, tensor in named[:MOST_OPERANDS]:
         ends = dict.fromkeys((tensor.dim() - 1, 0)) if tensor.dim() else ()
         for axis in list(ends)[:MOST_AXES]:
             if tensor.shape[axis] > 1:
-                narrow = _leaf(tensor.narrow(axis, 0, 1), tensor)
+                narrow = leaf_like(tensor.narrow(axis, 0, 1), tensor)
                 label = f"where `{name}` is broadcast along axis {axis}"
                 yield _expanded(sample, tensor, narrow, tensor.shape, label, "broadcast")
         if tensor.dim() and tensor.shape[0] > 1:
             label = f"where `{name}` has an axis less"
             yield _expanded(
-                sample, tensor, _leaf(tensor[0], tensor), tensor.shape, label, "other-rank"
+                sample, tensor, leaf_like(tensor[0], tensor), tensor.shape, label, "other-rank"
             )
     (first, tensor), *others = named
     if tensor.dim() and all(other.dim() <= tensor.dim() for _, other in others):
         more = torch.stack([tensor.detach() * (1 - 0.1 * k) for k in range(EXTRA_AXIS)])
         label = f"where `{first}` has an axis more"
-        exchange = {id(tensor): _leaf(more, tensor)}
-        sample_there = _exchanged(sample, exchange, label, "other-rank")
+        exchange = {id(tensor): leaf_like(more, tensor)}
+        sample_there = exchanged(sample, exchange, label, "other-rank")
         whole = {
-            id(t): _leaf(t.detach().expand(EXTRA_AXIS, *_padded(t, tensor.dim())), t)
+            id(t): leaf_like(t.detach().expand(EXTRA_AXIS, *_padded(t, tensor.dim())), t)
             for _, t in others
         }
         yield Designed(
-            sample_there, {}, as_if=_exchanged(sample, {**exchange, **whole}, label, "other-rank")
+            sample_there, {}, as_if=exchanged(sample, {**exchange, **whole}, label, "other-rank")
         )
 
 
@@ -426,19 +462,21 @@ def _expanded(
     label: str,
     kind: SampleKind,
 ) -> Designed:
-    whole = _leaf(small.detach().expand(*shape), tensor)
+    whole = leaf_like(small.detach().expand(*shape), tensor)
     return Designed(
-        _exchanged(sample, {id(tensor): small}, label, kind),
+        exchanged(sample, {id(tensor): small}, label, kind),
         {},
-        as_if=_exchanged(sample, {id(tensor): whole}, label, kind),
+        as_if=exchanged(sample, {id(tensor): whole}, label, kind),
     )
 
 
-def _leaf(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+def leaf_like(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy of ``value`` that requires grad where ``like`` does."""
     return value.detach().clone().contiguous().requires_grad_(like.requires_grad)
 
 
-def _floating(tensor: torch.Tensor) -> bool:
+def is_floating(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is strided, of floating numbers that are not complex."""
     return tensor.is_floating_point() and tensor.layout == torch.strided
 
 
@@ -486,19 +524,27 @@ def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
     )
 
 
+def nearer(op: Op, sample: Sample, share: float) -> Iterator[Designed]:
+    """``sample`` with values ``share`` times as large, so that what forward computes of them stays
+    below a threshold that it passed: a norm below its epsilon."""
+    label = f"where values are {share:.2g} times as large"
+    smaller: _Change = (label, "same", _SAME_SIGN, partial(torch.mul, other=share))
+    yield from _changed(op, sample, [smaller])
+
+
 def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Designed]:
     for label, kind, domains, change in changes:
         exchange = {
-            id(tensor): _leaf(changed, tensor)
+            id(tensor): leaf_like(changed, tensor)
             for name, tensor in sample.named_tensors(op.signature)
-            if _floating(tensor) and _domain(sample, name) in domains
+            if is_floating(tensor) and domain_of(sample, name) in domains
             if (changed := change(tensor.detach())) is not None
         }
         if exchange:
-            yield Designed(_exchanged(sample, exchange, label, kind), {})
+            yield Designed(exchanged(sample, exchange, label, kind), {})
 
 
-def _domain(sample: Sample, name: str) -> str:
+def domain_of(sample: Sample, name: str) -> str:
     """The domain of the tensor ``name``, which may be one of several in an argument."""
     return sample.domains.get(name.partition("[")[0], "")
 
@@ -507,16 +553,16 @@ def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Desi
     """``sample`` with elements on both sides of all ``thresholds``, and beyond them."""
     exchange, shown = {}, set()
     for name, tensor in sample.named_tensors(op.signature):
-        low, high = _BOUNDS.get(_domain(sample, name), (0.0, 0.0))
+        low, high = _BOUNDS.get(domain_of(sample, name), (0.0, 0.0))
         marks = sorted({mark for mark in thresholds if low < mark < high})
-        if _floating(tensor) and tensor.numel() > 1 and marks:
-            exchange[id(tensor)] = _leaf(_scattered(tensor.detach(), marks, low, high), tensor)
+        if is_floating(tensor) and tensor.numel() > 1 and marks:
+            exchange[id(tensor)] = leaf_like(_scattered(tensor.detach(), marks, low, high), tensor)
             shown |= set(marks)
     if exchange:
         label = f"where values are on both sides of {', '.join(f'{m:g}' for m in sorted(shown))}"
         if sample.label.startswith("with "):
             label = f"{sample.label}, {label}"
-        yield Designed(_exchanged(sample, exchange, label, "same"), {})
+        yield Designed(exchanged(sample, exchange, label, "same"), {})
 
 
 def _scattered(

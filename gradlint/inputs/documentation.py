@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from typing import Any
 
 from gradlint.model.op import Op
@@ -62,15 +63,16 @@ def documented_scalar(text: str, name: str) -> bool:
 
 def prose(thing: Any) -> str:
     """Docstrings and comments of ``thing``, a function or a class."""
+    own = inspect.cleandoc(getattr(thing, "__doc__", None) or "")  # not that of a base class
     try:
         source = inspect.getsource(thing)
     except Exception:
-        return inspect.getdoc(thing) or ""
+        return own
     comments = re.findall(r"#\s*(.*)", source)
     try:
-        tree = ast.parse(inspect.cleandoc(source))
+        tree = ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError, RecursionError):
-        return "\n".join([inspect.getdoc(thing) or "", *comments])
+        return "\n".join([own, *comments])
     documents = [
         ast.get_docstring(node) or ""
         for node in ast.walk(tree)

@@ -149,7 +149,7 @@ def _integers(
         if other is not None and other.dim() and list(other.shape) == shape:
             return other.argsort(dim=-1)
     if guess.domain in ("permutation",) or guess.domain.startswith("inverse of "):
-        return spread("real", shape, count, generator).argsort(dim=-1)
+        return _permutation(spread("real", shape, count, generator).argsort(dim=-1))
     if guess.domain in ("offsets", "pointers", "ancestors") and len(shape) == 1:
         return _row_of_integers(guess, count, generator)
     high = guess.high or min(sizes.values(), default=3)
@@ -163,6 +163,15 @@ def _integers(
     if guess.domain == "real" and not guess.high and 2 < count <= high:
         high = (high + 1) // 2  # labels and groups occur more than once
     return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
+
+
+def _permutation(order: torch.Tensor) -> torch.Tensor:
+    """``order`` with no row that is its own inverse, where there is room: a backward that applies
+    it a second time would look right."""
+    if order.dim() == 0 or order.shape[-1] < 3:
+        return order
+    itself = (order.argsort(dim=-1) == order).all(dim=-1, keepdim=True)
+    return torch.where(itself, torch.arange(order.shape[-1]).roll(1), order)
 
 
 def _indices(domain: str, count: int, high: int, generator: torch.Generator) -> torch.Tensor:

@@ -39,6 +39,8 @@ class Comparisons(TorchDispatchMode):
     Attributes:
         thresholds: the finite ones, in order of appearance.
         one_sided: whether all elements were on one side of a threshold.
+        nearest: where all elements were above a positive threshold, the largest ratio of such a
+            threshold to the middle one of the elements; 0 where there is none.
         overwrites: whether elements were put in places that an index tells.
         from_the_end: whether integers reached an operator that takes negative indices.
     """
@@ -47,6 +49,7 @@ class Comparisons(TorchDispatchMode):
         super().__init__()
         self.thresholds: list[float] = []
         self.one_sided = False
+        self.nearest = 0.0
         self.overwrites = False
         self.from_the_end = False
 
@@ -72,6 +75,8 @@ class Comparisons(TorchDispatchMode):
                 self.thresholds.append(threshold)
             above = tensor.detach() > threshold
             self.one_sided |= tensor.numel() > 0 and bool(above.all() | ~above.any())
+            if threshold > 0 and tensor.numel() and bool(above.all()):
+                self.nearest = max(self.nearest, threshold / float(tensor.detach().median()))
 
 
 def _numbers(

@@ -15,6 +15,7 @@ F = torch.nn.functional
 
 def op(forward: Any, backward: Any, name: str = "Op") -> Any:
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    members["__doc__"] = forward.__doc__
     return type(name, (torch.autograd.Function,), members)
 
 
@@ -353,3 +354,177 @@ def test_an_option_that_asks_for_a_surrogate_is_no_fault():
     (finding,) = [item for item in report.findings if item.code == "GL401"]
     assert (finding.severity, finding.cause) == ("info", "straight-through")
     assert finding.sample == "hard=True"
+
+
+def fir(ctx, x, taps, stride=1):
+    ctx.save_for_backward(x, taps)
+    ctx.stride = stride
+    return x.unfold(1, taps.numel(), stride) @ taps
+
+
+def fir_backward(step):
+    def backward(ctx, g):
+        x, taps = ctx.saved_tensors
+        of_x = torch.zeros_like(x)
+        for k in range(taps.numel()):
+            at = step(ctx.stride) * torch.arange(g.shape[1]) + k
+            of_x.index_add_(1, at, g * taps[k])
+        windows = x.unfold(1, taps.numel(), ctx.stride)
+        return of_x, torch.einsum("bi,bik->k", g, windows), None
+
+    return backward
+
+
+def embedding(ctx, table, ids, pad_id=-100):
+    mask = (ids != pad_id).to(table.dtype)
+    ctx.save_for_backward(ids, mask)
+    ctx.rows = table.shape[0]
+    return (table[ids.clamp(min=0)] * mask[:, None]).sum(0) / mask.sum().clamp(min=1)
+
+
+def embedding_backward(count):
+    def backward(ctx, g):
+        ids, mask = ctx.saved_tensors
+        each = mask[:, None] * g / count(mask)
+        return g.new_zeros(ctx.rows, g.shape[0]).index_add(0, ids.clamp(min=0), each), None, None
+
+    return backward
+
+
+def looked_up(ctx, table, ids, padding_idx=None):
+    """As torch.nn.functional.embedding does, gives no gradient to one row."""
+    ctx.save_for_backward(ids)
+    ctx.rows, ctx.padding_idx = table.shape[0], padding_idx
+    return table[ids]
+
+
+def looked_up_right(ctx, g):
+    (ids,) = ctx.saved_tensors
+    if ctx.padding_idx is not None:
+        g = g * (ids != ctx.padding_idx).reshape(*ids.shape, 1)
+    rows = g.reshape(-1, g.shape[-1])
+    return g.new_zeros(ctx.rows, g.shape[-1]).index_add(0, ids.reshape(-1), rows), None, None
+
+
+def pooled(ctx, x, lengths):
+    mask = torch.arange(x.shape[1]) < lengths[:, None]
+    ctx.save_for_backward(mask, lengths)
+    return (x * mask).sum(1) / lengths.clamp(min=1)
+
+
+def pooled_backward(least):
+    def backward(ctx, g):
+        mask, lengths = ctx.saved_tensors
+        return (g / lengths.clamp(min=least).to(g.dtype))[:, None] * mask, None
+
+    return backward
+
+
+def spectral(ctx, a):
+    """Logarithm of a symmetric positive definite matrix."""
+    w, q = torch.linalg.eigh((a + a.mT) / 2)
+    ctx.save_for_backward(w, q)
+    return (q * w.log()) @ q.mT
+
+
+def spectral_backward(near):
+    def backward(ctx, g):
+        w, q = ctx.saved_tensors
+        gap = w[:, None] - w[None, :]
+        same = torch.eye(len(w), dtype=torch.bool) | (gap.abs() < near)
+        slope = (w.log()[:, None] - w.log()[None, :]) / gap.masked_fill(same, 1.0)
+        slope = torch.where(same, (1 / w)[:, None].expand_as(gap), slope)
+        slope = slope if near else torch.where(gap == 0, gap / gap, slope)
+        slope = torch.where(torch.eye(len(w), dtype=torch.bool), (1 / w)[:, None], slope)
+        return q @ (slope * (q.mT @ ((g + g.mT) / 2) @ q)) @ q.mT
+
+    return backward
+
+
+def exponential(ctx, a):
+    """The exponential of a real or complex number."""
+    out = a.exp()
+    ctx.save_for_backward(out)
+    return out
+
+
+def exponential_right(ctx, g):
+    return g * ctx.saved_tensors[0].conj()
+
+
+def exponential_wrong(ctx, g):
+    return g * ctx.saved_tensors[0]
+
+
+def determinant(ctx, a):
+    """The sum of squares of each of a batch of matrices."""
+    ctx.save_for_backward(a)
+    return (a * a).sum((-2, -1))
+
+
+def determinant_right(ctx, g):
+    return 2 * g[..., None, None] * ctx.saved_tensors[0]
+
+
+def determinant_wrong(ctx, g):
+    return 2 * g * ctx.saved_tensors[0]
+
+
+#: Name → forward, right and wrong backward, and where the wrong one shows.
+KINDS = {
+    "stride": (fir, fir_backward(lambda s: s), fir_backward(lambda s: 1), "with stride=2"),
+    "padding": (
+        embedding,
+        embedding_backward(lambda mask: mask.sum().clamp(min=1)),
+        embedding_backward(lambda mask: mask.numel()),
+        "where pad_id=-100 occurs in `ids`",
+    ),
+    "lengths": (pooled, pooled_backward(1), pooled_backward(0), "where one of `lengths` is 0"),
+    "eigenvalues": (
+        spectral,
+        spectral_backward(1e-9),
+        spectral_backward(0.0),
+        "where the eigenvalues of `a` are equal",
+    ),
+    "complex": (exponential, exponential_right, exponential_wrong, "with complex numbers"),
+    "batch": (determinant, determinant_right, determinant_wrong, "with a batch of 4"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_fault_at_samples_of_another_kind_is_found(name):
+    forward, right, wrong, where = KINDS[name]
+    codes = ["GL1", "GL2", "GL302", "GL4"]
+    messages = [message for _, message in red(check(op(forward, wrong), select=codes))]
+    assert any(where in message for message in messages), messages
+    report = check(op(forward, right), select=codes)
+    assert red(report) == []
+    assert where in {item.label for item in report.tried if item.verdict == "right"}
+
+
+def test_a_row_without_gradient_by_design_is_no_fault():
+    report = check(op(looked_up, looked_up_right))
+    assert red(report) == []
+    (moved,) = [item for item in report.tried if item.label.startswith("with padding_idx")]
+    assert moved.verdict == "refused"  # outputs say nothing about it
+
+
+def test_backward_has_to_run_in_float64_where_forward_does():
+    def forward(ctx, x):
+        values, at = x.sort(dim=-1)
+        ctx.save_for_backward(at)
+        return values
+
+    def right(ctx, g):
+        (at,) = ctx.saved_tensors
+        return torch.zeros_like(g).scatter(-1, at, g)
+
+    def wrong(ctx, g):
+        (at,) = ctx.saved_tensors
+        return torch.zeros(g.shape).scatter(-1, at, g)
+
+    codes = ["GL004", "GL4"]
+    (message,) = [message for _, message in red(check(op(forward, wrong), select=codes))]
+    assert message.startswith("backward raised RuntimeError")
+    assert message.endswith("in float64")
+    assert red(check(op(forward, right), select=codes)) == []

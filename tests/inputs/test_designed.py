@@ -12,7 +12,9 @@ from gradlint.inputs.designed import (
     Designed,
     around,
     broadcast,
+    is_written_for,
     marked_labels,
+    nearer,
     other_arguments,
     other_indices,
     other_values,
@@ -149,6 +151,48 @@ def test_what_is_ignored_occurs():
     assert (occurs.sample.args[1] == -100).any()
     assert occurs.sample.label == "where ignore_index=-100 occurs in `target`"
     assert other.moved == {"ignore_index": 2}
+
+
+def test_padding_is_marked_by_numbers_that_are_no_index():
+    def looked_up(table, ids, pad_id=-100, padding_idx=None):
+        return table
+
+    there = sample(randn(4, 2), torch.tensor([3, 0, 1, 2]), table="all reals", ids="indices")
+    found = list(marked_labels(op_of(looked_up), there))
+    marked, moved_to, embedded = found
+    assert marked.sample.args[1].tolist() == [-100, 0, 1, -100]
+    assert (moved_to.moved, moved_to.only_if_seen) == ({"pad_id": 3}, True)
+    assert (embedded.moved, embedded.only_if_seen) == ({"padding_idx": 3}, True)
+
+
+def test_a_length_is_moved_beyond_all_sizes():
+    def stretched(x, out_len, stride=1):
+        return x
+
+    found = moved(list(other_arguments(op_of(stretched), sample(randn(3, 4), 2), 0)))
+    assert found == {"out_len": [3, 1, 9], "stride": [2]}
+
+
+def test_a_window_as_long_as_the_axis_gets_room():
+    def filtered(x, taps, stride=1):
+        return x
+
+    (found,) = other_arguments(op_of(filtered), sample(randn(2, 3), randn(3)), 0)
+    shapes = [[tuple(t.shape) for t in item.args[:2]] for item in found.alternatives]
+    assert shapes[-1] == [(2, 8), (3,)]
+
+
+def test_values_stay_below_a_threshold():
+    (found,) = nearer(op_of(pooled), sample(randn(3, 4), x="all reals"), 0.25)
+    assert torch.allclose(found.sample.args[0], 0.25 * randn(3, 4))
+    assert found.sample.label == "where values are 0.25 times as large"
+
+
+def test_windows_are_written_for_other_numbers_are_not():
+    assert is_written_for({"stride": 2})
+    assert is_written_for({"keepdim": True, "padding": 1})
+    assert not is_written_for({"n": 2})
+    assert not is_written_for({})
 
 
 def test_operands_are_broadcast_one_at_a_time():

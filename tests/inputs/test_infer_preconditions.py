@@ -372,3 +372,108 @@ def test_labels_occur_more_than_once():
     labels = inferred(within_classes).args[1]
     assert labels.dim() == 1
     assert len(labels.unique()) < len(labels)
+
+
+# Conditions on integers, and on what needs a gradient.
+
+
+class Counts(Function):
+    """Successes of trials."""
+
+    @staticmethod
+    def forward(ctx, k, n, a):
+        if k.is_floating_point() or n.is_floating_point():
+            raise TypeError("k and n are counts")
+        if (k < 0).any() or (k > n).any():
+            raise ValueError("0 <= k <= n")
+        ctx.save_for_backward(k, n)
+        return a * k / n
+
+    @staticmethod
+    def backward(ctx, grad):
+        k, n = ctx.saved_tensors
+        return None, None, grad * k / n
+
+
+class Order(Function):
+    @staticmethod
+    def forward(ctx, scores, order):
+        if sorted(order.tolist()) != list(range(scores.numel())):
+            raise ValueError("order must be a permutation of the items")
+        ctx.save_for_backward(order)
+        return scores[order]
+
+    @staticmethod
+    def backward(ctx, grad):
+        (order,) = ctx.saved_tensors
+        return grad[order.argsort()], None
+
+
+class Boxes(Function):
+    @staticmethod
+    def forward(ctx, x, boxes):
+        assert x.dim() == 2
+        assert boxes.dim() == 2
+        assert boxes.shape[1] == 4
+        assert not boxes.is_floating_point()
+        ctx.shape, ctx.boxes = x.shape, boxes.tolist()
+        return torch.stack([x[a : c + 1, b : d + 1].mean() for a, b, c, d in ctx.boxes])
+
+    @staticmethod
+    def backward(ctx, grad):
+        made = grad.new_zeros(ctx.shape)
+        for g, (a, b, c, d) in zip(grad, ctx.boxes, strict=True):
+            made[a : c + 1, b : d + 1] += g / ((c - a + 1) * (d - b + 1))
+        return made, None
+
+
+class Constants(Function):
+    """Says so only when it is asked."""
+
+    @staticmethod
+    def forward(ctx, cost, a, b):
+        if any(ctx.needs_input_grad[1:3]):
+            raise NotImplementedError("no gradient for a and b")
+        assert a.numel() == cost.shape[0]
+        assert b.numel() == cost.shape[1]
+        if abs(float(a.sum() - b.sum())) > 1e-6:
+            raise ValueError("a and b must have the same mass")
+        ctx.save_for_backward(a, b)
+        return a @ cost @ b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * torch.outer(a, b), *ctx.nothing
+
+
+def test_counts_do_not_exceed_their_totals() -> None:
+    k, n, _ = inferred(Counts).args
+    assert k.dtype == n.dtype == torch.int64
+    assert bool((k <= n).all())
+    assert len(k.unique()) > 2
+    assert len(n.unique()) > 2
+
+
+def test_an_order_permutes_the_items() -> None:
+    scores, order = inferred(Order).args
+    assert order.sort().values.tolist() == list(range(scores.numel()))
+    assert scores.numel() > 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_permutation_is_not_its_own_inverse(seed: int) -> None:
+    _, order = infer(from_object(Order), seed)[0].args
+    assert not torch.equal(order.argsort(), order)
+
+
+def test_boxes_lie_within_the_image() -> None:
+    x, boxes = inferred(Boxes).args
+    assert bool((boxes[:, :2] < boxes[:, 2:]).any())
+    assert int(boxes.max()) < min(x.shape)
+
+
+def test_what_refuses_a_gradient_is_a_constant() -> None:
+    cost, a, b = inferred(Constants).args
+    assert (cost.requires_grad, a.requires_grad, b.requires_grad) == (True, False, False)
+    assert torch.allclose(a.sum(), b.sum())

@@ -9,7 +9,9 @@ or for all of them; a warning for others; a note where the argument's name says 
 constant by convention (a target, a mask, running statistics).
 
 Where inputs are inferred, a tensor for which backward returns `None` is treated as a constant. If
-the output depends on it, a note says so.
+the output depends on it, a note says so. It is a warning where the source shows that a gradient was
+meant: backward computes one and never uses it, the documentation or the arguments beside it say so,
+or a module passes a parameter.
 
 Why it matters
 --------------
@@ -80,6 +82,7 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.experiments.contract.meant_gradients import why_meant
 from gradlint.experiments.input_dependence import clear_slope
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.returned_gradients import (
@@ -113,6 +116,9 @@ def probe(subject: Subject) -> Outcome:
     """Look for None where a finite difference shows that the output depends on the input."""
     own = subject.run.own
     if own is None and subject.run.nodes:
+        findings = list(_inside(subject))
+        if findings:
+            return Outcome("fail", findings)
         return skipped("the backward that ran belongs to a Function inside")
     if own is None or own.raised is not None:
         return skipped(BACKWARD_NOT_SEEN)
@@ -129,11 +135,7 @@ def probe(subject: Subject) -> Outcome:
         slope = clear_slope(subject, index)
         if slope is not None:
             findings.append(_finding(subject, item, slope, _severity(item, needed)))
-    findings += [
-        _constant(subject, item, slope)
-        for item, slope in taken_as_constants(subject)
-        if not _by_convention(item.name)
-    ]
+    findings += _inferred(subject)
     if any_defect(findings):
         return Outcome("fail", findings)
     note = ""
@@ -159,6 +161,34 @@ def _severity(item: ReturnedGradient, needed: list[ReturnedGradient]) -> Severit
     if all(other.value is None for other in needed) or item is needed[0]:
         return "error"
     return "info" if _by_convention(item.name) else "warning"
+
+
+def _inside(subject: Subject) -> Iterator[Finding]:
+    """Parameters and inputs that reach one Function alone, whose backward returns None for them."""
+    gradients = subject.run.gradients
+    for item in returned_gradients(subject):
+        leaf = item.node.leaves[item.position] if item.position < len(item.node.leaves) else None
+        if leaf is None or not item.needed or item.value is not None:
+            continue
+        if gradients is None or gradients[leaf] is not None:
+            continue
+        slope = clear_slope(subject, leaf)
+        if slope is not None:
+            finding = _finding(subject, item, slope, "error")
+            yield replace(finding, input=subject.problem.inputs[leaf].name)
+
+
+def _inferred(subject: Subject) -> Iterator[Finding]:
+    """What is said of the tensors that gradlint itself took for constants."""
+    for item, slope in taken_as_constants(subject):
+        returned = [other.value is not None for other in returned_gradients(subject)]
+        node = item.node
+        reason = why_meant(node.function, node.arguments, item.position, returned)
+        if reason:
+            finding = _finding(subject, item, slope, "warning")
+            yield replace(finding, evidence={**finding.evidence, "meant to have one": reason})
+        elif not _by_convention(item.name):
+            yield _constant(subject, item, slope)
 
 
 def _by_convention(name: str) -> bool:

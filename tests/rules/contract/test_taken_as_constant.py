@@ -109,3 +109,180 @@ def test_nothing_is_told_of_inputs_that_were_given() -> None:
     x = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
     y = torch.tensor([0.5, 3.0], dtype=torch.float64)
     assert notes(Product, (x, y)) == []
+
+
+# What the source says of a gradient that is missing.
+
+
+class Computed(Function):
+    """Backward computes a gradient and leaves it where it is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        gy = torch.zeros_like(y)
+        gy += grad_output * x
+        return grad_output * y, None
+
+
+class Sizes(Function):
+    """What is left unused is only a size of the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        (y,) = ctx.saved_tensors
+        rows, columns = grad_output.shape  # noqa: RUF059
+        _, unused = grad_output.max(), 1  # noqa: F841
+        return grad_output.reshape(rows, -1) * y, None
+
+
+class Documented(Function):
+    """The product of x and y. Differentiable in x and y."""
+
+    forward, backward = Sizes.forward, Sizes.backward
+
+
+class DocumentedConstant(Function):
+    """The product of x and y. Differentiable in x, y is a constant."""
+
+    forward, backward = Sizes.forward, Sizes.backward
+
+
+class DocumentedOther(Function):
+    """The product, differentiable with respect to x."""
+
+    forward, backward = Computed.forward, Computed.backward
+
+
+class Learned(Function):
+    """Scales the rows by a learnable y."""
+
+    forward, backward = Sizes.forward, Sizes.backward
+
+
+class Divergence(Function):
+    """Three of four arguments get a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, mu_q: Tensor, log_q: Tensor, mu_p: Tensor, log_p: Tensor) -> Tensor:
+        ctx.save_for_backward(mu_q, log_q, mu_p, log_p)
+        return (mu_q - mu_p) ** 2 * log_q * log_p
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        mu_q, log_q, mu_p, log_p = ctx.saved_tensors
+        d = mu_q - mu_p
+        return 2 * g * d * log_q * log_p, g * d**2 * log_p, None, g * d**2 * log_q
+
+
+class OldAndNew(Function):
+    """One argument alone is like the one without gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, log_new: Tensor, log_old: Tensor) -> Tensor:
+        out = (log_new - log_old).exp()
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return g * ctx.saved_tensors[0], None
+
+
+class Biased(Function):
+    """Adds to rows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
+        return x * 2 + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return 2 * g, None
+
+
+class BiasedLoss(Function):
+    """What a loss is shifted by is a constant by habit."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor, label_smoothing: float = 0.1) -> Tensor:
+        return x * 2 + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return 2 * g, None, None
+
+
+class Layer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gain = torch.nn.Parameter(torch.ones(4))
+        self.register_buffer("offset", torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Gained.apply(x, self.gain, self.offset)
+
+
+class Gained(Function):
+    """Rows times y, plus z."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        ctx.save_for_backward(y)
+        return x * y + z.sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return g * ctx.saved_tensors[0], None, None
+
+
+def told(op: Any) -> list[tuple[str, str | None, str]]:
+    """Severity, input and reason of each finding."""
+    report = gradlint.check(op, select=["GL103"], seed=0)
+    return [
+        (found.severity, found.input, found.evidence.get("meant to have one", ""))
+        for target in report.targets
+        for found in target.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "name", "reason"),
+    [
+        (Computed, "y", "backward computes `gy` and never uses it"),
+        (Documented, "y", "the documentation says that `y` has one"),
+        (Learned, "y", "the documentation says that `y` has one"),
+        (Divergence, "mu_p", "`mu_q` and `log_p` have gradients"),
+        (Biased, "bias", "`bias` is by its name an input or a parameter"),
+    ],
+)
+def test_a_gradient_that_was_meant_is_a_warning(op: Any, name: str, reason: str) -> None:
+    assert told(op) == [("warning", name, reason)]
+
+
+def test_a_parameter_that_a_module_passes_was_meant_to_be_trained() -> None:
+    found = told(Gained)
+    assert ("warning", "y", "`Layer` passes its parameter `gain` for `y`") in found
+    assert ("info", "z", "") in found
+
+
+@pytest.mark.parametrize("op", [Sizes, DocumentedConstant, DocumentedOther, OldAndNew, BiasedLoss])
+def test_without_evidence_it_is_information(op: Any) -> None:
+    assert [severity for severity, _, _ in told(op)] == ["info"]
+
+
+def test_a_parameter_without_gradient_inside_a_module_is_an_error() -> None:
+    report = gradlint.check(Layer(), select=["GL103", "GL401"], seed=0)
+    found = [(f.code, f.severity, f.input) for t in report.targets for f in t.findings]
+    assert found[0] == ("GL103", "error", "gain")
+    assert [f.follows for t in report.targets for f in t.findings if f.code == "GL401"] == ["GL103"]

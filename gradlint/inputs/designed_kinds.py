@@ -1,0 +1,99 @@
+"""Further samples of another kind: complex numbers, a batch, float64, matrices whose eigenvalues
+are equal, sequences of length zero. Each is made only where the code or its documentation gives a
+reason to expect that the op takes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from gradlint.inputs.designed import (
+    Designed,
+    domain_of,
+    exchanged,
+    is_floating,
+    leaf_like,
+    replaced,
+)
+from gradlint.inputs.documentation import prose
+from gradlint.inputs.domains import DOMAINS
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+
+#: The eigenvalue of a matrix that has only one (neither 0 nor 1, where logarithms and powers hide
+#: factors).
+EIGENVALUE = 1.7
+
+#: Documentation of an op that takes many arguments of a kind at once.
+_BATCHED = re.compile(r"\bbatch(?:es|ed)?\b|\(\.\.\.,|\[\.\.\.,")
+
+#: Documentation of an op that takes complex numbers, and of one that does not.
+_COMPLEX = re.compile(r"\bcomplex\b")
+_ONLY_REAL = re.compile(r"\b(?:not?|non-?|never|real only|only real)\b[^.]*\bcomplex\b")
+
+
+def with_empty_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with lengths of which one is zero."""
+    for name, tensor in sample.named_tensors(op.signature):
+        if domain_of(sample, name) == "sizes" and tensor.numel() > 1:
+            flat = tensor.reshape(-1).clone()
+            flat[0] = 0
+            yield replaced(sample, tensor, flat, f"where one of `{name}` is 0", "special")
+
+
+def with_equal_eigenvalues(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with multiples of the identity in place of definite matrices."""
+    for name, tensor in sample.named_tensors(op.signature):
+        definite = domain_of(sample, name) == DOMAINS["spd"]
+        if definite and is_floating(tensor) and tensor.shape[-1] > 1:
+            eye = torch.eye(tensor.shape[-1], dtype=tensor.dtype)
+            flat = (EIGENVALUE * eye).expand(tensor.shape).reshape(-1).clone()
+            label = f"where the eigenvalues of `{name}` are equal"
+            yield replaced(sample, tensor, flat, label, "special")
+
+
+def as_complex(op: Op, sample: Sample, *, expected: bool) -> Iterator[Designed]:
+    """``sample`` with complex numbers in place of all real ones, if ``expected`` or documented."""
+    text = prose(op.defining) if op.defining is not None else ""
+    if not (expected or _COMPLEX.search(text)) or _ONLY_REAL.search(text):
+        return
+    exchange = {}
+    for name, tensor in sample.named_tensors(op.signature):
+        if is_floating(tensor):
+            if domain_of(sample, name) != DOMAINS["real"]:
+                return
+            imaginary = tensor.detach().flatten().roll(1).reshape(tensor.shape)
+            made = torch.complex(tensor.detach(), 0.7 * imaginary)
+            exchange[id(tensor)] = leaf_like(made, tensor)
+    if exchange:
+        yield Designed(exchanged(sample, exchange, "with complex numbers", "same"), {})
+
+
+def as_batch(op: Op, sample: Sample) -> Iterator[Designed]:
+    """A batch of the only tensor, as many as its last axis is long: a gradient of the output that
+    is broadcast along the wrong axis then fits."""
+    tensors = [t for _, t in sample.named_tensors(op.signature)]
+    if len(tensors) != 1 or not is_floating(tensors[0]) or tensors[0].dim() < 2:
+        return
+    if op.defining is None or not _BATCHED.search(prose(op.defining)):
+        return
+    (tensor,) = tensors
+    count = tensor.shape[-1]
+    more = torch.stack([tensor.detach() * (1 + 0.1 * k) for k in range(count)])
+    label = f"with a batch of {count}"
+    made = {id(tensor): leaf_like(more, tensor)}
+    yield Designed(exchanged(sample, made, label, "other-rank"), {})
+
+
+def in_double(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` in float64 where the inferred one is in float32, because something refused more
+    digits: if forward takes them, backward has to."""
+    named = [tensor for _, tensor in sample.named_tensors(op.signature) if is_floating(tensor)]
+    if named and all(tensor.dtype == torch.float32 for tensor in named):
+        made = {id(tensor): leaf_like(tensor.double(), tensor) for tensor in named}
+        label = "in float64"
+        there = replace(exchanged(sample, made, label, "same"), notes=[])
+        yield Designed(there, {}, must_run=True)

@@ -1,0 +1,112 @@
+"""Samples of another kind are made where the code or its documentation gives a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from gradlint.inputs.designed import Designed
+from gradlint.inputs.designed_kinds import (
+    as_batch,
+    as_complex,
+    in_double,
+    with_empty_lengths,
+    with_equal_eigenvalues,
+)
+from gradlint.inputs.domains import DOMAINS
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+
+
+def plain(x):
+    return x
+
+
+def documented(x):
+    """The trace of a batch of matrices, real or complex."""
+    return x
+
+
+def only_real(x):
+    """A map of vectors, not for complex numbers."""
+    return x
+
+
+def lengths(x, n):
+    return x
+
+
+def op_of(function: Any) -> Op:
+    return from_object(function, name=function.__name__)
+
+
+def sample(*args: Any, **domains: str) -> Sample:
+    return Sample("inferred", "inferred", args, domains=domains)
+
+
+def randn(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
+
+
+def test_one_length_is_zero():
+    there = sample(randn(3, 4), torch.tensor([2, 4, 3]), x=DOMAINS["real"], n="sizes")
+    (found,) = with_empty_lengths(op_of(lengths), there)
+    assert found.sample.args[1].tolist() == [0, 4, 3]
+    assert (found.sample.kind, found.sample.label) == ("special", "where one of `n` is 0")
+    indices = sample(randn(3, 4), torch.tensor([2, 4, 3]), x=DOMAINS["real"], n="indices")
+    assert not list(with_empty_lengths(op_of(lengths), indices))
+
+
+def test_definite_matrices_become_multiples_of_the_identity():
+    (found,) = with_equal_eigenvalues(op_of(plain), sample(randn(2, 3, 3), x=DOMAINS["spd"]))
+    (matrices,) = found.sample.args
+    assert torch.equal(matrices.detach(), 1.7 * torch.eye(3).double().expand(2, 3, 3))
+    assert matrices.requires_grad
+    assert not list(with_equal_eigenvalues(op_of(plain), sample(randn(3, 3), x=DOMAINS["tril"])))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected", "made"),
+    [(plain, False, 0), (plain, True, 1), (documented, False, 1), (only_real, True, 0)],
+)
+def test_complex_numbers_where_they_are_expected(function: Any, expected: bool, made: int):
+    x = randn(3, 4)
+    found = list(as_complex(op_of(function), sample(x, x=DOMAINS["real"]), expected=expected))
+    assert len(found) == made
+    for designed in found:
+        (there,) = designed.sample.args
+        assert there.dtype == torch.complex128
+        assert torch.equal(there.real, x.detach())
+        assert there.requires_grad
+
+
+def test_values_of_another_domain_stay_real():
+    found = as_complex(op_of(documented), sample(randn(3), x=DOMAINS["positive"]), expected=True)
+    assert not list(found)
+
+
+def test_a_batch_is_as_long_as_the_last_axis():
+    (found,) = as_batch(op_of(documented), sample(randn(3, 4), x=DOMAINS["real"]))
+    (batch,) = found.sample.args
+    assert batch.shape == (4, 3, 4)
+    assert not torch.equal(batch[0], batch[1])
+    assert found.sample.kind == "other-rank"
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4,)])
+def test_no_batch_where_nothing_speaks_of_one(shape: tuple[int, ...]):
+    function: Callable[..., Any] = plain if len(shape) == 2 else documented
+    found: Iterator[Designed] = as_batch(op_of(function), sample(randn(*shape)))
+    assert not list(found)
+
+
+def test_float64_beside_float32():
+    (found,) = in_double(op_of(plain), sample(randn(3, dtype=torch.float32)))
+    assert found.must_run
+    assert found.sample.args[0].dtype == torch.float64
+    assert not list(in_double(op_of(plain), sample(randn(3))))
