@@ -113,6 +113,7 @@ def _wrong_gradient_finding(
         seed=seen.subject.seed,
         outputs=differentiable_names(problem),
         arguments=seen.subject.other_arguments(),
+        subject=seen.subject,
     )
     return subject.finding(
         rule,

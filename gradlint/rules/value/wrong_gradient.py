@@ -234,6 +234,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         seed=subject.seed,
         outputs=differentiable_names(problem),
         arguments=subject.other_arguments(),
+        subject=subject,
     )
     span = gradient_place(subject, item)
     cause = found.cause
