@@ -127,7 +127,8 @@ class Finding:
     shown as a table), ``original`` (the text of an exception, kept as it was),
     ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
-    this one is a consequence of, if any. ``severity`` is at first the highest that the rule allows
+    this one is a consequence of, if any; its own code where that is the same fault in another
+    input. ``severity`` is at first the highest that the rule allows
     here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear.
     """
 

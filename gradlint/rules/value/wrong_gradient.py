@@ -113,6 +113,7 @@ from gradlint.experiments.preconditions import (
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.disconnected import judge_disconnected
 from gradlint.experiments.value.explained import what_explains
+from gradlint.experiments.value.layout_at_fault import layout_at_fault
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
@@ -237,7 +238,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         subject=subject,
     )
     span = gradient_place(subject, item)
-    cause = found.cause
+    cause = layout_at_fault(subject, index) or found.cause
     help_text = (
         cause.help
         if cause
