@@ -37,6 +37,7 @@ from gradlint.numerics.directions import direction
 from gradlint.numerics.elements import Residuals, measure_elements
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import norm, widened
+from gradlint.ops.patience import Patience
 from gradlint.trace.altered_calls import (
     LAST,
     NUMBER,
@@ -113,10 +114,14 @@ def other_forward(
     value = function.values[position]
     if value.dtype not in (torch.float64, torch.complex128) or not evidence:
         return None
+    problem, patience = subject.problem, subject.problem.patience
+    problem.patience = Patience(MOST_SECONDS)  # a loop may not end with another number
     try:
         return _Search(subject, function, position, evidence).run()
     except (OpRaised, RuntimeError):  # forward does not run again, or not under a mode
         return None
+    finally:
+        problem.patience = patience
 
 
 class _Search:

@@ -105,6 +105,7 @@ class Grounds:
             could be measured.
         confirmed: whether a cause explains the error in its whole size.
         torch_owned: whether only PyTorch's own code is involved.
+        refused: whether the op says openly that it does not support what was asked of it.
         explained: what else explains the difference, if anything does.
     """
 
@@ -115,6 +116,7 @@ class Grounds:
     beyond_bar: bool | None = None
     confirmed: bool = False
     torch_owned: bool = False
+    refused: bool = False
     explained: Explanation | None = None
 
 

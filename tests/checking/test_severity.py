@@ -45,6 +45,7 @@ CASES = {
     "not a number": (Grounds(relative_error=float("nan")), "error"),
     "a solver": (Grounds(relative_error=1e-1, explained="solver"), "info"),
     "the measurement": (Grounds(relative_error=5e-3, explained="measurement"), "info"),
+    "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }
 

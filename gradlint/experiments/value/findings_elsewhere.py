@@ -77,13 +77,11 @@ def _raised_finding(
     return subject.finding(
         rule,
         f"backward raises {type(error).__name__} where {where}",
-        # An explicit refusal is not a fault.
-        severity="info" if isinstance(error, NotImplementedError) else None,
         cause=cause,
         cause_text=error_line(error),
         place=raised_place(error, prefer) or (backward if backward[0] is not None else None),
         evidence=raised_evidence(error, prefer),
-        grounds=subject.grounds(silent=False),
+        grounds=subject.grounds(silent=False, refused=isinstance(error, NotImplementedError)),
         help=help,
     )
 

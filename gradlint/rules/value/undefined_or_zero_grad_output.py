@@ -237,12 +237,11 @@ def _raised(
     return subject.finding(
         RULE,
         f"backward raises {type(error).__name__} where {text}",
-        # An explicit refusal is not a fault.
-        severity="info" if isinstance(error, NotImplementedError) else None,
         cause=slug,
         cause_text=f"{slug}: {error_line(error)}",
         output=unused,
         place=raised_place(error, prefer) or (backward_place(nodes[-1]) if nodes else None),
         evidence=raised_evidence(error, prefer),
+        grounds=subject.grounds(refused=isinstance(error, NotImplementedError)),
         help=_HELP[slug],
     )

@@ -116,6 +116,7 @@ from gradlint.experiments.value.explained import what_explains
 from gradlint.experiments.value.layout_at_fault import layout_at_fault
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
+from gradlint.experiments.value.solver_tolerance import tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
@@ -238,7 +239,11 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         subject=subject,
     )
     span = gradient_place(subject, item)
-    cause = layout_at_fault(subject, index) or found.cause
+    explained = what_explains(subject, index, found.relative_error)
+    by_tolerance = explained.get("explained") == "solver"
+    cause = (
+        tolerance_cause(subject) if by_tolerance else layout_at_fault(subject, index) or found.cause
+    )
     help_text = (
         cause.help
         if cause
@@ -256,7 +261,9 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         severity = "info" if subject.sample.moved else "warning"
     finding = subject.finding(
         RULE,
-        f"wrong gradient for `{item.name}`",
+        f"gradient for `{item.name}` is seen to {found.relative_error:.0e} only"
+        if by_tolerance
+        else f"wrong gradient for `{item.name}`",
         severity=severity,
         cause=cause.slug if cause else None,
         cause_text=cause.text if cause else "",
@@ -265,9 +272,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         index=found.worst,
         place=span,
         evidence=found.numbers,
-        grounds=subject.grounds(
-            **found.weight, **what_explains(subject, index, found.relative_error)
-        ),
+        grounds=subject.grounds(**found.weight, **explained),
         help=help_text.replace("{expression}", returned_expression(span) or "…"),
     )
     return with_stored_indices(subject, index, finding)
