@@ -6,7 +6,10 @@ The gradient that backward returns differs from the derivative of what forward c
 are moved along several random directions, and the measured change, with an error bar, is compared
 with the change that the gradient predicts. A disagreement is confirmed with a fresh seed and
 located to its elements, and its cause is named where one fits: transposed, sign, scaled, swapped
-between inputs, zero, ignores grad_output, not linear in it, and others.
+between inputs, zero, ignores grad_output, not linear in it, and others. Forms of forward are tried
+too, in which one value is held, one number is another, or one argument has its default: where what
+backward returns is exactly the derivative of such a form, the finding says in what it differs, and
+in which line. A cause is named only where it explains every element that was measured.
 
 Backward must also be linear in grad_output: it is called with a sum of cotangents, with 65536 times
 and with a 1024th of one, which reveals clipping, rounding, thresholds and added constants.
@@ -80,11 +83,16 @@ How it looks
 mylib/ops.py:13:41  GL401  wrong gradient for `weight`
   13 |         return grad_output @ weight.mT, grad_output.mT @ x
      |                                         ^^^^^^^^^^^^^^^^^^ returned for `weight`
-  cause      transposed: taken as .mT it agrees to 2e-10
-             index      returned     measured       error
-             [0, 2]    -0.812041    +1.334902     2.1e+00
-             [2, 1]    +0.442310    -0.998127     1.4e+00
-  help       return x.mT @ grad_output for `weight`
+  cause      transposed: taken as .mT it agrees to 3e-09 in 44 of 44 measurements
+  where      index [1, 2]
+  measured   6 of 9 elements differ; the gradient is off by 65 %
+             sure: errors from 8e-9 on would have been seen, this one is over a million times larger
+             index    returned   measured    error
+             [1, 2]  -3.342167  -1.848253  1.5e+00
+             [2, 1]  -1.848253  -3.342167  1.5e+00
+             [2, 0]  +2.638085  +3.866359  1.2e+00
+  gradcheck  slow: fails too
+  help       return (grad_output.mT @ x).mT for `weight`
 ```
 
 References
