@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,20 @@ ROOTS: dict[str, tuple[str, ...]] = {
         key=lambda pair: pair[1].depth,
     )
 }
+
+#: Inputs of another kind than the sample's, made by a check.
+BEYOND = frozenset({"other-rank", "no-dimensions", "empty", "special", "extreme"})
+
+#: A gradient that is wrong at the sample, and what it explains where that is seen only at inputs of
+#: another kind: a missing mask or epsilon also divides by zero where all elements are zero.
+AT_THE_SAMPLE, ONLY_ELSEWHERE = "GL401", ("GL302",)
+
+#: The cause of a gradient that is right where the same inputs are contiguous, and the rules that
+#: say so of the layout itself.
+LAYOUT, OF_LAYOUTS = "layout-ignored", ("GL703", "GL704")
+
+#: What tells the findings of one fault on several inputs apart: names, indices and numbers.
+_PARTICULARS = re.compile(r"`[^`]*`|\[[\d, ]*\]|\([^)]*elements\)|\bto [\d.e+-]+ in .*|\d+")
 
 _WORST = ("error", "warning", "info")
 
@@ -40,7 +55,7 @@ def grouped(findings: Sequence[Finding]) -> list[Finding]:
     return [one for group in groups for one in group]
 
 
-def _root(finding: Finding, findings: Iterable[Finding]) -> Finding | None:
+def _root(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
     """The deepest finding that ``finding`` follows from; None where it stands for itself."""
     depths = list(ROOTS)
     depth = depths.index(finding.code) if finding.code in ROOTS else len(depths)
@@ -49,7 +64,49 @@ def _root(finding: Finding, findings: Iterable[Finding]) -> Finding | None:
         for other in findings
         if finding.code in ROOTS.get(other.code, ())
         and depths.index(other.code) < depth
-        and (other.severity != "info" or finding.severity == "info")
+        and _as_grave(other, finding)
         and (finding.input is None or other.input is None or finding.input == other.input)
     ]
-    return min(candidates, key=lambda other: depths.index(other.code), default=None)
+    deepest = min(candidates, key=lambda other: depths.index(other.code), default=None)
+    return deepest or _nearer(finding, findings) or _same_fault(finding, findings)
+
+
+def _as_grave(root: Finding, finding: Finding) -> bool:
+    """Whether ``root`` may explain ``finding``: a note explains no failure."""
+    return root.severity != "info" or finding.severity == "info"
+
+
+def _nearer(finding: Finding, findings: Iterable[Finding]) -> Finding | None:
+    """The finding that is nearer to the cause, whatever the rules imply elsewhere: what shows at
+    the sample before what shows beyond it, and the layout before the gradient that it spoils."""
+    elsewhere = finding.code in ONLY_ELSEWHERE and finding.grounds.where in BEYOND
+    spoilt = finding.code == AT_THE_SAMPLE and finding.cause == LAYOUT
+    for other in findings:
+        at_sample = other.code == AT_THE_SAMPLE and other.grounds.where not in BEYOND
+        leads = (elsewhere and at_sample) or (spoilt and other.code in OF_LAYOUTS)
+        if leads and _as_grave(other, finding):
+            return other
+    return None
+
+
+def _same_fault(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """The first finding on the same fault in another input: the same rule says the same there, and
+    either a cause is known or it was seen beyond the sample."""
+    if finding.input is None or not (finding.cause or finding.grounds.where in BEYOND):
+        return None
+    for other in findings:
+        if other is finding:
+            return None
+        if _fault(other) == _fault(finding) and _as_grave(other, finding):
+            return other if other.input not in (None, finding.input) else None
+    return None
+
+
+def _fault(finding: Finding) -> tuple[object, ...]:
+    """What is the same in the findings of one fault on several inputs."""
+    place = finding.location.file if finding.location else None
+    own = re.compile(rf"\b{re.escape(finding.input or '')}\b")
+    words = (
+        own.sub("", _PARTICULARS.sub("", text)) for text in (finding.message, finding.cause_text)
+    )
+    return finding.code, finding.severity, finding.sample, finding.cause, place, *words

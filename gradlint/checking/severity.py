@@ -32,7 +32,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     ),
     (
         "info",
-        "raises outside of that kind, with mixed dtypes or under a transform; a difference that is"
+        "raises outside of that kind, with mixed dtypes or under a transform, or refuses openly"
+        " (NotImplementedError, a dtype that nothing promises); a difference that is"
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
         " an input that is zero; anything in PyTorch's own code",
@@ -84,6 +85,11 @@ POLICY = (
         "info",
         "only PyTorch's own code is involved",
         lambda g: g.torch_owned,
+    ),
+    Reason(
+        "info",
+        "it says openly that it does not support this",
+        lambda g: g.refused,
     ),
     Reason(
         "info",

@@ -57,28 +57,43 @@ def altered_causes(
 
 
 def _alterations(first: Evidence, name: str, outputs: Sequence[str]) -> Iterator[_Altered]:
-    shapes = [tuple(v.shape) for v in first.cotangents]
-    if len(shapes) > 1:
+    if len(first.cotangents) > 1:
+        yield from _of_several(name, outputs)
+    else:
+        yield from _of_one(first, first.cotangents[0], name)
+
+
+def _of_several(name: str, outputs: Sequence[str]) -> Iterator[_Altered]:
+    for place, output in enumerate(outputs):
+        yield _Altered(
+            "ignores-one-grad-output",
+            f"the gradient of `{name}` ignores the grad_output of `{output}`: with that set to "
+            "zero it agrees",
+            f"add the contribution of the grad_output of `{output}` to the gradient of `{name}`",
+            partial(_without, place),
+        )
+    if len(outputs) > 2:
         for place, output in enumerate(outputs):
             yield _Altered(
                 "ignores-one-grad-output",
-                f"the gradient of `{name}` ignores the grad_output of `{output}`: with that set to "
-                "zero it agrees",
-                f"add the contribution of the grad_output of `{output}` to the gradient of "
-                f"`{name}`",
-                partial(_without, place),
+                f"the gradient of `{name}` uses only the grad_output of `{output}`: with the "
+                "others set to zero it agrees",
+                f"add the contributions of the other grad_outputs to the gradient of `{name}`",
+                partial(_only, place),
             )
-        if len(shapes) > 2:
-            for place, output in enumerate(outputs):
-                yield _Altered(
-                    "ignores-one-grad-output",
-                    f"the gradient of `{name}` uses only the grad_output of `{output}`: with the "
-                    "others set to zero it agrees",
-                    f"add the contributions of the other grad_outputs to the gradient of `{name}`",
-                    partial(_only, place),
-                )
-        return
-    shape = shapes[0]
+
+
+def _of_one(first: Evidence, cotangent: torch.Tensor, name: str) -> Iterator[_Altered]:
+    shape = tuple(cotangent.shape)
+    if cotangent.is_complex():
+        yield _Altered(
+            "conjugate",
+            f"grad_output is used as if it were its own conjugate: for the conjugate, the gradient "
+            f"of `{name}` agrees",
+            f"exchange grad_output and what it is multiplied with in the gradient of `{name}`: "
+            "conjugate the derivative, not grad_output",
+            _conjugate,
+        )
     for axis, size in enumerate(shape):
         if size < 2:
             continue
@@ -245,6 +260,10 @@ def _flip(axis: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 def _roll(shift: int, axis: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [vs[0].roll(shift, axis)]
+
+
+def _conjugate(vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [vs[0].conj().resolve_conj()]
 
 
 def _exchange(a: int, b: int, vs: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -50,6 +50,24 @@ def counts(arguments: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
             yield unique, f"len({name}.unique())", f"the number of different values in `{name}`"
 
 
+def shares(arguments: Mapping[str, Any]) -> Iterator[tuple[int, int, str, str]]:
+    """What counts among the elements of a tensor: the number of all, of those that count, an
+    expression for the latter, and what they are in words. Elements count where a mask is True, or
+    where labels differ from a whole number among the arguments, as from ``ignore_index``."""
+    whole = {k: v for k, v in numbers(arguments).items() if v.is_integer()}
+    for name, value in arguments.items():
+        if not isinstance(value, torch.Tensor) or value.numel() < 2:
+            continue
+        if value.dtype == torch.bool:
+            kept = int(value.sum())
+            yield value.numel(), kept, f"{name}.sum()", f"True in `{name}`"
+        elif _is_index(value):
+            for other, number in whole.items():
+                kept = int((value != number).sum())
+                words = f"other than `{other}` in `{name}`"
+                yield value.numel(), kept, f"({name} != {other}).sum()", words
+
+
 def factors(item: Evidence, name: str) -> Iterator[Hypothesis]:
     """The returned gradient times, or divided by, a tensor argument, or how often an index names
     a row."""

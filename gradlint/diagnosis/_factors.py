@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gradlint.diagnosis._arguments import counts, numbers
+from gradlint.diagnosis._arguments import counts, numbers, shares
 from gradlint.diagnosis.evidence import EXPLAINED, Evidence
 
 #: Largest denominator of a simple fraction.
@@ -112,6 +112,15 @@ def _known_values(item: Evidence) -> Iterator[_Known]:
             clause = f"{count} is {words}"
             yield _Known(float(count), shown, clause, True, count <= SMALL)
             yield _Known(1.0 / count, f"1/{shown}", clause, True, count <= SMALL)
+    for every, kept, shown, words in shares(item.arguments):
+        if 0 < kept < every:
+            clause = f"{kept} of {every} elements are {words}"
+            for value, written in (
+                (every / kept, f"{every}/{shown}"),
+                (kept / every, f"{shown}/{every}"),
+                (1.0 / kept, f"1/{shown}"),
+            ):
+                yield _Known(value, written, clause, True, False)
     for size, words, shown in _sizes(item):
         for value, written, plain in _expressions(size, shown):
             clause = f"{size} is {words}"

@@ -16,6 +16,10 @@ from gradlint.numerics.products import widened
 #: With more axes than this, only exchanges of two axes are tried.
 ALL_ORDERS = 4
 
+#: A shift may be at most one part in so many of its axis: what agrees must be the greater part
+#: (heuristic).
+MOST_SHIFTED = 3
+
 #: If every element was measured, permutations of the slices are looked for along axes of at most
 #: this many slices.
 MOST_SLICES = 64
@@ -121,6 +125,33 @@ def rolled(first: Evidence, name: str) -> Iterator[Hypothesis]:
                 f"return ({{expression}}).roll({shown}, {axis}) for `{name}`",
                 partial(_roll, shift, axis),
             )
+
+
+def shifted(first: Evidence, name: str) -> Iterator[Hypothesis]:
+    """g shifted along an axis, as where padding was cut off at the wrong end: what was shifted out
+    is lost, so that the slices at one end cannot be told."""
+    if not first.complete or not bool(first.good.all()):
+        return
+    for axis, size in enumerate(first.own.shape):
+        for shift in [s for k in range(1, size // MOST_SHIFTED + 1) for s in (k, -k)]:
+            yield Hypothesis(
+                "shifted",
+                f"moved by {shift:+d} along axis {axis} it agrees, as far as it reaches,",
+                f"look at where backward cuts or pads along axis {axis}: the gradient of `{name}` "
+                f"is {abs(shift)} too far to the {'left' if shift > 0 else 'right'}",
+                partial(_shift, shift, axis),
+            )
+
+
+def _shift(shift: int, axis: int, item: Evidence) -> torch.Tensor | None:
+    if not item.complete:
+        return None
+    size = item.own.shape[axis]
+    found = item.measured.reshape(item.own.shape).to(widened(item.own).device).clone()
+    start = max(shift, 0)
+    length = size - abs(shift)
+    found.narrow(axis, start, length).copy_(widened(item.own).narrow(axis, start - shift, length))
+    return found
 
 
 def rearranged(first: Evidence, name: str) -> Iterator[Hypothesis]:

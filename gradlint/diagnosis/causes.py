@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -206,13 +207,15 @@ def diagnose(
     causes = whole(usable, name)
     if causes:
         return together([hypothesis.cause(fit) for hypothesis, fit in causes])
-    regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
-    found = [
-        _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
-        repeated_index(usable, name),
-        range_cause(usable, name),
-        regular,
-    ]
+    found: list[Cause | None] = [_shifted(usable, name)]
+    if not any(found):
+        regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
+        found = [
+            _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
+            repeated_index(usable, name),
+            range_cause(usable, name),
+            regular,
+        ]
     if not any(found):
         found = [*altered_causes(usable, reactions, name, outputs)]
     if not any(found) and reactions:
@@ -246,6 +249,16 @@ def _hypotheses(first: Evidence, evidence: Sequence[Evidence], name: str) -> Ite
     yield from _order.rolled(first, name)
     yield from _order.rearranged(first, name)
     yield from factors(first, name)
+
+
+def _shifted(evidence: Sequence[Evidence], name: str) -> Cause | None:
+    """A shift along an axis, of which the slices that were shifted out say nothing."""
+    complete = [item for item in evidence if item.complete]
+    found = surviving(_order.shifted(evidence[0], name), complete)
+    if not found:
+        return None
+    hypothesis, fit = found[0]
+    return hypothesis.cause(replace(fit, count=1))
 
 
 def _passed_on(evidence: Sequence[Evidence], name: str) -> Cause | None:

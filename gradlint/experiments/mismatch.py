@@ -20,6 +20,8 @@ from gradlint.diagnosis.evidence import (
     wrong_elements,
 )
 from gradlint.diagnosis.response import CONSTANT, LINEAR, NOT_LINEAR, Response, response_cause
+from gradlint.experiments.other_forward import other_forward
+from gradlint.experiments.subject import Subject
 from gradlint.numerics.bank import KEPT, Probe
 from gradlint.numerics.decide import Decision
 from gradlint.numerics.differences import CRITICAL
@@ -108,6 +110,7 @@ def mismatch(
     seed: int,
     outputs: Sequence[str] = (),
     arguments: Mapping[str, Any] | None = None,
+    subject: Subject | None = None,
 ) -> Mismatch:
     """Measure the elements of a gradient that differs, and name the cause.
 
@@ -119,6 +122,7 @@ def mismatch(
         seed: of the sample of elements in large tensors.
         outputs: names of the map's outputs.
         arguments: what the op got beside the map's inputs, by name.
+        subject: the op whose forward the map is, if other forms of it may be tried.
     """
     # The noise of a low dtype says nothing of the size of an error that float64 shows.
     source, position = decision.behind(place)
@@ -138,6 +142,9 @@ def mismatch(
         "resolution": item.resolution,
     }
     cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
+    if subject is not None and (cause is None or cause.slug in WHERE_ONLY):
+        explained = other_forward(subject, source.function, item.index, case.evidence)
+        cause = _with_range(explained, cause) if explained is not None else cause
     index = describe_elements(case.clearest, numbers)
     weight = {
         "relative_error": max(pair.relative_error for pair in item.pairs if pair.h > 0.0)
@@ -149,6 +156,14 @@ def mismatch(
         **element_weight(case.measured_evidence),
     }
     return Mismatch(cause, numbers, index, weight)
+
+
+def _with_range(cause: Cause, where: Cause | None) -> Cause:
+    """``cause`` with the range of values in which the gradient is wrong, if there is one."""
+    if where is None or where.slug != "value-range":
+        return cause
+    only = where.text.split("; or, as well, ")[0].removeprefix("value-range: ")
+    return replace(cause, text=f"{cause.text}; {only}")
 
 
 def element_weight(items: Sequence[Evidence]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def unsupported_finding(subject: Subject, rule: Rule, error: BaseException, dtyp
     return subject.finding(
         rule,
         f"not supported in {dtype}: {error_line(error)}",
-        severity="info",
+        grounds=subject.grounds(silent=False, refused=True),
         cause_text=f"the op runs in another dtype, and nothing promises that it does in {dtype}",
         place=raised_place(error, prefer),
         evidence={"dtype": dtype, **raised_evidence(error, prefer)},

@@ -108,6 +108,7 @@ class Grounds:
         confirmed: whether a cause explains the error in its whole size.
         torch_owned: whether only PyTorch's own code is involved.
         guessed: whether it raises at inputs that were guessed, and others could avoid that.
+        refused: whether the op says openly that it does not support what was asked of it.
         explained: what else explains the difference, if anything does.
     """
 
@@ -119,6 +120,7 @@ class Grounds:
     confirmed: bool = False
     torch_owned: bool = False
     guessed: bool = False
+    refused: bool = False
     explained: Explanation | None = None
 
 
@@ -131,7 +133,8 @@ class Finding:
     shown as a table), ``original`` (the text of an exception, kept as it was),
     ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
-    this one is a consequence of, if any. ``severity`` is at first the highest that the rule allows
+    this one is a consequence of, if any; its own code where that is the same fault in another
+    input. ``severity`` is at first the highest that the rule allows
     here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear.
     """
 

@@ -19,6 +19,9 @@ TRACEBACK_LINES = 12
 OUTPUT_LINES = 10
 ORIGINAL_LINES = 30
 
+#: Longest label that others are aligned with: that of the slopes from above and below.
+WIDEST_LABEL = 16
+
 _SPECIAL = (*wording.MEASUREMENT, "elements", "original", "traceback", "output_tail")
 _SIGNED = ("returned", "measured", "expected", "analytic", "numeric", "correct", "float64")
 
@@ -74,7 +77,7 @@ class _Rows:
     def __init__(self, page: Page, finding: Finding, *, wide: bool) -> None:
         self.page = page
         longest = max((len(key) for key in finding.evidence if key not in _SPECIAL), default=0)
-        self.column = min(14, max(9, longest))
+        self.column = min(WIDEST_LABEL, max(9, longest))
         if wide and finding.code.startswith("GL5"):
             self.column = max(self.column, len("gradgradcheck"))
 

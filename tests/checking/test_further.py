@@ -326,8 +326,9 @@ def windowed_right(ctx, g):
 
 
 def windowed_wrong(ctx, g):
+    """No cause explains it, so that only its size tells how grave it is."""
     (x,) = ctx.saved_tensors
-    return g * (1 + 4 * ctx.alpha * x), None, None
+    return g * (1 + (4 if ctx.size % 2 else 3.3) * ctx.alpha * x), None, None
 
 
 def test_numbers_are_moved_together_where_one_hides_another():

@@ -140,6 +140,35 @@ def test_a_repeated_index_is_named():
     assert "accumulate=True" in found.help
 
 
+class OverKept(torch.autograd.Function):
+    """A mean over the labels that count; backward divides by the number of all."""
+
+    @staticmethod
+    def forward(ctx, x, target, skipped=-100):
+        kept = (target != skipped)[:, None]
+        ctx.save_for_backward(x, kept)
+        return (x.sin() * kept).sum() / kept.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, kept = ctx.saved_tensors
+        return g * x.cos() * kept / len(x), None, None
+
+
+@pytest.mark.parametrize(("skipped", "args"), [(-100, ()), (3, (3,))])
+def test_a_normaliser_of_what_counts_is_named(skipped, args):
+    target = torch.tensor([1, skipped, 0, 4, 2, skipped, 5, 7, 1])
+    found = finding(OverKept, draw(9, 2), target, *args)
+    assert found.cause == "scaled"
+    assert "times 9/(target != skipped).sum() agrees" in found.cause_text
+    assert "7 of 9 elements are other than `skipped` in `target`" in found.cause_text
+
+
+def test_a_normaliser_is_not_named_where_all_count():
+    found = finding(scaled_by(lambda x, t: x.sin(), lambda x, t: 7 / 9), draw(9, 2), INDEX)
+    assert "times 9/7 agrees" in found.cause_text
+
+
 def test_an_index_is_not_blamed_for_rows_that_it_names_once():
     found = finding(RowsLacking, draw(6, 2), INDEX)
     assert found.cause != "repeated-index"
@@ -164,7 +193,9 @@ class Clamped(torch.autograd.Function):
 def test_two_bounds_that_are_arguments():
     x = torch.tensor([0.3, 0.02, 0.96, 0.07, 0.99, 0.6, 0.92, 0.04], dtype=torch.float64)
     found = finding(Clamped, x, 0.05)
-    assert found.cause == "value-range"
+    assert found.cause == "derivative-left-out"
+    assert "the derivative of `x.clamp(eps, 1 - eps)` (line " in found.cause_text
+    assert " with respect to `x` as 1: " in found.cause_text
     assert "where `x` is outside of a range" in found.cause_text
     assert "(`eps` is 0.05)" in found.cause_text
     assert "(1-eps is 0.95)" in found.cause_text

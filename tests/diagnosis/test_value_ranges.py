@@ -116,4 +116,6 @@ def test_a_branch_that_backward_has_otherwise():
         events.append,
     )
     (finding,) = [event.finding for event in events if isinstance(event, Found)]
-    assert (finding.cause, "where `x` is negative" in finding.cause_text) == ("value-range", True)
+    assert (finding.cause, "where `x` is negative" in finding.cause_text) == ("scaled", True)
+    assert "through `slope * x` (line " in finding.cause_text
+    assert " counts twice in backward" in finding.cause_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradlint.checking.finding_causality import ROOTS, grouped
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, Grounds
 from gradlint.rules.catalogue import CATALOGUE
 
 RANKS = {"error": 0, "warning": 1, "info": 2}
@@ -41,6 +41,48 @@ def test_another_input_is_another_fault() -> None:
         ("GL402", None),
     ]
     assert shown(found("GL401", input="x"), found("GL402", input="x"))[1] == ("GL402", "GL401")
+
+
+def at(code: str, where: str, input: str, severity: str = "error", **more) -> Finding:
+    """A finding at inputs of a certain kind."""
+    message = f"{code} for `{input}` at [0, 1] (12 of 12 elements)"
+    return Finding(code, "", severity, message, input=input, grounds=Grounds(where=where), **more)
+
+
+def test_what_shows_at_the_sample_leads_what_shows_beyond_it() -> None:
+    beyond = at("GL302", "special", "y", "warning")
+    assert shown(beyond, at("GL401", "sample", "x")) == [("GL401", None), ("GL302", "GL401")]
+    assert shown(beyond, at("GL401", "extreme", "x")) == [("GL401", None), ("GL302", None)]
+    assert shown(beyond, at("GL401", "sample", "x", "info")) == [("GL302", None), ("GL401", None)]
+    here = at("GL302", "sample", "y")
+    assert shown(here, at("GL401", "sample", "x")) == [("GL302", None), ("GL401", None)]
+
+
+def test_the_layout_leads_the_gradient_that_it_spoils() -> None:
+    spoilt = at("GL401", "sample", "x", cause="layout-ignored")
+    assert shown(spoilt, found("GL703", input="z")) == [("GL703", None), ("GL401", "GL703")]
+    other = at("GL401", "sample", "x", cause="sign")
+    assert shown(other, found("GL703", input="z")) == [("GL401", None), ("GL703", None)]
+
+
+def test_one_fault_in_several_inputs_is_told_once() -> None:
+    def swapped(one: str, other: str) -> Finding:
+        text = f"swapped: what is returned for `{other}` is the gradient of `{one}` to 2e-10 in 40"
+        return at("GL401", "sample", one, cause="swapped", cause_text=text)
+
+    assert shown(swapped("b", "c"), swapped("c", "b")) == [("GL401", None), ("GL401", "GL401")]
+    beyond = [at("GL302", "special", name, "warning") for name in "xyz"]
+    assert [follows for _, follows in shown(*beyond)] == [None, "GL302", "GL302"]
+
+
+def test_faults_that_differ_or_are_not_known_stay_apart() -> None:
+    sign = at("GL401", "sample", "b", cause="sign", cause_text="sign: of `b`")
+    scaled = at("GL401", "sample", "c", cause="scaled", cause_text="scaled: times `c`")
+    assert [follows for _, follows in shown(sign, scaled)] == [None, None]
+    unknown = [at("GL401", "sample", name) for name in "bc"]
+    assert [follows for _, follows in shown(*unknown)] == [None, None]
+    same = [at("GL401", "sample", "b", cause="sign") for _ in range(2)]
+    assert [follows for _, follows in shown(*same)] == [None, None]
 
 
 def test_a_note_explains_no_failure() -> None:

@@ -153,8 +153,7 @@ def _raised_finding(
     return subject.finding(
         rule,
         f"forward refuses {what}" if refused else f"{phase} {verb} {type(error).__name__} {where}",
-        severity="info" if refused else None,
-        grounds=subject.grounds(silent=False, torch_owned=torch_owned),
+        grounds=subject.grounds(silent=False, torch_owned=torch_owned, refused=refused),
         cause="layout-refused",
         cause_text=f"{error_line(error)} ({TORCH_OWNED_NOTE})"
         if torch_owned

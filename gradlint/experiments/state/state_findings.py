@@ -63,4 +63,6 @@ def raised_there_finding(
 ) -> Finding:
     """A finding that the op raises under a circumstance, and not otherwise."""
     found = raised_finding(subject, rule, raised.error, f"{raised.phase} raises {when}:")
-    return replace(found, severity=severity or rule.severity, help=help)
+    refused = isinstance(raised.error, NotImplementedError)
+    grounds = replace(found.grounds, refused=refused)
+    return replace(found, severity=severity or rule.severity, help=help, grounds=grounds)

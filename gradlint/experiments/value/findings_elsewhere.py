@@ -81,13 +81,11 @@ def _raised_finding(
     return subject.finding(
         rule,
         f"backward raises {type(error).__name__} where {where}",
-        # An explicit refusal is not a fault.
-        severity="info" if isinstance(error, NotImplementedError) else None,
         cause=cause,
         cause_text=error_line(error),
         place=raised_place(error, prefer) or (backward if backward[0] is not None else None),
         evidence=raised_evidence(error, prefer),
-        grounds=subject.grounds(silent=False),
+        grounds=subject.grounds(silent=False, refused=isinstance(error, NotImplementedError)),
         help=help,
     )
 
@@ -117,6 +115,7 @@ def _wrong_gradient_finding(
         seed=seen.subject.seed,
         outputs=differentiable_names(problem),
         arguments=seen.subject.other_arguments(),
+        subject=seen.subject,
     )
     return subject.finding(
         rule,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import with_arguments
@@ -194,6 +195,24 @@ def _gradient_change(
         return math.inf
     gap, size = norm(widened(dense(after)) - widened(dense(before))), norm(widened(dense(before)))
     return gap / size if size else gap
+
+
+def tolerance_cause(subject: Subject) -> Cause:
+    """The cause that forward stops at a tolerance, with its own error where that was measured."""
+    solver = subject.once(find_solver)
+    error = math.nan if solver is None else solver.error
+    measured = (
+        "it took too long to converge further"
+        if math.isnan(error)
+        else f"its outputs are off by {error:.0e} of their size, and once they converge further, "
+        "the gradient agrees with differences"
+    )
+    return Cause(
+        "solver-tolerance",
+        f"solver tolerance: forward stops before it has converged: {measured}; smaller errors of "
+        "the gradient cannot be seen",
+        "to see smaller errors, check the op with a tighter tolerance of forward",
+    )
 
 
 def _run(

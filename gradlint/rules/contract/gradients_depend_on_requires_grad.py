@@ -94,7 +94,7 @@ from gradlint.experiments.preconditions import why_not_repeatable
 from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
 from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding, Severity
+from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.altered import pull_altered
@@ -143,8 +143,7 @@ def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Fin
         if -1 in reported:
             return []
         reported.add(-1)
-        refused: Severity | None = "info" if isinstance(raised.error, NotImplementedError) else None
-        return [raised_there_finding(subject, RULE, raised, when, help=_HELP, severity=refused)]
+        return [raised_there_finding(subject, RULE, raised, when, help=_HELP)]
     found = []
     for item in baseline.differences(gradients, among=chosen):
         if item.position not in reported:

@@ -117,7 +117,7 @@ def judged(subject: Subject, found: TiledRun) -> Outcome:
         finding = subject.finding(
             RULE,
             f"{found.raised.phase} raises on {found.elements} elements: {line}",
-            severity=None if crashed else "info",  # a refusal, not a fault
+            grounds=subject.grounds(silent=False, refused=not crashed),
             evidence={"error": line, "elements": found.elements},
             help=_HELP,
         )

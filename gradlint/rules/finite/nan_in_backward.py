@@ -68,9 +68,14 @@ How it looks
 mylib/ops.py:13:16  GL302  gradient for `x` is NaN at [0] (3 of 3 elements), where the function …
   13 |         return grad_output * 2 * norm * (x / norm)
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-             index      returned     measured       error
-             [0]             nan    +0.000000         nan
-  help       backward divides by, or takes the logarithm of, something that vanishes here
+  where       index [0]
+  measured    worst elements
+              index  returned      measured  error
+              [0]         nan  -3.66245e-07    nan
+  not finite  3
+  x there     0.0
+  help        backward divides by, takes the logarithm or root of, or overflows at a value that
+              vanishes or saturates here: guard it, or use a formula without it
 ```
 
 References

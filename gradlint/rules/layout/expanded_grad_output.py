@@ -60,11 +60,10 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:13:16  GL702  gradient for `x` is wrong where grad_output is expanded (stride 0)
+mylib/ops.py:13:16  GL702  backward raises RuntimeError where grad_output is expanded (stride 0)
   13 |         return grad.copy_(2 * x * grad_output)
-     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-             index      returned     expected       error
-             [0]       +5.000000    +1.000000     4.0e+00
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ raised here
+  cause      RuntimeError: unsupported operation: more than one element of the written-to tensor …
   help       begin backward with grad_output = grad_output.contiguous()
 ```
 

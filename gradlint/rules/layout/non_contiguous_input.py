@@ -70,8 +70,10 @@ How it looks
 mylib/ops.py:14:16  GL703  gradient for `x` is wrong where `x` is transposed in memory
   14 |         return grad_output * memory.exp()
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-             index      returned     expected       error
-             [2, 1]    +0.412036    +1.930212     1.5e+00
+  where      index [0, 3]
+  measured   10 of 12 elements differ
+             index    returned   expected    error
+             [0, 3]  -0.630682  -1.493178  8.6e-01
   help       call .contiguous() on inputs and saved tensors whose memory is read, or use strides
 ```
 

@@ -73,11 +73,15 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:16:49  GL706  wrong gradient for `weight` where `x` has shape [31, 3]
+mylib/ops.py:16:47  GL706  wrong gradient for `weight` where `x` has shape [13, 3]
   16 |         return grad_output[:, None] * weight, grad_weight
      |                                               ^^^^^^^^^^^ returned for `weight`
-             index      returned     measured       error
-             [2]       -3.210442    -2.871003     3.4e-01
+  where      index [2]
+  measured   3 of 3 elements differ; the gradient is off by 48 %
+             sure: errors from 3e-9 on would have been seen, this one is over a million times larger
+             index   returned   measured    error
+             [2]    +5.354005  +3.548382  1.8e+00
+             [1]    +3.478940  +2.045586  1.4e+00
   help       look in backward for incomplete blocks without a mask, sizes rounded down, …
 ```
 

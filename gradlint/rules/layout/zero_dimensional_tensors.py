@@ -58,7 +58,7 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:12:79  GL707  backward raises TypeError where every tensor has no dimensions
+mylib/ops.py:12:79  GL707 info  backward raises TypeError where every tensor has no dimensions
   12 |         return torch.cat([… for k in range(len(x))])
      |                                            ^^^^^^ raised here
   cause      TypeError: len() of a 0-d tensor

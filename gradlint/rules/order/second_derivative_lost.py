@@ -55,10 +55,14 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:10:5  GL502  gradient right (to 3e-10); second derivative with respect to `x` is
-  silently zero
-  10 |     def backward(ctx, grad_output):
-  help       compute in backward from ctx.saved_tensors without no_grad, .detach() or .data
+mylib/ops.py:12:16  GL502 warning  gradient right (to 3e-10); second derivative with respect to `x`
+  is silently zero
+  12 |         return grad_output * 3 * x.detach() ** 2
+     |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
+     |                                  -------- see here
+  measured slope  65.711
+  claimed slope   0
+  help            compute in backward from ctx.saved_tensors without no_grad, .detach() or .data
 ```
 
 References

@@ -144,7 +144,6 @@ def _raised(subject: Subject, other: Subject, words: str) -> Finding:
     return subject.finding(
         RULE,
         f"backward raises {words}, which forward accepts: {error_line(error.error)}",
-        severity="info",  # it raises, and nobody gave such inputs
         place=backward_place(node) if node is not None else None,
         evidence={"error": error_line(error.error)},
         grounds=subject.grounds(where="mixed-dtypes", silent=False),

@@ -63,8 +63,12 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:14:16  GL606  the gradient for `x` changes between identical calls
-  measured   3 of 6 identical calls differ; 3 of 3 elements
+mylib/ops.py:15:16  GL606 warning  the gradient for `x` changes between identical calls
+  where      index [0]
+  measured   3 of 3 elements differ
+             index   returned   expected    error
+             [0]    -2.696185  -1.348093  1.3e+00
+  calls      2 of 4 identical calls differ
   help       look for state, races and unseeded random numbers
 ```
 

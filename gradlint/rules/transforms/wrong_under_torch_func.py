@@ -252,7 +252,6 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
     finding = subject.finding(
         RULE,
         f"torch.func is refused: {line}" if refused else f"raises under torch.func: {line}",
-        severity="info" if refused else None,
         cause="refused" if refused else "raises",
         place=raised_place(error),
         evidence=raised_evidence(error),

@@ -270,7 +270,6 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
     finding = subject.finding(
         RULE,
         f"vmap is declared but refused: {line}" if refused else f"raises under vmap: {line}",
-        severity="info" if refused else None,
         cause="refused" if refused else "raises",
         place=raised_place(error),
         evidence=raised_evidence(error),

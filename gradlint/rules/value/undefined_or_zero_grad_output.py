@@ -67,11 +67,13 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:13:16  GL405  backward raises TypeError where `output[1]` is not used
+mylib/ops.py:13:37  GL405  backward raises TypeError where `output[1]` is unused
   13 |         return grad_sin * x.cos() + grad_square * 2 * x
      |                                     ^^^^^^^^^^^^^^^ raised here
-  cause      undefined-grad-output: with zeros in its place it runs
-  help       test each incoming gradient for None, or leave out set_materialize_grads(False)
+  cause      undefined-grad-output: TypeError: unsupported operand type(s) for *: 'NoneType' and …
+  where      output `output[1]`
+  help       test each incoming gradient for None and leave its term out, or let PyTorch pass zeros:
+             remove ctx.set_materialize_grads(False)
 ```
 
 References
@@ -237,12 +239,11 @@ def _raised(
     return subject.finding(
         RULE,
         f"backward raises {type(error).__name__} where {text}",
-        # An explicit refusal is not a fault.
-        severity="info" if isinstance(error, NotImplementedError) else None,
         cause=slug,
         cause_text=f"{slug}: {error_line(error)}",
         output=unused,
         place=raised_place(error, prefer) or (backward_place(nodes[-1]) if nodes else None),
         evidence=raised_evidence(error, prefer),
+        grounds=subject.grounds(refused=isinstance(error, NotImplementedError)),
         help=_HELP[slug],
     )

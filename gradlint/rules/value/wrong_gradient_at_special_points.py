@@ -62,12 +62,19 @@ class Op(torch.autograd.Function):
 How it looks
 ------------
 ```text
-mylib/ops.py:13:16  GL402  wrong gradient for `x` at [0, 2], where an element is 0
+mylib/ops.py:13:16  GL402 warning  wrong gradient for `x` at [2, 4], where every element is zero
   13 |         return grad_output * torch.where(x == 0, 0.0, s + x * s * (1 - s))
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-             index      returned     measured       error
-             [0, 2]    +0.000000    +0.184302     1.8e-01
-  help       the gradient is right elsewhere: look for comparisons with this value in backward
+  where             index [2, 4]
+  measured          worst elements
+                    index    returned   measured    error
+                    [2, 4]  +0.000000  +0.782071  7.8e-01
+  slope from above  0.782071
+  slope from below  0.782071
+  x there           0
+  warning because   seen only at inputs of another kind than those given
+  help              the gradient is right elsewhere: look for comparisons with this value in
+                    backward
 ```
 
 References

@@ -74,10 +74,15 @@ How it looks
 ```text
 mylib/ops.py:16:5  GL403  wrong jvp for `x`
   16 |     def jvp(ctx, x_tangent):
-  cause      sign: the tangent is the negative of the derivative
-             index      returned     measured       error
-             [1]       +0.070737    -0.070737     1.4e-01
-  help       jvp returns, for each output, its derivative along the tangents of the inputs
+  cause           sign: the tangent is the negative of the derivative; backward agrees with forward
+  where           index [2]
+  measured        worst elements
+                  index   returned   measured    error
+                  [2]    +1.190774  -1.190774  2.4e+00
+                  [0]    -0.428936  +0.428936  8.6e-01
+  jvp slope       0.307796
+  backward slope  -0.307796
+  help            jvp returns, for each output, its derivative along the tangents of the inputs
 ```
 
 References

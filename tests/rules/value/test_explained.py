@@ -83,6 +83,10 @@ def test_a_loose_tolerance_is_no_fault(
     found = told(op, *POINT, probed=probed)
     assert found
     assert set(found) == {("info", "solver")}
+    told_so = probed(GL401, op, *POINT).findings[0]
+    assert told_so.cause == "solver-tolerance"
+    assert f"its outputs are off by {solver.error:.0e} of their size" in told_so.cause_text
+    assert "is seen to " in told_so.message
 
 
 @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
