@@ -127,7 +127,7 @@ def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
 
 
 def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Finding], str]:
-    point, vs = sample_point(subject), subject.run.cotangents
+    point = sample_point(subject)
     leaves = fed.problem.leaves()
     outputs = fed.problem.connect(leaves)
     for item in outputs:
@@ -140,8 +140,7 @@ def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Fi
                 return [_finding(subject, text, found, is_output=True)], ""
     if len(outputs) != len(point.outputs):
         return [], "different outputs"
-    chosen = [item for item in outputs if item.name in vs and item.differentiable]
-    gradients = fed.problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
+    gradients = fed.problem.pull_from(outputs, leaves, subject.run.cotangents)
     count = len(leaves) - len(subject.problem.parameters)
     pairs = zip(gradients[:count], point.gradients, strict=False)
     wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]

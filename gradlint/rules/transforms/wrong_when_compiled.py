@@ -186,11 +186,10 @@ def _differences(
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
-    problem, vs = subject.problem, subject.run.cotangents
+    problem = subject.problem
     leaves, outputs = problem.linearize()
-    chosen = [item for item in outputs if item.name in vs and item.differentiable]
     with compiled_backward():
-        gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
+        gradients = problem.pull_from(outputs, leaves, subject.run.cotangents)
     summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
     found = differences_from(subject, ([], summed), sample_point(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
