@@ -39,17 +39,11 @@ field_title_should_be_set
 raise_if_failed  # of a report, for tests
 constructor  # what was chosen for a module that gradlint constructed
 pointed  # the error's place in the text of an expression
-reference_sources
 by_code
 HEADINGS
 VERDICTS
 SANITIZERS
-NAMESPACE
 
 # Of a frame, which the interpreter reads.
 f_trace_lines
 f_trace_opcodes
-
-# For the inference of inputs, and for tests.
-coverage_of_call
-unreached

@@ -18,7 +18,7 @@ from gradlint.checking.further import FurtherSamples
 from gradlint.checking.not_tried import not_tried
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.severity import as_loud_as_evidence
-from gradlint.checking.torch_asked import TorchAsked
+from gradlint.checking.torch_verdict import TorchAsked
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
 from gradlint.experiments.subject import Subject

@@ -160,7 +160,6 @@ def check(
     from gradlint.model.resolve import resolve_settings
     from gradlint.running.run import execute
 
-    one_of(color, ("auto", "always", "never"), "--color")
     if triton_interpret:
         _interpret_triton()
     outputs = _outputs(output_format, output, report or [], quiet=quiet)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -33,6 +35,38 @@ def write(text: str, stream: TextIO | None = None) -> None:
         close_quietly()
     except OSError as error:
         raise unwritten(error) from None
+
+
+def write_json(value: Any) -> None:
+    """Write ``value`` as indented JSON."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def write_page(add: Callable[[Any, bool], None]) -> None:
+    """Write the :class:`Page` that ``add`` fills, as the standard output can show it; ``add`` is
+    told whether in colour."""
+    from gradlint.report.text import Page
+
+    options = stream_options(sys.stdout, "auto")
+    page = Page(options["width"], ascii=options["ascii"])
+    add(page, options["color"])
+    sys.stdout.write(page.text(color=options["color"]))
+
+
+@contextmanager
+def worker(*, debug: bool) -> Iterator[None]:
+    """The body waits for a worker; its traceback is shown under ``--debug`` if it fails."""
+    from gradlint.running import server
+    from gradlint.running.call import WorkerFailed
+
+    try:
+        yield
+    except WorkerFailed as failed:
+        if debug and failed.internal:
+            write(failed.internal + "\n", sys.stderr)
+        raise
+    finally:
+        server.stop()
 
 
 def write_file(path: str, text: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
+from gradlint.cli import console as _console
 from gradlint.cli.options import TextOrJson
 
 
@@ -14,14 +12,9 @@ def env(
     """Show versions, devices, compilers and extras, and what can run here."""
     from gradlint.environment import environment
     from gradlint.report.environment_page import add_environment
-    from gradlint.report.render import stream_options
-    from gradlint.report.text import Page
 
     facts = environment()
     if output_format == "json":
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
-        return
-    options = stream_options(sys.stdout)
-    page = Page(options["width"], ascii=options["ascii"])
-    add_environment(page, facts)
-    sys.stdout.write(page.text(color=options["color"]))
+        _console.write_json(facts)
+    else:
+        _console.write_page(lambda page, _: add_environment(page, facts))

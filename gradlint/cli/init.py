@@ -10,9 +10,8 @@ import typer
 
 from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
+from gradlint.cli.options import Debug, Texts, option
 from gradlint.rules.catalogue import rule_names
-
-_Texts = list[str] | None
 
 
 def init(
@@ -25,31 +24,26 @@ def init(
     ],
     output: Annotated[
         str | None,
-        typer.Option(
+        option(
             "-o",
             "--output",
             metavar="FILE",
             help="Where to write. Default: the operator's name + .yaml.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    force: Annotated[bool, option("--force", help="Overwrite the file.")] = False,
     inputs: Annotated[
         str | None,
-        typer.Option(
-            "--inputs", metavar="SOURCE", help="As for gradlint check. Default: inferred."
-        ),
+        option("--inputs", metavar="SOURCE", help="As for gradlint check. Default: inferred."),
     ] = None,
     imports: Annotated[
-        _Texts,
-        typer.Option("--import", metavar="MODULE", help="Import this first (repeatable)."),
+        Texts, option("--import", metavar="MODULE", help="Import this first (repeatable).")
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", metavar="S", help="Time limit for finding inputs, in seconds."),
+        option("--timeout", metavar="S", help="Time limit for finding inputs, in seconds."),
     ] = None,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """Write a starter spec of an operator, with the inputs that were found for it.
 
@@ -66,18 +60,15 @@ def init(
         )
     _console.check_writable(path, "-o")
     from gradlint.model.resolve import resolve_settings
-    from gradlint.running import server
     from gradlint.running.call import starter
 
     settings = resolve_settings(
         {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None},
         rules=rule_names(),
     )
-    try:
-        folder = "." if path == "-" else os.path.dirname(path) or "."
+    folder = "." if path == "-" else os.path.dirname(path) or "."
+    with _console.worker(debug=debug):
         text = starter(target, settings, folder)
-    finally:
-        server.stop()
     _console.write_file(path, text)
     if path != "-":
         _console.write(f"wrote {path}; next: gradlint check {path}\n", sys.stderr)

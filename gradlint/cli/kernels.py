@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.cli import console as _console
 from gradlint.cli.options import Debug, Output, Seed, TextOrJson, Texts, option
 from gradlint.native.compile import Compiled
-from gradlint.native.progress import Progress
 from gradlint.report.text import Page
 
 #: More elements than any machine has memory for: a typing mistake.
@@ -95,7 +95,7 @@ def list_(output_format: TextOrJson = "text") -> None:
 
     found = catalogue()
     if output_format == "json":
-        _json([dataclasses.asdict(item) for item in found])
+        _console.write_json([dataclasses.asdict(item) for item in found])
         return
     rows = [
         [item.name, item.kernel, ",".join(map(str, item.orders)), _short(item.dtypes)]
@@ -136,7 +136,7 @@ def compile_(
         results = compile_kernels(architectures, on_result=show)
     bad = [item for item in results if not item.ok]
     if output_format == "json":
-        _json([dataclasses.asdict(item) for item in results])
+        _console.write_json([dataclasses.asdict(item) for item in results])
         return 1 if bad else 0
     rows = [
         [item.file, item.architecture, f"{item.seconds:.1f}", "ok" if item.ok else "FAILED"]
@@ -194,9 +194,9 @@ def bench(
             BenchWork(wanted[0] if wanted else None, dtype, size, matrix, tuple(names))
         )
     if output_format == "json":
-        _json(found)
+        _console.write_json(found)
         return 0
-    _page(lambda page: add_table(page, found))
+    _console.write_page(lambda page, _: add_table(page, found))
     return 0
 
 
@@ -233,11 +233,12 @@ def check(
     """Run gradlint over the specs of all operators, on every device that is present."""
     from gradlint.cli.check import check as run
     from gradlint.cli.reference_operators import reference_specs
+    from gradlint.targets.source_file import shown_path
 
     devices = _devices(device) or _present()
     _built(devices if "cuda" in devices and device else None)
     return run(
-        [_shown(str(path)) for path in reference_specs()],
+        [shown_path(str(path)) for path in reference_specs()],
         device=[",".join(devices)],
         require_device=require_device,
         dtype=dtype,
@@ -287,32 +288,19 @@ def _built(devices: tuple[str, ...] | None, *, force: bool = False) -> str:
         return call_in_worker(BuildWork(devices, force))
 
 
-class _line:
+@contextmanager
+def _line() -> Iterator[Callable[[Compiled, int, int], None]]:
     """Shows on a terminal how far the compile-only check is."""
+    from gradlint.native.progress import Progress, progress_sink
 
-    def __enter__(self) -> Callable[[Compiled, int, int], None]:
-        from gradlint.native.progress import Progress, progress_sink
-
-        self._told = progress_sink(None)
-        sink: Callable[[Progress], None] = self._told.__enter__()
-
-        def show(item: Compiled, done: int, total: int) -> None:
-            sink(Progress("compiling", done, total, f"{item.file} {item.architecture}", 0.0))
-
-        return show
-
-    def __exit__(self, *_: object) -> None:
-        self._told.__exit__(None, None, None)
+    with progress_sink(None) as sink:
+        yield lambda item, done, total: sink(
+            Progress("compiling", done, total, f"{item.file} {item.architecture}", 0.0)
+        )
 
 
 def _short(dtypes: Sequence[str]) -> str:
     return " ".join(name.replace("bfloat", "bf").replace("float", "f") for name in dtypes)
-
-
-def _shown(path: str) -> str:
-    from gradlint.targets.source_file import shown_path
-
-    return shown_path(path)
 
 
 def _table(
@@ -320,18 +308,4 @@ def _table(
 ) -> None:
     from gradlint.report.table import table
 
-    _page(lambda page: table(page, headers, rows, right=right))
-
-
-def _page(fill: Callable[[Page], None]) -> None:
-    from gradlint.report.render import stream_options
-    from gradlint.report.text import Page
-
-    options = stream_options(sys.stdout)
-    page = Page(options["width"], ascii=options["ascii"])
-    fill(page)
-    sys.stdout.write(page.text(color=options["color"]))
-
-
-def _json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    _console.write_page(lambda page, _: table(page, headers, rows, right=right))

@@ -48,7 +48,6 @@ Imports = Annotated[
 Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]
-Color = Annotated[str, option("--color", metavar="WHEN", help="auto (default), always or never.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of internal errors.")]
 
 
@@ -67,14 +66,21 @@ def _text_or_json(value: str) -> str:
     return one_of(value, ("text", "json"), "--output-format")
 
 
+def _when(value: str) -> str:
+    return one_of(value, ("auto", "always", "never"), "--color")
+
+
+Color = Annotated[
+    str,
+    option("--color", metavar="WHEN", help="auto (default), always or never.", callback=_when),
+]
 #: A callback and not a ``Literal``, which typer supports from 0.19 on only.
 TextOrJson = Annotated[
     str,
-    typer.Option(
+    option(
         "--output-format",
         metavar="FORMAT",
         help="text (default) or json.",
-        show_default=False,
         callback=_text_or_json,
     ),
 ]

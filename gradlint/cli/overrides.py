@@ -46,24 +46,16 @@ def overrides(
     """
     from gradlint.report.overrides import OVERRIDES_FORMATS, failing, render_overrides
 
-    one_of(color, ("auto", "always", "never"), "--color")
     one_of(output_format, OVERRIDES_FORMATS, "--output-format")
     _console.check_writable(output or "-", "-o")
     from gradlint.model.resolve import resolve_settings
-    from gradlint.running import server
-    from gradlint.running.call import WorkerFailed, audited
+    from gradlint.running.call import audited
 
     settings = resolve_settings(
         {"import": imports, "timeout": timeout, "debug": debug or None}, rules=rule_names()
     )
-    try:
+    with _console.worker(debug=debug):
         audit = audited(target, settings)
-    except WorkerFailed as failed:
-        if debug and failed.internal:
-            _console.write(failed.internal + "\n", sys.stderr)
-        raise
-    finally:
-        server.stop()
     if output is not None and output != "-":
         text = render_overrides(audit, output_format, width=100, verbose=verbose)
         _console.write_file(output, text)

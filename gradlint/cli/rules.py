@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
+from gradlint.cli import console as _console
 from gradlint.cli.options import TextOrJson
 
 
@@ -13,14 +11,9 @@ def rules(
 ) -> None:
     """List all rules: code, name, severity, order of derivative, and what each finds."""
     from gradlint.report.explain import add_catalogue, rule_dict
-    from gradlint.report.render import stream_options
-    from gradlint.report.text import Page
     from gradlint.rules.catalogue import CATALOGUE
 
     if output_format == "json":
-        sys.stdout.write(json.dumps([rule_dict(rule) for rule in CATALOGUE], indent=2) + "\n")
-        return
-    options = stream_options(sys.stdout)
-    page = Page(options["width"], ascii=options["ascii"])
-    add_catalogue(page, CATALOGUE)
-    sys.stdout.write(page.text(color=options["color"]))
+        _console.write_json([rule_dict(rule) for rule in CATALOGUE])
+    else:
+        _console.write_page(lambda page, _: add_catalogue(page, CATALOGUE))

@@ -77,7 +77,6 @@ def sweep(
     from gradlint.report.plot import check_plot, save_plot
     from gradlint.report.sweep import SWEEP_FORMATS, render_sweep
 
-    one_of(color, ("auto", "always", "never"), "--color")
     one_of(output_format, SWEEP_FORMATS, "--output-format")
     _console.check_writable(output or "-", "-o")
     if plot is not None:
@@ -85,8 +84,6 @@ def sweep(
         _console.check_writable(plot, "--plot")
     from gradlint.cli import progress as _progress
     from gradlint.model.resolve import resolve_settings
-    from gradlint.running import server
-    from gradlint.running.call import WorkerFailed
     from gradlint.sweeping import sweep_target
 
     settings = resolve_settings(
@@ -101,15 +98,8 @@ def sweep(
         },
         rules=rule_names(),
     )
-    try:
-        with _progress.terminated():
-            report = sweep_target(target, settings, steps=steps, sample=sample)
-    except WorkerFailed as failed:
-        if debug and failed.internal:
-            _console.write(failed.internal + "\n", sys.stderr)
-        raise
-    finally:
-        server.stop()
+    with _console.worker(debug=debug), _progress.terminated():
+        report = sweep_target(target, settings, steps=steps, sample=sample)
     if output:
         _console.write_file(output, render_sweep(report, output_format, width=100))
     else:

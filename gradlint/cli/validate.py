@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +30,7 @@ def validate(
     """
     results = [_judged(path) for path in dict.fromkeys(_files(specs))]
     if output_format == "json":
-        _console.write(json.dumps({"schema_version": 1, "specs": results}, indent=2) + "\n")
+        _console.write_json({"schema_version": 1, "specs": results})
     else:
         _console.write(_text(results))
     if not results:
@@ -57,15 +57,7 @@ def _judged(path: str) -> dict[str, Any]:
     try:
         loaded = load(path)
     except SpecError as error:
-        problems = [
-            {
-                "line": problem.line,
-                "column": problem.column,
-                "message": problem.message,
-                "hint": problem.hint,
-            }
-            for problem in error.problems
-        ]
+        problems = [asdict(problem) for problem in error.problems]
         return {"path": path, "ok": False, "samples": [], "problems": problems}
     labels = sample_labels(loaded)
     return {"path": path, "ok": True, "samples": labels, "problems": []}

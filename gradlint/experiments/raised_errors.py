@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
@@ -15,16 +16,16 @@ import torch
 import gradlint
 from gradlint.base.text import error_line, error_text
 from gradlint.diagnosis.engine_errors import Explanation, explain
-from gradlint.experiments.context_calls import context_call_place
 from gradlint.experiments.gradient_place import Place
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.rule import Rule
 from gradlint.targets import source
+from gradlint.targets.nodes import method_node
 from gradlint.targets.source_file import read_source, shown_path
 
-#: Lines of source shown before the line that raised.
+#: Lines of source shown before the line that raised, or that was refused.
 CONTEXT = 2
 
 #: Exceptions that no input can avoid, once the line is reached.
@@ -256,3 +257,64 @@ def _without_line(subject: Subject, explanation: Explanation | None) -> Place | 
             return call
     place = source.method(subject.op, "forward")
     return place if place[0] is not None else None
+
+
+# -- calls of ctx that PyTorch judges after forward ------------------------------------------------
+
+#: Slug of the error → method of ``ctx`` that was called wrongly.
+_CONTEXT_METHODS = {
+    "save-for-backward-non-tensor": "save_for_backward",
+    "inference-tensor": "save_for_backward",
+    "mark-dirty-non-tensor": "mark_dirty",
+    "mark-dirty-not-returned": "mark_dirty",
+    "dirty-view": "mark_dirty",
+    "leaf-modified-in-place": "mark_dirty",
+    "mark-non-differentiable-non-tensor": "mark_non_differentiable",
+}
+
+
+def context_call_place(function: Any, slug: str, text: str) -> Place | None:
+    """The call in forward or ``setup_context`` that the error is about, and its argument.
+
+    ``ctx.save_for_backward(x, 2)`` just stores its arguments: the error comes after forward has
+    returned, and its traceback holds no line of user code. So the call is looked up in the source.
+
+    Args:
+        function: the ``torch.autograd.Function`` class.
+        slug: of the explained error.
+        text: the error's text, which may say "argument 1".
+    """
+    name = _CONTEXT_METHODS.get(slug)
+    if name is None or function is None:
+        return None
+    try:
+        found = method_node(function, "setup_context") or method_node(function, "forward")
+    except Exception:  # sources can be anything
+        return None
+    if found is None:
+        return None
+    source, method, _ = found
+    calls = [
+        node
+        for node in ast.walk(method)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == name
+    ]
+    if not calls:
+        return None
+    call = calls[-1]
+    span = _argument(call, text) or call
+    location = source.span(span)
+    numbers = range(max(method.lineno, location.line - CONTEXT), location.line + 1)
+    lines = tuple((number, source.line(number)) for number in numbers)
+    return location, Excerpt(lines, "refused after forward returned"), []
+
+
+def _argument(call: ast.Call, text: str) -> ast.expr | None:
+    found = re.search(r"argument (\d+)", text)
+    index = int(found.group(1)) if found else -1
+    before = call.args[: index + 1]
+    if not 0 <= index < len(call.args) or any(isinstance(arg, ast.Starred) for arg in before):
+        return None
+    return call.args[index]

@@ -15,7 +15,6 @@ from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
-from gradlint.expressions._predict import check_growth
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -94,7 +93,7 @@ class Operations:
     ) -> Any:
         operands = [*args, *kwargs.values()]
         if growing:
-            if not check_growth(name, args, kwargs):
+            if not bounds.check_growth(name, args, kwargs):
                 bounds.check_predicted(function, args, kwargs)
         elif name in _CUTTING and args and isinstance(args[0], torch.Tensor):
             position = 1 if name == "unbind" else 2

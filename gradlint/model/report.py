@@ -29,7 +29,6 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 #: Verdicts of a target, worst first.
 Verdict = Literal["error", "fail", "inconclusive", "pass", "skipped"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 #: Verdicts of a check: one rule on one sample.
 CheckVerdict = Literal["pass", "fail", "inconclusive", "skipped"]

@@ -17,18 +17,11 @@ from gradlint.native.progress import Sink
 from gradlint.native.recipe import ARCHITECTURES, Recipe
 from gradlint.native.roots import CFLAGS, CUDA_CFLAGS, kernels_root
 
-#: Name of the library and namespace of its operators.
+#: Name of the library.
 NAME = "gradlint_reference"
-NAMESPACE = "gradlint"
 
 _lock = threading.Lock()
 _loaded: dict[int, Path] = {}
-
-
-def reference_sources() -> list[Path]:
-    """The files that are compiled: every kernel, then every binding, sorted by name."""
-    root = kernels_root()
-    return [*sorted(root.glob("*.cu")), *sorted((root / "bind").glob("*.cpp"))]
 
 
 def build_reference(

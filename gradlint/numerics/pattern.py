@@ -108,8 +108,8 @@ def pattern_of(wrong: torch.Tensor, neutral: torch.Tensor) -> Pattern | None:
         return None
     picks: list[Pick] = []
     for axis in range(rank):
-        seen = _any(wrong, axis)
-        blank = _all(neutral, axis) & ~seen
+        seen = wrong.movedim(axis, 0).reshape(wrong.shape[axis], -1).any(dim=1)
+        blank = neutral.movedim(axis, 0).reshape(neutral.shape[axis], -1).all(dim=1) & ~seen
         pick = pick_of(torch.nonzero(seen).flatten().tolist(), shape[axis])
         if pick == "" and bool(blank.any()):
             pick = pick_of(torch.nonzero(seen | blank).flatten().tolist(), shape[axis])
@@ -137,11 +137,3 @@ def _nearly_all(pick: Pick, size: int) -> bool:
     if pick is None:
         return size > 1
     return isinstance(pick, range) and pick.step == 1 and len(pick) > 1
-
-
-def _any(mask: torch.Tensor, axis: int) -> torch.Tensor:
-    return mask.movedim(axis, 0).reshape(mask.shape[axis], -1).any(dim=1)
-
-
-def _all(mask: torch.Tensor, axis: int) -> torch.Tensor:
-    return mask.movedim(axis, 0).reshape(mask.shape[axis], -1).all(dim=1)

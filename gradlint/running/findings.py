@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gradlint.experiments.loading.process_findings import (
+    WorkerEnd,
     out_of_memory_finding,
     replaced_code_finding,
 )
 from gradlint.model.events import FURTHER
 from gradlint.model.op import OpRef
-from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.report import Finding, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 from gradlint.rules.loading import (
@@ -101,20 +101,21 @@ class Scene:
         code = self.current[0] if self.current is not None else None
         return None if code == FURTHER else code
 
-    def common(self) -> dict[str, Any]:
-        """The arguments that all builders of findings take."""
-        return {
-            "rule": self._rule,
-            "sample": self.current[1] if self.current is not None else None,
-            "output_tail": tail_lines(self.tail),
-            "stack": self.stack.user_lines(self.home),
-            **self.place(),
-        }
-
-    def place(self) -> dict[str, Location | Excerpt | None]:
-        """Where the op was in its source, else where it is defined."""
+    @property
+    def end(self) -> WorkerEnd:
+        """What the builders of findings are told of it."""
         location, excerpt = place(self.frame, "here")
-        return {"location": location or relative(self.ref.location), "excerpt": excerpt}
+        return WorkerEnd(
+            self.ref.target,
+            self.method,
+            self.settings,
+            self._rule,
+            self.current[1] if self.current is not None else None,
+            location or relative(self.ref.location),
+            excerpt,
+            self.stack.user_lines(self.home),
+            tail_lines(self.tail),
+        )
 
 
 def final_finding(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
@@ -138,23 +139,15 @@ def final_finding(scene: Scene, last: LastWord | None, ending: Ending) -> Findin
 
 def _final(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
     if ending.killed == "timeout":
-        return timed_out.make_finding(
-            scene.ref.target, scene.method, scene.settings, **scene.common()
-        )
+        return timed_out.make_finding(scene.end)
     match last:
         case OutOfMemory(account):
             return memory(scene, account.text)
         case Exiting(status):
             return exited(scene, f"called os._exit({status})", status)
         case Replaced(account, names):
-            failure = {"type": account.error, "text": account.text, "replaced": names}
             return replaced_code_finding(
-                _PROCESS_STATE_CHANGED,
-                scene.ref.target,
-                scene.method,
-                scene.settings,
-                failure,
-                **scene.common(),
+                _PROCESS_STATE_CHANGED, scene.end, account.error, account.text, names
             )
         case Raised(account):
             return raised(scene, account.error, account.code)
@@ -187,14 +180,8 @@ def crashed(scene: Scene, ending: Ending) -> Finding:
         return memory(scene, "killed by SIGKILL, probably by the system when memory ran out")
     if name == "SIGABRT" and any(word in scene.tail for word in _ALLOCATION):
         return memory(scene, "an allocation failed and the process aborted")
-    finding = process_crashed.make_finding(
-        scene.ref.target,
-        scene.method,
-        scene.settings,
-        signal=name,
-        exit_code=ending.exit_code if name is None else None,
-        **scene.common(),
-    )
+    status = ending.exit_code if name is None else None
+    finding = process_crashed.make_finding(scene.end, signal=name, exit_code=status)
     if scene.frame is not None:
         finding.help = "look at what this line calls; an op must report errors by raising"
     return finding
@@ -202,9 +189,7 @@ def crashed(scene: Scene, ending: Ending) -> Finding:
 
 def exited(scene: Scene, what: str, status: int | None = None) -> Finding:
     """GL005 where the op ended the process on purpose."""
-    finding = process_crashed.make_finding(
-        scene.ref.target, scene.method, scene.settings, exit_code=status, **scene.common()
-    )
+    finding = process_crashed.make_finding(scene.end, exit_code=status)
     _, _, where = finding.message.partition("crashed ")
     finding.message = f"{what} {where.rpartition(': ')[0]}"
     finding.cause_text = ""
@@ -228,13 +213,7 @@ def raised(scene: Scene, error: str, code: int | str | None) -> Finding:
 def memory(scene: Scene, text: str) -> Finding:
     """GL007."""
     finding = out_of_memory_finding(
-        _OUT_OF_MEMORY,
-        scene.ref.target,
-        scene.method,
-        scene.settings,
-        limit_mb=scene.memory_mb,
-        message=text,
-        **scene.common(),
+        _OUT_OF_MEMORY, scene.end, limit_mb=scene.memory_mb, message=text
     )
     finding.help += ", or allow it more (--memory)"
     return finding
@@ -255,7 +234,6 @@ def unloadable(ref: OpRef, settings: Settings, event: Unloadable) -> Finding:
         error=event.error,
         location=location,
         excerpt=excerpt,
-        output_tail=[],
         help=event.hint,
     )
 

@@ -55,7 +55,7 @@ class Program:
         """The value of ``expression``; lets are computed when they are first used."""
         like = [v for name in self.inputs for v in _tensors(values.get(name))]
         dtype = next(
-            (_real(v.dtype) for v in like if v.is_floating_point() or v.is_complex()), None
+            (v.dtype.to_real() for v in like if v.is_floating_point() or v.is_complex()), None
         )
         device = next((v.device for v in like), None)
 
@@ -206,7 +206,3 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _tensors(part)
-
-
-def _real(dtype: torch.dtype) -> torch.dtype:
-    return dtype.to_real()

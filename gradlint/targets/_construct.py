@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import collections.abc
 import enum
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from inspect import Parameter
 from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -14,10 +16,11 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
-from gradlint.targets._attributes import Attributes, attributes_read
 from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, load_error, short_repr
+from gradlint.targets.nodes import class_node
 from gradlint.targets.signature import signature_of
+from gradlint.targets.source_file import dotted
 
 #: Values of size-like arguments, in order of trial: distinct ones first, so that a
 #: transposition can't hide; equal ones for modules that tie their arguments (heuristic).
@@ -162,7 +165,7 @@ def _guess(parameter: Parameter, size: int) -> Any:
     by_type = _by_annotation(annotation, size, name)
     if by_type is not NotImplemented:
         return by_type
-    named = _named(name)
+    named = next((value for pattern, value in _BY_NAME if re.search(pattern, name)), NotImplemented)
     wanted = annotation if annotation in (int, float, bool, str) else None
     if wanted is not None and not (
         isinstance(named, wanted) or (wanted is float and isinstance(named, int))
@@ -171,10 +174,6 @@ def _guess(parameter: Parameter, size: int) -> Any:
     if wanted is bool or named is not NotImplemented:
         return named
     return _object(name, size)
-
-
-def _named(name: str) -> Any:
-    return next((value for pattern, value in _BY_NAME if re.search(pattern, name)), NotImplemented)
 
 
 def _by_annotation(annotation: Any, size: int, name: str) -> Any:
@@ -204,15 +203,11 @@ def _of_class(cls: type, size: int) -> Any:
     if issubclass(cls, torch.Tensor):
         return torch.randn(size, dtype=torch.float64)
     if issubclass(cls, torch.nn.Module):
-        return _instance(cls, size)
+        return torch.nn.Linear(size, size) if cls is torch.nn.Module else _from_signature(cls, size)
     known = {torch.dtype: torch.float32, torch.device: torch.device("cpu")}
     if cls in known or cls.__module__ in _NO_OBJECTS:
         return known.get(cls, NotImplemented)
     return _from_signature(cls, size)
-
-
-def _instance(cls: type[torch.nn.Module], size: int) -> Any:
-    return torch.nn.Linear(size, size) if cls is torch.nn.Module else _from_signature(cls, size)
 
 
 def _from_signature(cls: type, size: int) -> Any:
@@ -310,3 +305,51 @@ def _not_constructible(
         hint=f"Make an instance in the module, `instance = {cls.__name__}(…)`, "
         "and check `module:instance`.",
     )
+
+
+#: Attributes of types that arguments usually have: reading them says nothing of an object.
+_OF_VALUES = frozenset(name for kind in (torch.Tensor, str, dict, list) for name in dir(kind))
+
+
+# -- what a class reads from what its constructor is given -----------------------------------------
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What is read from one object: attributes by ``x.name``, keys by ``x["name"]``."""
+
+    names: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+def attributes_read(cls: type, parameters: list[str]) -> dict[str, Attributes]:
+    """Constructor's parameter → what the class reads from it, in its ``__init__`` or through the
+    attribute of ``self`` that holds it. Parameters from which nothing is read are missing."""
+    found = class_node(cls)
+    if found is None:
+        return {}
+    holders = {name: {name, f"self.{name}"} for name in parameters}
+    read: dict[str, Attributes] = {}
+    for name in parameters:
+        names = dict.fromkeys(_attributes(found[1], holders[name]))
+        keys = dict.fromkeys(_keys(found[1], holders[name]))
+        # A module or a tensor is told by what else happens to it.
+        plain = tuple(item for item in names if item not in _OF_VALUES)
+        if (plain and len(plain) == len(names)) or keys:
+            read[name] = Attributes(plain, tuple(keys))
+    return read
+
+
+def _attributes(tree: ast.AST, holders: set[str]) -> Iterator[str]:
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and dotted(node.value) in holders:
+            yield "get" if id(node) in called else node.attr
+
+
+def _keys(tree: ast.AST, holders: set[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Subscript) or dotted(node.value) not in holders:
+            continue
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            yield node.slice.value

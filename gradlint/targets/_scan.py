@@ -153,11 +153,7 @@ _DIFFERENTIATING = {"backward", "grad", "gradcheck", "gradgradcheck"}
 
 def _only_applies(node: FunctionNode) -> bool:
     """Whether a function only calls another one with its own arguments or constants."""
-    body = [
-        statement
-        for statement in node.body
-        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-    ]
+    body = _statements(node)
     if len(body) != 1 or not isinstance(body[0], ast.Return):
         return False
     call = body[0].value
@@ -166,6 +162,15 @@ def _only_applies(node: FunctionNode) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     given = [item.value if isinstance(item, ast.Starred) else item for item in given]
     return all(isinstance(item, (ast.Name, ast.Constant)) for item in given)
+
+
+def _statements(node: FunctionNode) -> list[ast.stmt]:
+    """The body of a function without its docstring."""
+    return [
+        statement
+        for statement in node.body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+    ]
 
 
 def kind_of(module: StaticModule, name: str) -> str:
@@ -295,11 +300,7 @@ _OF_TORCH = ("apply", "forward", "backward", "vjp", "jvp", "vmap", "setup_contex
 def _abstract(method: ast.stmt) -> bool:
     if not isinstance(method, ast.FunctionDef):
         return False
-    body = [
-        statement
-        for statement in method.body
-        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-    ]
+    body = _statements(method)
     if _marked_abstract(method):
         return True
     if not body or all(isinstance(statement, ast.Pass) for statement in body):

@@ -65,11 +65,8 @@ def pull_altered(
         for position, leaf in enumerate(leaves):
             passed[position] = _PassedAs.apply(leaf, lambda x, k=position: inputs(k, x))
     outputs = problem.connect(passed, constants)
-    chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
-    found = iter(
-        problem.backward(chosen, wanted, [cotangents[item.name] for item in chosen], as_given=exact)
-    )
+    found = iter(problem.pull_from(outputs, wanted, cotangents, as_given=exact))
     return outputs, [next(found) if leaf.requires_grad else None for leaf in leaves]
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import CodeType
 from typing import Any
 
@@ -20,7 +20,6 @@ from torch.autograd.function import BackwardCFunction
 import gradlint
 from gradlint.model.coverage import CodePhase, FunctionCoverage, WayCoverage
 from gradlint.model.op import Op
-from gradlint.model.sample import Sample
 from gradlint.targets.executable import (
     Extent,
     Way,
@@ -33,8 +32,6 @@ from gradlint.targets.nodes import code_of, vars_of
 from gradlint.targets.source_file import SourceFile, dotted, read_source, shown_path
 from gradlint.trace._masks import Masks
 from gradlint.trace.executed import Executed, Span, spans
-from gradlint.trace.op_io import OpRaised
-from gradlint.trace.problem import Problem
 
 #: Methods of a Function that run in forward, and in backward.
 _FORWARD, _BACKWARD = ("forward", "setup_context"), ("backward", "vjp")
@@ -91,7 +88,7 @@ class Coverage:
         self._size = 0
         # A compiled function would be compiled again under a mode, so none is active there.
         self._minds_modes = any(map(_minds_modes, self._files))
-        if _is_compiled(op):
+        if any(hasattr(thing, _ORIGINAL) for thing in (op.call, op.module, op.defining)):
             self.note = COMPILED
         elif not self._files and op.kind != "formula":
             self.note = NOT_PYTHON
@@ -177,14 +174,6 @@ class Coverage:
         for item in self.functions():
             found.update((item.file, line, "") for line in item.ran)
             found.update((item.file, way.line, way.text) for way in item.ways if way.ran)
-        return frozenset(found)
-
-    def unreached(self) -> frozenset[Place]:
-        """The places that were not reached, of the functions that ran and of the op's backward."""
-        found: set[Place] = set()
-        for item in self.functions():
-            found.update((item.file, line, "") for line in item.missed)
-            found.update((item.file, way.line, way.text) for way in item.ways if not way.ran)
         return frozenset(found)
 
     def mentions(self, names: frozenset[str]) -> bool:
@@ -286,28 +275,6 @@ class Coverage:
         return found
 
 
-def coverage_of_call(op: Op, sample: Sample, seed: int = 0) -> Coverage:
-    """What one forward and one backward of ``op`` on ``sample`` reach of its own code.
-
-    To rank samples, compare ``places()`` of one with those that others have reached; to find new
-    ones, read ``unreached()``. A call that raises has reached what ran before.
-
-    Args:
-        op: the operator.
-        sample: its arguments.
-        seed: for random numbers that the op draws.
-    """
-    found, problem = Coverage(op), Problem(op, sample, seed=seed)
-    with suppress(OpRaised):
-        with found.watching():
-            leaves, outputs = problem.linearize()
-        chosen = [output for output in outputs if output.differentiable]
-        ones = [torch.ones_like(output.value) for output in chosen]
-        with found.in_backward():
-            problem.backward(chosen, leaves, ones)
-    return found
-
-
 def _any_within(found: Iterable[Span], extent: Extent) -> bool:
     return any(_within(span, extent) for span in found)
 
@@ -345,10 +312,6 @@ def _joined(found: list[FunctionCoverage]) -> list[FunctionCoverage]:
     for item in found:
         kept.setdefault((item.file, item.name, tuple(item.lines)), item)
     return list(kept.values())
-
-
-def _is_compiled(op: Op) -> bool:
-    return any(hasattr(thing, _ORIGINAL) for thing in (op.call, op.module, op.defining))
 
 
 def _own_files(op: Op) -> set[str]:

@@ -189,8 +189,18 @@ class Problem(Calls):
             values: the point; by default the sample's own.
         """
         leaves, outputs = self.linearize(values)
+        return self.pull_from(outputs, leaves, cotangents)
+
+    def pull_from(
+        self,
+        outputs: Sequence[Output],
+        leaves: Sequence[torch.Tensor],
+        cotangents: Mapping[str, torch.Tensor],
+        **options: bool,
+    ) -> list[torch.Tensor | None]:
+        """:meth:`backward` from the differentiable ``outputs`` that have a cotangent."""
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
-        return self.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
+        return self.backward(chosen, leaves, [cotangents[item.name] for item in chosen], **options)
 
     def backward(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 import gradlint.environment as facts_module
@@ -68,32 +69,10 @@ FACTS: dict[str, Any] = {
 }
 
 
-def test_page() -> None:
-    page = Page(80)
-    add_environment(page, FACTS)
-    assert page.text() == (
-        "  gradlint         0.1.0\n"
-        "  python           3.11.7 (/v/python)\n"
-        "                   Linux\n"
-        "  cores            2\n"
-        "  torch            2.13.0, built with CUDA 12.8\n"
-        "                   /v/torch/__init__.py\n"
-        "  gpu              H200, compute capability 9.0, 128.0 GiB\n"
-        "                   [old], compute capability 3.5, 8.0 GiB; unusable: no kernel\n"
-        "\n"
-        "compilers\n"
-        "  g++              12.2.0 (/usr/bin/g++)\n"
-        "  nvcc             not found\n"
-        "  ninja            exits with status 1 (/usr/bin/ninja)\n"
-        "\n"
-        "extras\n"
-        "  plot             plotext 5.3.2, no matplotlib>=3.8\n"
-        "                   /v/python -m pip install 'matplotlib>=3.8'\n"
-        "\n"
-        "can run here\n"
-        "  checks on cpu    yes\n"
-        "  C++ extensions   no: ninja not found\n"
-    )
+def test_page(page: SnapshotAssertion) -> None:
+    made = Page(80)
+    add_environment(made, FACTS)
+    assert made.text() == page
 
 
 def test_json_is_what_was_gathered() -> None:

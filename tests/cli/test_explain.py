@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import typer
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from gradlint.base.errors import GradlintError
@@ -124,46 +125,8 @@ def test_sections_are_split_outside_of_code() -> None:
     assert dict(found)["References"] == "Griewank and Walther, 2008."
 
 
-AT_40 = """\
-GL401  wrong_gradient  (error, first
-  order)
-the gradient is wrong
-
-What it finds
--------------
-Compares what `backward` returns with
-what the function *really* does, along
-many directions [5] of the input.
-
-- one item that is long enough to be set
-  on two lines of this page
-- another
-
-Bad
----
-    class Op:  # [red]
-
-        title = \"\"\"
-    Not a heading
-    -------------
-    \"\"\"
-
-Good
-----
-    x = 1
-
-How it looks
-------------
-    x.py:1:1  GL401  wrong gradient for `x`
-
-References
-----------
-Griewank and Walther, 2008.
-"""
-
-
-def test_a_rule_at_40_columns() -> None:
-    assert run(explain, "wrong_gradient", columns=40) == AT_40
+def test_a_rule_at_40_columns(page: SnapshotAssertion) -> None:
+    assert run(explain, "wrong_gradient", columns=40) == page
 
 
 def test_code_is_coloured_only_when_asked(table: tuple[Rule, ...]) -> None:
@@ -193,31 +156,14 @@ def test_several_rules_are_separated() -> None:
     assert text.index("GL101  wrong_number") < text.index("GL401  wrong_gradient")
 
 
-def test_catalogue() -> None:
-    assert run(rules) == (
-        "GL1  the contract of backward\n"
-        "  code   name                       severity  order  summary\n"
-        "  GL101  wrong_number_of_gradients  error     1      not one gradient an input\n"
-        "\n"
-        "GL4  first-order values\n"
-        "  code   name                       severity  order  summary\n"
-        "  GL401  wrong_gradient             error     1      the gradient is wrong\n"
-        "\n"
-        "GL5  higher order\n"
-        "  code   name                       severity  order  summary\n"
-        "  GL501  wrong_second_derivative    warning   2      so is the second\n"
-    )
+def test_catalogue(page: SnapshotAssertion) -> None:
+    assert run(rules) == page
 
 
-def test_catalogue_at_40_columns(table: tuple[Rule, ...]) -> None:
-    page = Page(40)
-    add_catalogue(page, table[2:])
-    assert page.text() == (
-        "GL5  higher order\n"
-        "  GL501  wrong_second_derivative\n"
-        "    (warning, second order)\n"
-        "      so is the second\n"
-    )
+def test_catalogue_at_40_columns(page: SnapshotAssertion, table: tuple[Rule, ...]) -> None:
+    made = Page(40)
+    add_catalogue(made, table[2:])
+    assert made.text() == page
 
 
 def test_neither_imports_torch() -> None:

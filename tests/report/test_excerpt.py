@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
+from syrupy.assertion import SnapshotAssertion
 
 from gradlint.model.report import Excerpt, Location
-from gradlint.report._excerpt import excerpt_lines
+from gradlint.report._finding import excerpt_lines
 
 
 def shown(
@@ -26,36 +27,20 @@ def test_carets_and_label() -> None:
     ) == ("   9 | a = b\n  10 | return a, c\n     |        ^ for x\n")
 
 
-def test_a_returned_name_and_where_it_was_computed() -> None:
+def test_a_returned_name_and_where_it_was_computed(page: SnapshotAssertion) -> None:
     lines = [(3, "grad = g * 2"), (4, "..."), (5, "return grad")]
     place = Location("f", 5, 8, 5, 12)
-    assert shown(lines, place, Location("f", 3, 8, 3, 13), label="for `x`") == (
-        "  3 | grad = g * 2\n"
-        "    |        ----- computed here\n"
-        "  4 | ...\n"
-        "  5 | return grad\n"
-        "    |        ^^^^ for `x`\n"
-    )
+    assert shown(lines, place, Location("f", 3, 8, 3, 13), label="for `x`") == page
 
 
-def test_a_related_place_that_is_no_computed_name() -> None:
+def test_a_related_place_that_is_no_computed_name(page: SnapshotAssertion) -> None:
     lines = [(3, "class A:"), (5, "return f(x)")]
-    assert shown(lines, Location("f", 5, 8, 5, 12), Location("f", 3, 7)) == (
-        "  3 | class A:\n    |       - see here\n  ...\n  5 | return f(x)\n    |        ^^^^\n"
-    )
+    assert shown(lines, Location("f", 5, 8, 5, 12), Location("f", 3, 7)) == page
 
 
-def test_a_span_over_lines() -> None:
+def test_a_span_over_lines(page: SnapshotAssertion) -> None:
     lines = [(1, "return f("), (2, "    x,"), (3, ""), (4, ")  # end")]
-    assert shown(lines, Location("f", 1, 8, 4, 2), label="all") == (
-        "  1 | return f(\n"
-        "    |        ^^\n"
-        "  2 |     x,\n"
-        "    |     ^^\n"
-        "  3 |\n"
-        "  4 | )  # end\n"
-        "    | ^ all\n"
-    )
+    assert shown(lines, Location("f", 1, 8, 4, 2), label="all") == page
 
 
 def test_a_long_span_is_marked_at_its_head() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 from rich.text import Text
+from syrupy.assertion import SnapshotAssertion
 
 from gradlint.report.table import table
 from gradlint.report.text import Page, clean, lines_of, wrap
@@ -63,15 +64,13 @@ def test_paragraphs_hang() -> None:
     assert page.text() == "  one two three four\n      five six seven\n"
 
 
-def test_rows_put_labels_left_or_above() -> None:
+def test_rows_put_labels_left_or_above(page: SnapshotAssertion) -> None:
     wide, narrow = Page(60), Page(40)
-    for page in (wide, narrow):
-        page.row("help", ["do this", "then that"])
-        page.row("a longer label", "text")
-    assert wide.text() == (
-        "  help       do this\n             then that\n  a longer label\n             text\n"
-    )
-    assert narrow.text() == "  help\n    do this\n    then that\n  a longer label\n    text\n"
+    for made in (wide, narrow):
+        made.row("help", ["do this", "then that"])
+        made.row("a longer label", "text")
+    assert wide.text() == page
+    assert narrow.text() == page
 
 
 def test_tables_align_wide_characters_and_drop_empty_columns() -> None:
@@ -80,22 +79,12 @@ def test_tables_align_wide_characters_and_drop_empty_columns() -> None:
     assert page.text() == "  name   n\n  你好   1\n  x     22\n"
 
 
-def test_tables_wrap_the_last_column_or_stack() -> None:
+def test_tables_wrap_the_last_column_or_stack(page: SnapshotAssertion) -> None:
     rows = [["GL401", "error", "the gradient differs from the derivative of forward"]]
-    page = Page(60)
-    table(page, ("code", "level", "summary"), rows, wrapped=True)
-    assert page.text() == (
-        "  code   level  summary\n"
-        "  GL401  error  the gradient differs from the derivative of\n"
-        "                forward\n"
-    )
-    page = Page(30)
-    table(page, ("code", "level", "summary"), rows, wrapped=True)
-    assert page.text() == (
-        "  GL401\n"
-        "    level error\n"
-        "    summary the gradient\n"
-        "      differs from the\n"
-        "      derivative of forward\n"
-    )
-    assert all(cell_len(line) <= 30 for line in page.text().splitlines())
+    made = Page(60)
+    table(made, ("code", "level", "summary"), rows, wrapped=True)
+    assert made.text() == page
+    made = Page(30)
+    table(made, ("code", "level", "summary"), rows, wrapped=True)
+    assert made.text() == page
+    assert all(cell_len(line) <= 30 for line in made.text().splitlines())

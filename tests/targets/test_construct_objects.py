@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import pytest
 from torch import nn
 
-from gradlint.targets._attributes import Attributes, attributes_read
-from gradlint.targets._construct import construct
+from gradlint.targets._construct import Attributes, attributes_read, construct
 from gradlint.targets.load_error import LoadError
 
 

@@ -15,9 +15,10 @@ from torch.autograd import Function
 
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
-from gradlint.trace.coverage import NOT_PYTHON, Coverage, coverage_of_call
+from gradlint.trace.coverage import NOT_PYTHON, Coverage
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import record
+from tests.trace.covered import coverage_of_call, unreached
 
 LINES = Path(__file__).read_text(encoding="utf-8").splitlines()
 
@@ -81,7 +82,7 @@ def input(*values: float) -> Tensor:
 
 def missed(coverage: Coverage) -> set[str]:
     """Comments on the lines that were not reached, or what is said of a way."""
-    return {text or LINES[line - 1].partition("  # ")[2] for _, line, text in coverage.unreached()}
+    return {text or LINES[line - 1].partition("  # ")[2] for _, line, text in unreached(coverage)}
 
 
 def test_statements_and_ways_that_never_ran() -> None:
@@ -99,7 +100,7 @@ def test_a_sum_reaches_more() -> None:
     for args in ((input(0.5, 2.0),), (input(0.5, 2.0), "sum"), (input(0.5, 2.0), "none", 1e3)):
         record(Problem(from_object(Scale), Sample("s", "given", args)), both)
     assert both.full
-    assert both.unreached() == frozenset()
+    assert unreached(both) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from torch.autograd import Function
 
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
-from gradlint.trace.coverage import COMPILED, coverage_of_call
+from gradlint.trace.coverage import COMPILED
+from tests.trace.covered import coverage_of_call, unreached
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64).requires_grad_()
 
@@ -45,6 +46,6 @@ def test_what_calls_a_compiled_function_is_watched_without_masks() -> None:
     first = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     op.call(X)  # nothing is compiled again without the watch
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == first
-    missing = sorted(text for _, _, text in found.unreached())
+    missing = sorted(text for _, _, text in unreached(found))
     assert missing == [""]
-    assert len(found.unreached()) == 1
+    assert len(unreached(found)) == 1

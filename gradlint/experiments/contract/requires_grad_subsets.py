@@ -85,9 +85,7 @@ def passed_twice(subject: Subject, first: int, second: int) -> Difference | None
     leaves = problem.leaves(values)
     shared = list(leaves)
     shared[second] = leaves[first]
-    outputs = problem.connect(shared)
-    chosen = [o for o in outputs if o.name in baseline.cotangents and o.differentiable]
-    together = problem.backward(chosen, leaves, [baseline.cotangents[o.name] for o in chosen])
+    together = problem.pull_from(problem.connect(shared), leaves, baseline.cotangents)
     parts = [part for part in (apart[first], apart[second]) if part is not None]
     if not parts:
         return None

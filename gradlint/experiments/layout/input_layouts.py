@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.experiments.baseline_comparison import (
     ROUNDINGS,
@@ -17,6 +15,7 @@ from gradlint.experiments.baseline_comparison import (
     make_baseline,
     share_of,
 )
+from gradlint.experiments.forward_operators import is_random
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -37,7 +36,6 @@ from gradlint.numerics.products import widened
 from gradlint.trace.altered import laid_out_op, pull_altered
 from gradlint.trace.layouts import LAYOUT_WORDS, relaid
 from gradlint.trace.op_io import OpRaised, Output
-from gradlint.trace.problem import Problem, draws_random_numbers
 
 #: At most this many tensors are laid out one at a time to find the one that matters.
 MOST_ALONE = 6
@@ -75,7 +73,7 @@ def compare_layouts(subject: Subject, rule: Rule, layouts: Sequence[str], help: 
             if seen.same:
                 continue
             seen = call_with_inputs(subject, layout, group)
-            if seen.error is None and draws_anywhere(subject.problem):
+            if seen.error is None and is_random(subject.problem):
                 judged = _judge_random(subject, rule, seen, group, help)
                 drawn = drawn or judged is None
                 findings += judged or []
@@ -241,27 +239,3 @@ def culprits(
             alone.append(name)
             first = first or seen
     return (alone or names), first
-
-
-class _RandomOperators(TorchDispatchMode):
-    """Records whether any PyTorch operator that is called draws random numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen = False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        self.seen = self.seen or torch.Tag.nondeterministic_seeded in func.tags
-        return func(*args, **(kwargs or {}))
-
-
-def draws_anywhere(problem: Problem) -> bool:
-    """Whether forward draws random numbers, also where it forks generators, or seeds them, and puts
-    them back."""
-    if draws_random_numbers(problem):
-        return True
-    with _RandomOperators() as calls:
-        problem.forward()
-    return calls.seen

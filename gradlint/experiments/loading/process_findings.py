@@ -7,6 +7,7 @@ therefore made here, from the rule's row in the catalogue.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gradlint.experiments.reproduce import reproduce
@@ -24,149 +25,129 @@ OUT_OF_MEMORY_HELP = (
 )
 
 
+#: A phase (of ``gradlint.ops.phase.PHASES``) → what ran then, in words.
+_PHASE_WORDS = {
+    "start": "while the worker started",
+    "import": "while it was imported",
+    "inputs": "while inputs were looked for",
+    "forward": "in forward",
+    "backward": "in backward",
+    "rule": "in a check",
+    "done": "after the last check",
+}
+
+
 def process_finding(
     rule: Rule,
     target: str,
     message: str,
     settings: Settings,
     *,
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    evidence: dict[str, Any] | None = None,
-    help: str = "",
-    cause_text: str = "",
-    sample: str | None = None,
+    evidence: dict[str, Any],
     select: str = "",
+    **fields: Any,
 ) -> Finding:
     """A finding of ``rule`` about ``target``; evidence that is empty is left out.
 
     Args:
         select: code whose selection reproduces the finding, where it is not the rule's own.
+        fields: further fields of the finding.
     """
     return Finding(
         code=rule.code,
         name=rule.name,
         severity=rule.severity,
         message=message,
-        cause_text=cause_text,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            key: value for key, value in (evidence or {}).items() if value not in (None, "", [])
-        },
-        help=help,
-        sample=sample,
+        evidence={key: value for key, value in evidence.items() if value not in (None, "", [])},
         seed=settings.seed,
         reproduce=reproduce(target, select, settings),
+        **fields,
     )
 
 
-def phase_words(phase: str, rule: str | None) -> str:
-    """``in backward, while looking for GL401``: what ran, in words."""
-    places = {
-        "start": "while the worker started",
-        "import": "while it was imported",
-        "inputs": "while inputs were looked for",
-        "forward": "in forward",
-        "backward": "in backward",
-        "rule": "in a check",
-        "done": "after the last check",
-    }
-    words = places.get(phase, f"in phase {phase}")
-    return f"{words}, during {rule}" if rule else words
+@dataclass(frozen=True)
+class WorkerEnd:
+    """How far a worker came, and what is known of the place where it ended.
+
+    Args:
+        target: what it checked, as typed.
+        phase: one of ``gradlint.ops.phase.PHASES``: the last that ran the user's code.
+        settings: of the run.
+        rule: code of the check that was running, if any; sample: the label of its sample.
+        location, excerpt: of the line that ran, or of the operator.
+        stack: lines of the Python stack there, where known.
+        output_tail: last lines that were printed.
+    """
+
+    target: str
+    phase: str
+    settings: Settings
+    rule: str | None = None
+    sample: str | None = None
+    location: Location | None = None
+    excerpt: Excerpt | None = None
+    stack: Sequence[str] = ()
+    output_tail: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        """``in backward, during GL401``: what ran, in words."""
+        words = _PHASE_WORDS.get(self.phase, f"in phase {self.phase}")
+        return f"{words}, during {self.rule}" if self.rule else words
+
+    def finding(self, row: Rule, message: str, evidence: dict[str, Any], **fields: Any) -> Finding:
+        """A finding of ``row`` about this end: all that is known of it, and ``evidence``."""
+        return process_finding(
+            row,
+            self.target,
+            message,
+            self.settings,
+            evidence={
+                "phase": self.phase,
+                "rule": self.rule,
+                **evidence,
+                "traceback": list(self.stack),
+                "output_tail": list(self.output_tail),
+            },
+            select=self.rule or "",
+            location=self.location,
+            excerpt=self.excerpt,
+            sample=self.sample,
+            **fields,
+        )
 
 
 def out_of_memory_finding(
-    row: Rule,
-    target: str,
-    phase: str,
-    settings: Settings,
-    *,
-    rule: str | None = None,
-    limit_mb: float | None = None,
-    message: str = "",
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    sample: str | None = None,
-    output_tail: Sequence[str] = (),
-    stack: Sequence[str] = (),
+    row: Rule, end: WorkerEnd, *, limit_mb: float | None = None, message: str = ""
 ) -> Finding:
-    """The finding that the worker of ``target`` ran out of memory.
+    """The finding that a worker ran out of memory.
 
     Args:
         row: of GL007 in the catalogue.
-        phase: one of ``gradlint.ops.phase.PHASES``.
-        rule: code of the check that was running, if any.
         limit_mb: the share of memory that was allowed, in MiB.
         message: the exception's text, where there was one.
     """
     limit = f": more than {limit_mb:,.0f} MiB" if limit_mb is not None else ""
-    return process_finding(
-        row,
-        target,
-        f"out of memory {phase_words(phase, rule)}{limit}",
-        settings,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            "phase": phase,
-            "rule": rule,
-            "limit_mb": limit_mb,
-            "original": message,
-            "traceback": list(stack),
-            "output_tail": list(output_tail),
-        },
-        help=OUT_OF_MEMORY_HELP,
-        sample=sample,
-        select=rule or "",
-    )
+    evidence = {"limit_mb": limit_mb, "original": message}
+    return end.finding(row, f"out of memory {end}{limit}", evidence, help=OUT_OF_MEMORY_HELP)
 
 
 def replaced_code_finding(
-    row: Rule,
-    target: str,
-    phase: str,
-    settings: Settings,
-    failure: dict[str, Any],
-    *,
-    rule: str | None = None,
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    sample: str | None = None,
-    output_tail: Sequence[str] = (),
-    stack: Sequence[str] = (),
+    row: Rule, end: WorkerEnd, error: str, text: str, names: Sequence[str]
 ) -> Finding:
-    """The finding that code of ``target`` replaced what gradlint calls, so that it failed.
+    """The finding that code of the op replaced what gradlint calls, so that it failed.
 
     Args:
         row: of GL008 in the catalogue.
-        phase: one of ``gradlint.ops.phase.PHASES``: the last that ran the user's code.
-        failure: what came of it: ``type`` and ``text`` of the exception, and the names that were
-            ``replaced``.
-        rule: code of the check that was running, if any.
+        error, text: class and text of the exception that came of it.
+        names: what was replaced.
     """
-    names = failure["replaced"]
     shown = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
-    finding = process_finding(
+    finding = end.finding(
         row,
-        target,
-        f"code of the op replaces or removes {shown}: gradlint failed {phase_words(phase, rule)}",
-        settings,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            "phase": phase,
-            "rule": rule,
-            "changes": list(names),
-            "exception": failure["type"],
-            "original": failure["text"],
-            "traceback": list(stack),
-            "output_tail": list(output_tail),
-        },
+        f"code of the op replaces or removes {shown}: gradlint failed {end}",
+        {"changes": list(names), "exception": error, "original": text},
         help="leave functions of libraries and `sys.modules` as they are: every other user of them "
         "in the process gets the replacement",
-        sample=sample,
-        select=rule or "",
     )
     finding.severity = "error"
     return finding

@@ -104,7 +104,7 @@ def cause_of_difference(found: TwinJudgement, names: Sequence[str]) -> Cause | N
         Evidence(
             found.index,
             names,
-            [g.to(_like(g, view.dtype)) for g in view.low],
+            [g.to(torch.complex64 if g.is_complex() else view.dtype) for g in view.low],
             torch.arange(view.wide[found.index].numel()),
             view.wide[found.index].flatten().cpu(),
             allowed.flatten().cpu() / BARS,
@@ -182,10 +182,6 @@ def evidence_of_difference(found: TwinJudgement) -> tuple[dict[str, Any], list[i
 
 def _plain(value: complex) -> float | str:
     return f"{value:.6g}" if isinstance(value, complex) else float(value)
-
-
-def _like(gradient: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
-    return dtype if not gradient.is_complex() else torch.complex64
 
 
 def _named(dtype: torch.dtype) -> str:

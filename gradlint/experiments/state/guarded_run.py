@@ -161,7 +161,7 @@ def _run_backwards(
         for name, tensor in saved_by(node)
         if is_backed(tensor)
     ]
-    entered = [(item, _copy(item.tensor)) for item in handed if is_backed(item.tensor)]
+    entered = [(item, item.tensor.detach().clone()) for item in handed if is_backed(item.tensor)]
     received: list[tuple[Any, int, torch.Tensor, torch.Tensor]] = []
     handles = [node.register_prehook(_receiver(node, received)) for node in nodes]
 
@@ -234,10 +234,6 @@ def _receiver(node: Any, received: list[Any]) -> Callable[[Any], None]:
                 received.append((node, index, gradient, gradient.detach().clone()))
 
     return keep
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone()
 
 
 def _written(

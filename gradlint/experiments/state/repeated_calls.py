@@ -145,10 +145,7 @@ def _calls(subject: Subject) -> list[CallResults]:
     for _ in range(EXTRA_CALLS_ON_GPU if cuda else EXTRA_CALLS):
         try:
             leaves, outputs = problem.linearize()
-            chosen = [o for o in outputs if o.name in baseline.cotangents and o.differentiable]
-            gradients = problem.backward(
-                chosen, leaves, [baseline.cotangents[item.name] for item in chosen]
-            )
+            gradients = problem.pull_from(outputs, leaves, baseline.cotangents)
         except OpRaised:
             break
         values = {item.name: item.value.detach() for item in outputs}

@@ -128,8 +128,7 @@ def pull_packed(problem: Problem, cotangents: dict[str, torch.Tensor]) -> Gradie
     hooks = torch.autograd.graph.saved_tensors_hooks(_copied, lambda copy: copy)
     with hooks:
         leaves, outputs = problem.linearize()
-    chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
-    return problem.backward(chosen, leaves, [cotangents[item.name] for item in chosen])
+    return problem.pull_from(outputs, leaves, cotangents)
 
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:

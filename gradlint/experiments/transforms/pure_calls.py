@@ -45,12 +45,10 @@ def plain_second_derivatives(
     """Second derivatives by plain autograd; None, and why, where there are none to compare."""
     if min(subject.settings.order, subject.op.order or 2) < 2:
         return None, "first derivatives only"
-    problem, names = subject.problem, differentiable_names(subject)
+    problem = subject.problem
     try:
         leaves, outputs = problem.linearize()
-        chosen = [item for item in outputs if item.name in names and item.differentiable]
-        vs = [subject.run.cotangents[item.name] for item in chosen]
-        first = problem.backward(chosen, leaves, vs, create_graph=True)
+        first = problem.pull_from(outputs, leaves, subject.run.cotangents, create_graph=True)
         pairs = [(g, w) for g, w in zip(first, ws, strict=True) if g is not None]
         pairs = [(g, w) for g, w in pairs if g.requires_grad]
         if not pairs:

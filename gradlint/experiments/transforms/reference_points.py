@@ -61,8 +61,7 @@ def point_at(subject: Subject, values: Sequence[torch.Tensor]) -> Point | None:
         leaves, outputs = problem.linearize(values)
         if [item.kind for item in outputs] != [item.kind for item in run.outputs]:
             return None
-        chosen = [item for item in outputs if item.name in run.cotangents and item.differentiable]
-        gradients = problem.backward(chosen, leaves, [run.cotangents[o.name] for o in chosen])
+        gradients = problem.pull_from(outputs, leaves, run.cotangents)
     except OpRaised:
         return None
     found = {item.name: item.value.detach() for item in outputs}

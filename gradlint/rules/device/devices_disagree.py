@@ -97,8 +97,7 @@ def probe(subject: Subject) -> Outcome:
     cotangents = {name: v.cpu() for name, v in subject.run.cotangents.items()}
     try:
         leaves, outputs = problem.linearize()
-        chosen = [o for o in outputs if o.name in cotangents and o.differentiable]
-        gradients = problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
+        gradients = problem.pull_from(outputs, leaves, cotangents)
     except OpRaised as raised:
         return skipped(f"on the CPU {raised.phase} raises: {raised.error}")
     finally:

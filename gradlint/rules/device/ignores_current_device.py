@@ -103,12 +103,9 @@ def probe(subject: Subject) -> Outcome:
             leaves, outputs = problem.linearize()
             usual = {o.name: o.value.device for o in subject.run.outputs}
             astray = next((o for o in outputs if o.value.device != usual.get(o.name)), None)
-            chosen = [o for o in outputs if o.name in cotangents and o.differentiable]
-            gradients = (
-                problem.backward(chosen, leaves, [cotangents[o.name] for o in chosen])
-                if astray is None
-                else []
-            )
+            gradients = []
+            if astray is None:
+                gradients = problem.pull_from(outputs, leaves, cotangents)
             torch.cuda.synchronize(own)
     except OpRaised as raised:
         line = error_line(raised.error)

@@ -174,10 +174,7 @@ def on_side_stream(subject: Subject) -> SideRun:
                 leaf.requires_grad_()
             outputs = problem.connect(leaves)
             found.forward_queued = not side.query()
-            chosen = [o for o in outputs if o.name in cotangents and o.differentiable]
-            found.gradients = problem.backward(
-                chosen, leaves, [cotangents[o.name] for o in chosen], as_given=True
-            )
+            found.gradients = problem.pull_from(outputs, leaves, cotangents, as_given=True)
             found.backward_queued = not side.query()
             found.outputs = outputs
     except OpRaised as raised:

@@ -106,9 +106,11 @@ References
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradlint.experiments.device.sanitizer_report import DeviceError
 from gradlint.experiments.loading.process_findings import process_finding
-from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.report import Finding
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 
@@ -128,19 +130,13 @@ _LINE_HELP = "; compile with nvcc -lineinfo to see the line"
 
 
 def make_finding(
-    target: str,
-    tool: str,
-    error: DeviceError,
-    settings: Settings,
-    *,
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
+    target: str, tool: str, error: DeviceError, settings: Settings, **place: Any
 ) -> Finding:
     """The finding of one error that a sanitizer reported of ``target``.
 
     Args:
         tool: "memcheck", "racecheck", "initcheck" or "synccheck".
-        location: of the line of the kernel, or of the operator.
+        place: location and excerpt of the line of the kernel, or of the operator.
     """
     where = f" in {error.kernel}" if error.kernel else ""
     times = f" ({error.count} times)" if error.count > 1 else ""
@@ -151,8 +147,6 @@ def make_finding(
         target,
         f"{tool}: {error.kind}{where}{times}",
         settings,
-        location=location,
-        excerpt=excerpt,
         evidence={
             "tool": tool,
             "kind": error.kind,
@@ -167,6 +161,7 @@ def make_finding(
         },
         help=(advice or "see the tool's manual (gradlint explain GL805)")
         + ("" if error.file else _LINE_HELP),
+        **place,
     )
     if error.warning:
         finding.severity = "warning"

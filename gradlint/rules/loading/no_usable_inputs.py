@@ -66,10 +66,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradlint.diagnosis.engine_errors import explain_text
 from gradlint.experiments.loading.process_findings import process_finding
-from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.report import Finding
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 
@@ -86,8 +87,7 @@ def make_finding(
     settings: Settings,
     *,
     count: int = 0,
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
+    **place: Any,
 ) -> Finding:
     """The finding that no inputs were found for ``target``.
 
@@ -97,6 +97,7 @@ def make_finding(
             one for each error.
         line_to_add: what the user can write to give inputs.
         count: how often the op was called, where that is more.
+        place: location and excerpt of the operator.
     """
     count = max(count, len(attempts))
     tried = f"{count} attempt{'s' if count != 1 else ''}, none ran" if count else "nothing to try"
@@ -113,9 +114,8 @@ def make_finding(
         target,
         f"no usable inputs found: {tried}",
         settings,
-        location=location,
-        excerpt=excerpt,
-        evidence=dict(shown),
+        evidence=shown,
         cause_text=common.meaning if common else "",
         help=f"{common.fix}; or {help}" if common else help,
+        **place,
     )

@@ -71,11 +71,8 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from gradlint.experiments.loading.process_findings import phase_words, process_finding
-from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.settings import Settings
+from gradlint.experiments.loading.process_findings import WorkerEnd
+from gradlint.model.report import Finding
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
@@ -92,52 +89,23 @@ _ORIGINS = {
 
 
 def make_finding(
-    target: str,
-    phase: str,
-    settings: Settings,
-    *,
-    rule: str | None = None,
-    signal: str | None = None,
-    exit_code: int | None = None,
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    sample: str | None = None,
-    output_tail: Sequence[str] = (),
-    stack: Sequence[str] = (),
+    end: WorkerEnd, *, signal: str | None = None, exit_code: int | None = None
 ) -> Finding:
-    """The finding that the worker of ``target`` ended by itself.
+    """The finding that a worker ended by itself.
 
     Args:
-        phase: one of ``gradlint.ops.phase.PHASES``.
-        rule: code of the check that was running, if any.
         signal: name of the signal, such as "SIGSEGV".
         exit_code: exit code, where the process exited instead.
-        output_tail: last lines that were printed.
-        stack: lines of the Python stack at the crash, where known.
     """
     ending = signal or (f"exit code {exit_code}" if exit_code is not None else "no signal seen")
     cause = _ORIGINS.get(signal or "", "")
     if signal is None and exit_code is not None:
         cause = "the op ended the process itself: `os._exit`, or `exit` in native code"
-    finding = process_finding(
+    return end.finding(
         RULE,
-        target,
-        f"process crashed {phase_words(phase, rule)}: {ending}",
-        settings,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            "phase": phase,
-            "rule": rule,
-            "signal": signal,
-            "exit_code": exit_code,
-            "traceback": list(stack),
-            "output_tail": list(output_tail),
-        },
+        f"process crashed {end}: {ending}",
+        {"signal": signal, "exit_code": exit_code},
+        cause_text=cause,
         help="an op must report errors by raising; to find the line, run the reproduction with "
         "`python -X faulthandler -m gradlint …` or under a debugger",
-        sample=sample,
-        select=rule or "",
     )
-    finding.cause_text = cause
-    return finding

@@ -61,10 +61,10 @@ References
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from typing import Any
 
 from gradlint.experiments.loading.process_findings import process_finding
-from gradlint.model.report import Excerpt, Finding, Location
+from gradlint.model.report import Finding
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 
@@ -72,16 +72,7 @@ RULE = rule_of(__name__)
 
 
 def make_finding(
-    target: str,
-    message: str,
-    settings: Settings,
-    *,
-    error: str = "",
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    traceback: Sequence[str] = (),
-    output_tail: Sequence[str] = (),
-    help: str = "",
+    target: str, message: str, settings: Settings, *, error: str = "", help: str = "", **place: Any
 ) -> Finding:
     """The finding that ``target`` can't be loaded.
 
@@ -89,24 +80,17 @@ def make_finding(
         target: as typed.
         message: one line, what went wrong, such as "importing it raised ValueError".
         error: the exception's text, as it was.
-        location: the line that raised, or where the syntax is wrong.
-        traceback: lines of the traceback within the user's code.
-        output_tail: the last lines that were printed.
         help: the next step, where the loader knows one.
+        place: location and excerpt of the line that raised, or where the syntax is wrong.
     """
     return process_finding(
         RULE,
         target,
         f"target cannot be loaded: {message}",
         settings,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            "original": error,
-            "traceback": list(traceback),
-            "output_tail": list(output_tail),
-        },
+        evidence={"original": error},
         help=help or _advice(error, message),
+        **place,
     )
 
 

@@ -68,52 +68,20 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from gradlint.experiments.loading.process_findings import phase_words, process_finding
-from gradlint.model.report import Excerpt, Finding, Location
-from gradlint.model.settings import Settings
+from gradlint.experiments.loading.process_findings import WorkerEnd
+from gradlint.model.report import Finding
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
 
-def make_finding(
-    target: str,
-    phase: str,
-    settings: Settings,
-    *,
-    rule: str | None = None,
-    location: Location | None = None,
-    excerpt: Excerpt | None = None,
-    sample: str | None = None,
-    output_tail: Sequence[str] = (),
-    stack: Sequence[str] = (),
-) -> Finding:
-    """The finding that a phase of ``target`` ran longer than ``settings.timeout`` seconds.
-
-    Args:
-        phase: one of ``gradlint.ops.phase.PHASES``.
-        rule: code of the check that was running, if any.
-        output_tail: last lines that were printed.
-        stack: lines of the Python stack when it was ended, where known.
-    """
-    return process_finding(
+def make_finding(end: WorkerEnd) -> Finding:
+    """The finding that a phase ran longer than ``--timeout``."""
+    seconds = end.settings.timeout
+    return end.finding(
         RULE,
-        target,
-        f"timed out {phase_words(phase, rule)}: more than {settings.timeout:g} s",
-        settings,
-        location=location,
-        excerpt=excerpt,
-        evidence={
-            "phase": phase,
-            "rule": rule,
-            "timeout_s": settings.timeout,
-            "traceback": list(stack),
-            "output_tail": list(output_tail),
-        },
+        f"timed out {end}: more than {seconds:g} s",
+        {"timeout_s": seconds},
         help="if the op is merely slow, give it smaller inputs (--inputs) or more time "
         "(--timeout); otherwise look for a loop that never ends, or a lock that is held",
-        sample=sample,
-        select=rule or "",
     )

@@ -76,7 +76,6 @@ from gradlint.experiments.shape.compared_gradients import (
     returned_shapes,
 )
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -87,7 +86,14 @@ def probe(subject: Subject) -> Outcome:
     """Compare the shape of every returned gradient with that of its input."""
     items, note = returned_shapes(subject)
     findings = [
-        _finding(subject, item, shape, wanted)
+        subject.finding(
+            RULE,
+            f"gradient for `{item.name}` has shape {list(shape)}, its input {list(wanted)}",
+            input=item.name,
+            place=returned_place(item),
+            evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
+            help=_advice(item, shape, wanted) + if_guessed(subject),
+        )
         for item, shape, wanted in items
         if not reduces_to(shape, wanted)
     ]
@@ -97,19 +103,6 @@ def probe(subject: Subject) -> Outcome:
     if findings:
         return Outcome("fail", findings)
     return skipped(note) if note else Outcome("pass")
-
-
-def _finding(
-    subject: Subject, item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]
-) -> Finding:
-    return subject.finding(
-        RULE,
-        f"gradient for `{item.name}` has shape {list(shape)}, its input {list(wanted)}",
-        input=item.name,
-        place=returned_place(item),
-        evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
-        help=_advice(item, shape, wanted) + if_guessed(subject),
-    )
 
 
 def _advice(item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:

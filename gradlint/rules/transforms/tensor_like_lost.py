@@ -77,6 +77,7 @@ from gradlint.experiments.transforms.reference_points import (
     sample_point,
 )
 from gradlint.experiments.transforms.tensor_likes import Subclass, TensorLikeCalls, Wrapper
+from gradlint.experiments.transforms.transform_findings import difference_finding
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -126,7 +127,7 @@ def _fed(subject: Subject, like: type, words: str) -> tuple[list[Finding], str]:
 
 
 def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Finding], str]:
-    point, vs = sample_point(subject), subject.run.cotangents
+    point = sample_point(subject)
     leaves = fed.problem.leaves()
     outputs = fed.problem.connect(leaves)
     for item in outputs:
@@ -135,13 +136,11 @@ def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Fi
                 subject, item.name, item.value.detach(), point.outputs[item.name]
             )
             if found is not None:
-                return [
-                    _finding(subject, f"{words} gives a different `{item.name}`", found, "")
-                ], ""
+                text = f"{words} gives a different `{item.name}`"
+                return [_finding(subject, text, found, is_output=True)], ""
     if len(outputs) != len(point.outputs):
         return [], "different outputs"
-    chosen = [item for item in outputs if item.name in vs and item.differentiable]
-    gradients = fed.problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
+    gradients = fed.problem.pull_from(outputs, leaves, subject.run.cotangents)
     count = len(leaves) - len(subject.problem.parameters)
     pairs = zip(gradients[:count], point.gradients, strict=False)
     wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
@@ -155,7 +154,7 @@ def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Fi
             if d.kind == "missing"
             else f"{words} gets a different gradient for `{d.name}`",
             d,
-            d.name,
+            is_output=False,
         )
         for d in lost
     ]
@@ -164,17 +163,15 @@ def _judged(subject: Subject, fed: TensorLikeCalls, words: str) -> tuple[list[Fi
     return findings, ""
 
 
-def _finding(subject: Subject, message: str, found: Difference, input: str) -> Finding:
-    return subject.finding(
+def _finding(subject: Subject, message: str, found: Difference, *, is_output: bool) -> Finding:
+    return difference_finding(
+        subject,
         RULE,
         message,
+        found,
+        is_output=is_output,
         cause="tensor-like",
-        grounds=subject.grounds(where="transform"),
         cause_text="tensor-like: a plain tensor gives a different result",
-        input=input or None,
-        output=None if input else found.name,
-        index=found.index,
-        evidence=found.evidence(),
         help=_HELP,
     )
 

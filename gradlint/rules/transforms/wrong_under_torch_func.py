@@ -89,11 +89,10 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.forward_operators import is_random
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable
-from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.transforms.forward_operators import is_random
 from gradlint.experiments.transforms.pure_calls import (
     differentiable_names,
     directions,
@@ -107,6 +106,7 @@ from gradlint.experiments.transforms.reference_points import (
     sample_point,
 )
 from gradlint.experiments.transforms.refusals import functions_without, is_refusal, python_functions
+from gradlint.experiments.transforms.transform_findings import difference_finding, raised_outcome
 from gradlint.experiments.value.forward_mode import push_forward
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -169,11 +169,11 @@ def _backward(subject: Subject) -> tuple[list[Finding], str]:
         found = output_difference(subject, name, output, point.outputs[name])
         if found is not None:
             text = f"`{name}` differs under torch.func"
-            return [_finding(subject, text, found, output=name)], ""
+            return [_finding(subject, text, found, is_output=True)], ""
     pairs = zip(first, point.gradients, strict=True)
     wrong = [gradient_difference(subject, k, got, old) for k, (got, old) in enumerate(pairs)]
     findings = [
-        _finding(subject, f"gradient for `{d.name}` differs under torch.func", d, input=d.name)
+        _finding(subject, f"gradient for `{d.name}` differs under torch.func", d, is_output=False)
         for d in wrong
         if d is not None
     ]
@@ -193,7 +193,7 @@ def _second(
             subject,
             f"second derivative for `{d.name}` differs under torch.func",
             d,
-            input=d.name,
+            is_output=False,
         )
         for d in wrong
         if d is not None
@@ -217,45 +217,28 @@ def _forward(subject: Subject) -> list[Finding]:
         found = output_difference(subject, name, got, plain)
         if found is not None:
             text = f"tangent of `{name}` differs under torch.func.jvp"
-            return [_finding(subject, text, found, output=name)]
+            return [_finding(subject, text, found, is_output=True)]
     return []
 
 
-def _finding(
-    subject: Subject,
-    message: str,
-    found: Difference,
-    *,
-    input: str | None = None,
-    output: str | None = None,
-) -> Finding:
-    return subject.finding(
+def _finding(subject: Subject, message: str, found: Difference, *, is_output: bool) -> Finding:
+    return difference_finding(
+        subject,
         RULE,
         message,
+        found,
+        is_output=is_output,
         cause="torch-func",
-        grounds=subject.grounds(where="transform"),
         cause_text="torch-func: plain autograd gives different values",
-        input=input,
-        output=output,
-        index=found.index,
-        evidence=found.evidence(),
         help=_HELP,
     )
 
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """A separate setup_context declares support, which is refused (info) or fails (error)."""
-    line = error_line(error)
     if not python_functions(subject):
-        return skipped(f"torch.func is refused: {line}")
-    refused = is_refusal(error)
-    finding = subject.finding(
-        RULE,
-        f"torch.func is refused: {line}" if refused else f"raises under torch.func: {line}",
-        cause="refused" if refused else "raises",
-        place=raised_place(error),
-        evidence=raised_evidence(error),
-        grounds=subject.grounds(where="transform", silent=False),
-        help=_HELP,
+        return skipped(f"torch.func is refused: {error_line(error)}")
+    refused = "torch.func is refused" if is_refusal(error) else ""
+    return raised_outcome(
+        subject, RULE, error, refused=refused, raises="raises under torch.func", help=_HELP
     )
-    return Outcome("pass" if refused else "fail", [finding])

@@ -99,7 +99,6 @@ from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable
-from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.pure_calls import differentiable_names, pure_function
 from gradlint.experiments.transforms.reference_points import (
@@ -113,6 +112,7 @@ from gradlint.experiments.transforms.reference_points import (
     sample_point,
 )
 from gradlint.experiments.transforms.refusals import functions_without, is_refusal, python_functions
+from gradlint.experiments.transforms.transform_findings import difference_finding, raised_outcome
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -213,7 +213,7 @@ def _wrong_outputs(
     for name, output in zip(names, outputs, strict=True):
         found = batched_difference(subject, name, output, points)
         if found is not None:
-            return [_finding(subject, f"`{name}` is wrong {where}", found, output=name)]
+            return [_finding(subject, f"`{name}` is wrong {where}", found, is_output=True)]
     return []
 
 
@@ -227,34 +227,23 @@ def _wrong_gradients(
             found = gradient_difference(subject, position, got, point.gradients[position])
             if found is not None:
                 text = f"gradient for `{found.name}` is wrong {where}"
-                findings.append(
-                    _finding(subject, text, in_slice(found, [number]), input=found.name)
-                )
+                findings.append(_finding(subject, text, in_slice(found, [number]), is_output=False))
                 break
     return findings
 
 
-def _finding(
-    subject: Subject,
-    message: str,
-    found: Difference,
-    *,
-    input: str | None = None,
-    output: str | None = None,
-) -> Finding:
+def _finding(subject: Subject, message: str, found: Difference, *, is_output: bool) -> Finding:
     function = subject.op.function
     place = source.method(function, "vmap") if function is not None else None
-    return subject.finding(
+    return difference_finding(
+        subject,
         RULE,
         message,
+        found,
+        is_output=is_output,
         cause="vmap",
-        grounds=subject.grounds(where="transform"),
         cause_text="vmap: a loop over the batch gives different values",
-        input=input,
-        output=output,
-        index=found.index,
         place=place if place is not None and place[0] is not None else None,
-        evidence=found.evidence(),
         help=_HELP,
     )
 
@@ -267,15 +256,14 @@ def _raised(subject: Subject, error: BaseException) -> Outcome:
         return skipped(f"vmap is refused: {line}")
     written = len(functions_without(subject, "vmap")) < len(known)
     refused = isinstance(error, NotImplementedError) if written else is_refusal(error)
-    finding = subject.finding(
-        RULE,
-        f"vmap is declared but refused: {line}" if refused else f"raises under vmap: {line}",
-        cause="refused" if refused else "raises",
-        place=raised_place(error),
-        evidence=raised_evidence(error),
-        grounds=subject.grounds(where="transform", silent=False),
-        help="leave generate_vmap_rule out, or use PyTorch operators only in forward and backward"
-        if refused
-        else _HELP,
+    use_torch = (
+        "leave generate_vmap_rule out, or use PyTorch operators only in forward and backward"
     )
-    return Outcome("pass" if refused else "fail", [finding])
+    return raised_outcome(
+        subject,
+        RULE,
+        error,
+        refused="vmap is declared but refused" if refused else "",
+        raises="raises under vmap",
+        help=use_torch if refused else _HELP,
+    )

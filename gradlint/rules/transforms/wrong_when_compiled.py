@@ -98,9 +98,9 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
+from gradlint.experiments.forward_operators import is_random, why_not_traced
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable
-from gradlint.experiments.raised_errors import raised_evidence, raised_place
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.compiled import (
     Layout,
@@ -111,7 +111,6 @@ from gradlint.experiments.transforms.compiled import (
     usable_layout,
     why_not_compiled,
 )
-from gradlint.experiments.transforms.forward_operators import is_random, why_not_traced
 from gradlint.experiments.transforms.reference_points import (
     Point,
     nearby_point,
@@ -119,6 +118,7 @@ from gradlint.experiments.transforms.reference_points import (
     sample_point,
 )
 from gradlint.experiments.transforms.refusals import is_refusal
+from gradlint.experiments.transforms.transform_findings import difference_finding, raised_outcome
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -186,11 +186,10 @@ def _differences(
 
 
 def _through_compiled_autograd(subject: Subject) -> list[Finding]:
-    problem, vs = subject.problem, subject.run.cotangents
+    problem = subject.problem
     leaves, outputs = problem.linearize()
-    chosen = [item for item in outputs if item.name in vs and item.differentiable]
     with compiled_backward():
-        gradients = problem.backward(chosen, leaves, [vs[item.name] for item in chosen])
+        gradients = problem.pull_from(outputs, leaves, subject.run.cotangents)
     summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
     found = differences_from(subject, ([], summed), sample_point(subject))
     return [_finding(subject, *item, "compiled autograd") for item in found]
@@ -209,16 +208,14 @@ def _as_the_engine(gradient: torch.Tensor | None, x: torch.Tensor) -> torch.Tens
 
 def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -> Finding:
     what = f"`{found.name}`" if is_output else f"gradient for `{found.name}`"
-    return subject.finding(
+    return difference_finding(
+        subject,
         RULE,
         f"{what} differs under {where}",
+        found,
+        is_output=is_output,
         cause="compiled",
-        grounds=subject.grounds(where="transform"),
         cause_text="compiled: the same call without the compiler gives different values",
-        input=None if is_output else found.name,
-        output=found.name if is_output else None,
-        index=found.index,
-        evidence=found.evidence(),
         help=_HELP,
     )
 
@@ -245,19 +242,14 @@ def _checked(subject: Subject) -> list[Finding]:
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """It is not the op's fault where the compiler gives up; it is where compiled code raises."""
-    line = error_line(error)
-    refused = type(error).__module__.startswith("torch._dynamo") or is_refusal(error)
-    finding = subject.finding(
-        RULE,
-        f"torch.compile gives up: {line}" if refused else f"raises under torch.compile: {line}",
-        severity="info" if refused else None,
-        cause="refused" if refused else "raises",
-        place=None if refused else raised_place(error),
-        evidence=raised_evidence(error),
-        grounds=subject.grounds(where="transform", silent=False),
-        help="keep it out of compiled regions with torch.compiler.disable, or make it a registered "
-        "operator with a fake kernel (torch.library.custom_op)"
-        if refused
-        else _HELP,
-    )
-    return Outcome("pass" if refused else "fail", [finding])
+    if type(error).__module__.startswith("torch._dynamo") or is_refusal(error):
+        keep_out = (
+            "keep it out of compiled regions with torch.compiler.disable, or make it a registered "
+            "operator with a fake kernel (torch.library.custom_op)"
+        )
+        gives_up = "torch.compile gives up"
+        return raised_outcome(
+            subject, RULE, error, refused=gives_up, raises="", help=keep_out, place=None
+        )
+    raises = "raises under torch.compile"
+    return raised_outcome(subject, RULE, error, refused="", raises=raises, help=_HELP)

@@ -83,6 +83,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.forward_operators import is_random, why_not_traced
 from gradlint.experiments.outcomes import judged_by, skipped
 from gradlint.experiments.preconditions import why_not_transformable
 from gradlint.experiments.subject import Subject
@@ -93,7 +94,6 @@ from gradlint.experiments.transforms.exported import (
     exported,
     traced,
 )
-from gradlint.experiments.transforms.forward_operators import is_random, why_not_traced
 from gradlint.experiments.transforms.reference_points import (
     Point,
     nearby_point,
@@ -101,6 +101,7 @@ from gradlint.experiments.transforms.reference_points import (
     quiet_compilers,
     sample_point,
 )
+from gradlint.experiments.transforms.transform_findings import difference_finding
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -182,15 +183,14 @@ def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | 
 
 def _finding(subject: Subject, found: Difference, where: str) -> Finding:
     deprecated = where == TRACE
-    return subject.finding(
+    return difference_finding(
+        subject,
         RULE,
         f"`{found.name}` differs in {where}",
+        found,
+        is_output=True,
         severity="info" if deprecated else None,
         cause="exported",
-        grounds=subject.grounds(where="transform"),
         cause_text="exported: the op itself returns different values",
-        output=found.name,
-        index=found.index,
-        evidence=found.evidence(),
         help="TorchScript is deprecated: use torch.export" if deprecated else _HELP,
     )

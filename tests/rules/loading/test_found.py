@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from gradlint.experiments.loading.process_findings import (
+    WorkerEnd,
     out_of_memory_finding,
     replaced_code_finding,
 )
@@ -30,15 +31,12 @@ def test_target_not_loadable() -> None:
         SETTINGS,
         error="No module named 'nothing'",
         location=Location("my ops.py", 3),
-        output_tail=["last words"],
     )
     assert finding.code == "GL001"
     assert finding.severity == "error"
     assert finding.message.endswith("importing it raised ModuleNotFoundError")
-    assert finding.evidence == {
-        "original": "No module named 'nothing'",
-        "output_tail": ["last words"],
-    }
+    assert finding.evidence == {"original": "No module named 'nothing'"}
+    assert finding.location == Location("my ops.py", 3)
     assert finding.help.startswith("install the missing package")
     assert finding.reproduce == "gradlint check 'my ops.py:Op' --seed 7 --import mylib.native"
 
@@ -65,42 +63,44 @@ def test_no_usable_inputs() -> None:
 
 
 def test_process_crashed() -> None:
-    finding = process_crashed.make_finding(
-        TARGET, "forward", SETTINGS, rule="GL401", signal="SIGSEGV", sample="inferred"
-    )
+    end = WorkerEnd(TARGET, "forward", SETTINGS, "GL401", "inferred", output_tail=["last words"])
+    finding = process_crashed.make_finding(end, signal="SIGSEGV")
     assert finding.message == "process crashed in forward, during GL401: SIGSEGV"
     assert finding.cause_text == "native code read or wrote memory that is not its own"
-    assert finding.evidence == {"phase": "forward", "rule": "GL401", "signal": "SIGSEGV"}
+    assert finding.evidence == {
+        "phase": "forward",
+        "rule": "GL401",
+        "signal": "SIGSEGV",
+        "output_tail": ["last words"],
+    }
     assert finding.sample == "inferred"
     assert "--select GL401" in finding.reproduce
-    left = process_crashed.make_finding(TARGET, "import", SETTINGS, exit_code=0)
+    left = process_crashed.make_finding(WorkerEnd(TARGET, "import", SETTINGS), exit_code=0)
     assert left.message == "process crashed while it was imported: exit code 0"
     assert left.evidence["exit_code"] == 0
     assert "os._exit" in left.cause_text
 
 
 def test_timed_out() -> None:
-    finding = timed_out.make_finding(
-        TARGET, "backward", SETTINGS, rule="GL501", stack=["a.py:3 in f"]
-    )
+    end = WorkerEnd(TARGET, "backward", SETTINGS, "GL501", stack=["a.py:3 in f"])
+    finding = timed_out.make_finding(end)
     assert finding.message == "timed out in backward, during GL501: more than 2.5 s"
     assert finding.evidence["traceback"] == ["a.py:3 in f"]
 
 
 def test_out_of_memory() -> None:
     rule = rule_of("loading.out_of_memory")
-    finding = out_of_memory_finding(
-        rule, TARGET, "inputs", SETTINGS, limit_mb=2048.0, message="no more"
-    )
+    end = WorkerEnd(TARGET, "inputs", SETTINGS)
+    finding = out_of_memory_finding(rule, end, limit_mb=2048.0, message="no more")
     assert finding.code == "GL007"
     assert finding.message == ("out of memory while inputs were looked for: more than 2,048 MiB")
     assert finding.evidence["original"] == "no more"
 
 
 def test_code_that_replaces_functions() -> None:
-    failure = {"replaced": list("abcde"), "type": "TypeError", "text": "no"}
     rule = rule_of("loading.process_state_changed")
-    finding = replaced_code_finding(rule, TARGET, "forward", SETTINGS, failure, rule="GL401")
+    end = WorkerEnd(TARGET, "forward", SETTINGS, "GL401")
+    finding = replaced_code_finding(rule, end, "TypeError", "no", list("abcde"))
     assert (finding.code, finding.severity) == ("GL008", "error")
     assert finding.message == (
         "code of the op replaces or removes a, b, c, d …: gradlint failed in forward, during GL401"
@@ -113,7 +113,8 @@ def test_findings_are_built_without_torch() -> None:
         "from gradlint.model.settings import Settings\n"
         "import gradlint.running.findings\n"
         "from gradlint.rules.loading import process_crashed\n"
-        "process_crashed.make_finding('t', 'forward', Settings(), signal='SIGABRT')\n"
+        "from gradlint.experiments.loading.process_findings import WorkerEnd\n"
+        "process_crashed.make_finding(WorkerEnd('t', 'forward', Settings()), signal='SIGABRT')\n"
         "sys.exit('torch' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -43,8 +43,9 @@ def why_not_traced(subject: Subject, code: str) -> str:
 
 
 def is_random(problem: Problem) -> bool:
-    """Whether forward draws random numbers, also where it seeds the generator itself."""
-    return _watched(problem).random or draws_random_numbers(problem)
+    """Whether forward draws random numbers, also where it forks generators, or seeds them, and puts
+    them back."""
+    return draws_random_numbers(problem) or _watched(problem).random
 
 
 def _watched(problem: Problem) -> _OperatorCounter:
