@@ -125,3 +125,29 @@ def test_options_that_exclude_each_other():
         for check in (gradlint.gradcheck, torch.autograd.gradcheck):
             with pytest.raises(AssertionError):
                 check(torch.sin, (leaf(3),), **options)
+
+
+def test_an_input_that_is_a_view_stays_one():
+    """``as_strided`` reaches elements of the storage that the view leaves out."""
+
+    def beyond(x):
+        return torch.as_strided(x, (2, 2), (1, 2), storage_offset=7) * 3
+
+    for home in (gradlint, torch.autograd):
+        x = leaf(12).detach()[2:8].requires_grad_()
+        assert home.gradcheck(beyond, (x,), **FORWARD)
+        assert home.gradgradcheck(beyond, (x,), check_fwd_over_rev=True)
+        with pytest.raises(GradcheckError, match="can access memory outside of `tensor`"):
+            home.gradcheck(beyond, (x,), **ALL)
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return beyond(x)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 4 * torch.as_strided(t, (2, 2), (1, 2), storage_offset=7)
+
+    with pytest.raises(GradcheckError, match="Jacobian computed with forward mode mismatch"):
+        gradlint.gradcheck(Op.apply, (leaf(12).detach()[2:8].requires_grad_(),), **ONLY)
