@@ -6,6 +6,7 @@ therefore made here, from the rule's row in the catalogue.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,16 @@ from gradlint.model.settings import Settings
 
 #: Names that a message lists.
 MOST_NAMES = 4
+
+#: What a rule's code looks like. Work that belongs to no rule can't be selected.
+_CODE = re.compile(r"GL\d{3}")
+
+#: Such work, as messages name it.
+_WORK = {
+    "anatomy": "the look at its tensors",
+    "gradcheck": "torch's gradcheck",
+    "gradgradcheck": "torch's gradgradcheck",
+}
 
 #: The next step where memory ran out.
 OUT_OF_MEMORY_HELP = (
@@ -41,8 +52,10 @@ def process_finding(
     """A finding of ``rule`` about ``target``; evidence that is empty is left out.
 
     Args:
-        select: code whose selection reproduces the finding, where it is not the rule's own.
+        select: code whose selection reproduces the finding, where it is not the rule's own. The
+            name of work that belongs to no rule selects nothing: all of the check repeats it.
     """
+    code = select if _CODE.fullmatch(select) else ""
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -57,7 +70,7 @@ def process_finding(
         help=help,
         sample=sample,
         seed=settings.seed,
-        reproduce=reproduce(target, select, settings),
+        reproduce=reproduce(target, code, settings),
     )
 
 
@@ -73,7 +86,7 @@ def phase_words(phase: str, rule: str | None) -> str:
         "done": "after the last check",
     }
     words = places.get(phase, f"in phase {phase}")
-    return f"{words}, during {rule}" if rule else words
+    return f"{words}, during {_WORK.get(rule, rule)}" if rule else words
 
 
 def out_of_memory_finding(

@@ -73,6 +73,16 @@ def test_process_crashed() -> None:
     assert finding.evidence == {"phase": "forward", "rule": "GL401", "signal": "SIGSEGV"}
     assert finding.sample == "inferred"
     assert "--select GL401" in finding.reproduce
+    for work, words in (
+        ("anatomy", "during the look at its tensors"),
+        ("gradcheck", "during torch's gradcheck"),
+    ):
+        beside = process_crashed.make_finding(
+            TARGET, "backward", SETTINGS, rule=work, signal="SIGSEGV"
+        )
+        assert beside.message == f"process crashed in backward, {words}: SIGSEGV"
+        assert beside.evidence["rule"] == work
+        assert "--select" not in beside.reproduce
     left = process_crashed.make_finding(TARGET, "import", SETTINGS, exit_code=0)
     assert left.message == "process crashed while it was imported: exit code 0"
     assert left.evidence["exit_code"] == 0
