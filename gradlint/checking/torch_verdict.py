@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch.autograd.gradcheck import GradcheckError
+from torch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
@@ -47,6 +49,13 @@ ARGUMENTS: dict[torch.dtype, dict[str, float]] = {
     torch.bfloat16: {"eps": 2e-1, "atol": 1.5e-1, "rtol": 1.5e-1},
 }
 
+#: torch's checks by name, bound when this module is imported: code of the op may put others in
+#: their place, gradlint's own among them.
+_CHECKS: dict[str, Callable[..., bool]] = {
+    "gradcheck": gradcheck,
+    "gradgradcheck": gradgradcheck,
+}
+
 #: In the texts by which torch says that the numbers differ.
 _ABOUT_VALUES = re.compile(r"Jacobian|expected to be zero|not multiplied by grad_output")
 
@@ -75,6 +84,19 @@ SHARPER = {"atol": 1e-7, "rtol": 1e-5}
 
 class _FastModeFailed(Exception):
     """Fast mode has failed, and goes on to slow mode."""
+
+
+@contextmanager
+def _torch_calls_its_own() -> Iterator[None]:
+    """In the body, torch's gradgradcheck calls torch's gradcheck, even if the op has put another in
+    the module of both."""
+    home = sys.modules[gradcheck.__module__]
+    replaced = home.__dict__["gradcheck"]
+    home.__dict__["gradcheck"] = gradcheck
+    try:
+        yield
+    finally:
+        home.__dict__["gradcheck"] = replaced
 
 
 @dataclass
@@ -207,14 +229,14 @@ class _Asked:
         """What torch says with these arguments in place of those that suit the dtype."""
         self._left = FAST_CALLS * (self._call.inputs + 1) * (len(self._call.outputs) + 1)
         self.inputs = self._fresh()
-        check: Callable[..., bool] = getattr(torch.autograd, self.name)
         given: dict[str, Any] = {**ARGUMENTS.get(self.dtype, {}), **arguments}
         given["fast_mode"] = self.mode == "fast"
         self.broke = False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                check(self._function, self.inputs, **given)
+                with _torch_calls_its_own():
+                    _CHECKS[self.name](self._function, self.inputs, **given)
             except _FastModeFailed:
                 return TorchVerdict(self.mode, "fail", "Jacobian mismatch in fast mode")
             except Exception as error:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 import torch.autograd.forward_ad as fwd
+from torch.autograd.gradcheck import GradcheckError
 
 from gradlint.dropin._arguments import Tensors
 from gradlint.dropin._as_map import as_map
@@ -19,8 +20,9 @@ from gradlint.dropin._function import Function
 from gradlint.dropin._mismatch import faulty_outputs
 from gradlint.dropin._options import Options
 from gradlint.dropin._tolerance import torch_accepts
-from gradlint.dropin.failure import Failure, inform
-from gradlint.numerics.decide import decide
+from gradlint.dropin._torch import ask_torch, unaffordable
+from gradlint.dropin.failure import Failure, inform, warn
+from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.directions import cotangent, move_scale, signs
 from gradlint.numerics.map import Map, working_bits
 from gradlint.numerics.products import norm, real_dot, rms, unit_roundoff, widened
@@ -43,7 +45,10 @@ def check_forward(function: Function, options: Options, trusted: bool) -> list[F
             dtypes = _dtypes(function, place, u) if options.check_grad_dtypes else ""
             if dtypes:
                 failures.append(Failure("Forward AD gradient has dtype mismatch.", [dtypes]))
-            found = _judge_along(function, judged, place, u, options, trusted, generator)
+            pushed = _where_finite(function, tangents(function, judged.values, {place: u}))
+            found = _not_finite(function, pushed) or _judge_along(
+                function, judged, place, u, pushed, options, trusted, generator
+            )
             if found is None:
                 continue
             prefix = f"While considering the {part} part of complex inputs only, " if part else ""
@@ -99,12 +104,13 @@ def _judge_along(
     judged: Map,
     place: int,
     u: torch.Tensor,
+    pushed: list[torch.Tensor | None],
     options: Options,
     trusted: bool,
     generator: torch.Generator,
 ) -> tuple[list[int], list[str]] | None:
-    """The outputs whose J·u is wrong, and lines that describe the error; None if it is right."""
-    pushed = tangents(function, judged.values, {place: u})
+    """The outputs whose J·u is wrong, and lines that describe the error; none if torch's slow mode
+    says that J is right, None if this J·u is."""
     bits = working_bits(judged, judged.values[place])
     gap = scale = 0.0
     if trusted:
@@ -128,6 +134,8 @@ def _judge_along(
             f"forward mode and backward disagree: ⟨v, J·u⟩ and ⟨Jᵀv, u⟩ differ by {gap:.3g} "
             f"of {scale:.3g}"
         ]
+    if verdict == UNSURE and not trusted:
+        return _undecided(function, decision, place, options)
     if verdict != DIFFERS:
         return None
     item = decision.judgement.inputs[0]
@@ -145,6 +153,62 @@ def _judge_along(
     ]
     outputs = faulty_outputs(line, 0, options.seed)
     return outputs, lines + _worst_element(line, pushed, outputs[0], worst.h)
+
+
+def _where_finite(
+    function: Function, found: list[torch.Tensor | None]
+) -> list[torch.Tensor | None]:
+    """J·u without the elements at which the outputs are infinite, like the −∞ of a mask: those are
+    constants, as in backward."""
+    return [
+        ju if ju is None else ju.masked_fill(torch.isinf(y.detach()), 0.0)
+        for y, ju in zip(function.outputs, found, strict=True)
+    ]
+
+
+def _not_finite(
+    function: Function, pushed: Sequence[torch.Tensor | None]
+) -> tuple[list[int], list[str]] | None:
+    """The outputs that have no derivative, because they or their J·u are NaN or infinite, and a
+    line on the first of them; None if there are none."""
+    found, lines = [], []
+    for k, (y, ju) in enumerate(zip(function.outputs, pushed, strict=True)):
+        for name, tensor in ((f"output {k}", y.detach()), (f"J·u of output {k}", ju)):
+            bad = None if tensor is None else tensor.isnan() | (tensor.isinf() & ~y.isinf())
+            if tensor is None or bad is None or not bool(bad.any()):
+                continue
+            index = bad.nonzero()[0].tolist()
+            found.append(k)
+            lines.append(
+                f"{name} is {tensor[tuple(index)].item()} at index {index} ({int(bad.sum())} of "
+                f"{tensor.numel()} elements are NaN or infinite)"
+            )
+            break
+    return (found, lines[:1]) if found else None
+
+
+def _undecided(
+    function: Function, decision: Decision, place: int, options: Options
+) -> tuple[list[int], list[str]] | None:
+    """What torch's slow mode says of forward mode, if it is affordable, where neither backward nor
+    a measurement can tell."""
+    why = decision.notes.get(0) or "too noisy or not smooth there"
+    doubt = f"forward mode of input {place}: {why}"
+    refusal = unaffordable(function, options)
+    if refusal:
+        warn(
+            "gradlint is inconclusive and returns True although nothing was verified: "
+            f"{doubt}; {refusal}"
+        )
+        return None
+    try:
+        ask_torch(function.call, function.args, options, function=function, forward_mode=True)
+    except GradcheckError as error:
+        says = f"gradlint is inconclusive ({why}); torch's slow path says this"
+        return list(range(len(function.outputs))), [*str(error).splitlines(), says]
+    if not options.tolerant:
+        warn(f"gradlint is inconclusive, torch's slow path passes: {doubt}")
+    return [], []
 
 
 def _line(
@@ -171,7 +235,7 @@ def _line(
     ) -> list[torch.Tensor | None]:
         found = pushed
         if values[0] is not here:
-            found = tangents(function, point(values[0]), {place: u})
+            found = _where_finite(function, tangents(function, point(values[0]), {place: u}))
         slope = sum(
             real_dot(v, ju) for v, ju in zip(cotangents, found, strict=True) if ju is not None
         )

@@ -32,6 +32,10 @@ from gradlint.trace.problem import Problem
 from gradlint.trace.random import GeneratorStates, generator_states
 from gradlint.trace.sparse import Pattern, is_sparse
 
+#: What an input is a view of is copied with it up to this many elements (heuristic: it takes
+#: milliseconds).
+LARGEST_STORAGE = 2**22
+
 
 class RandomState:
     """The states of the caller's random generators before and after the first call.
@@ -259,8 +263,13 @@ class Function:
         return outputs_of(self._invoke(lambda tensor: swap.get(id(tensor), tensor)))
 
     def laid_out(self, place: int, value: torch.Tensor) -> torch.Tensor:
-        """A copy of ``value`` in the memory layout of input ``place``."""
+        """A copy of ``value`` in the memory layout of input ``place``: a view of a larger tensor
+        stays one, because ``as_strided`` reaches beyond a view."""
         like = self.inputs[place]
+        storage = like.untyped_storage().nbytes() // like.element_size()
+        if like.numel() < storage <= LARGEST_STORAGE:
+            whole = like.detach().as_strided((storage,), (1,), 0).clone()
+            return whole.as_strided(like.shape, like.stride(), like.storage_offset()).copy_(value)
         made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device)
         return made.copy_(value)
 

@@ -7,6 +7,7 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 
 import gradlint
+from gradlint.dropin import _torch
 from tests.dropin.conftest import leaf, square
 
 
@@ -125,3 +126,97 @@ def test_options_that_exclude_each_other():
         for check in (gradlint.gradcheck, torch.autograd.gradcheck):
             with pytest.raises(AssertionError):
                 check(torch.sin, (leaf(3),), **options)
+
+
+def test_an_input_that_is_a_view_stays_one():
+    """``as_strided`` reaches elements of the storage that the view leaves out."""
+
+    def beyond(x):
+        return torch.as_strided(x, (2, 2), (1, 2), storage_offset=7) * 3
+
+    for home in (gradlint, torch.autograd):
+        x = leaf(12).detach()[2:8].requires_grad_()
+        assert home.gradcheck(beyond, (x,), **FORWARD)
+        assert home.gradgradcheck(beyond, (x,), check_fwd_over_rev=True)
+        with pytest.raises(GradcheckError, match="can access memory outside of `tensor`"):
+            home.gradcheck(beyond, (x,), **ALL)
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return beyond(x)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 4 * torch.as_strided(t, (2, 2), (1, 2), storage_offset=7)
+
+    with pytest.raises(GradcheckError, match="Jacobian computed with forward mode mismatch"):
+        gradlint.gradcheck(Op.apply, (leaf(12).detach()[2:8].requires_grad_(),), **ONLY)
+
+
+def _with_tangent(spoil):
+    """x², whose jvp returns ``spoil`` in place of its second element."""
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            found = 2 * ctx.saved_tensors[0] * t
+            return torch.where(torch.arange(4) == 1, spoil, found)
+
+    return Op.apply
+
+
+@pytest.mark.parametrize("options", [FORWARD, ONLY], ids=["forward", "only"])
+@pytest.mark.parametrize("spoil", [float("nan"), float("inf")])
+def test_a_tangent_that_is_not_finite_fails(options, spoil):
+    for home in (gradlint, torch.autograd):
+        with pytest.raises(GradcheckError, match="forward mode mismatch for output 0") as caught:
+            home.gradcheck(_with_tangent(spoil), (leaf(4),), **options)
+    with pytest.raises(GradcheckError) as caught:
+        gradlint.gradcheck(_with_tangent(spoil), (leaf(4),), **options)
+    assert caught.match(rf"J·u of output 0 is {spoil} at index \[1\] \(1 of 4 elements")
+
+
+def test_an_output_that_is_not_finite_fails_by_forward_mode_alone():
+    for home in (gradlint, torch.autograd):
+        with pytest.raises(GradcheckError, match="forward mode mismatch for output 0"):
+            home.gradcheck(lambda x: (-x.abs()).log(), (leaf(3),), **ONLY)
+
+
+@pytest.mark.usefixtures("conclusive")
+@pytest.mark.parametrize("options", [FORWARD, ONLY], ids=["forward", "only"])
+def test_constants_at_infinity_pass(options):
+    mask = torch.tensor([True, False, False])
+    assert gradlint.gradcheck(
+        lambda x: (x * x).masked_fill(mask, -float("inf")), (leaf(3),), **options
+    )
+
+
+def test_what_cannot_be_measured_is_left_to_torch():
+    def noise(x):
+        return torch.sin(1e12 * x)
+
+    for home in (gradlint, torch.autograd):
+        with pytest.raises(GradcheckError, match="forward mode mismatch for output 0") as caught:
+            home.gradcheck(noise, (leaf(5),), **ONLY)
+        if home is gradlint:
+            assert caught.match("gradlint is inconclusive")
+
+
+def test_what_torch_cannot_afford_is_warned_of(monkeypatch):
+    monkeypatch.setattr(_torch, "LARGEST_JACOBIAN", 1)
+    with pytest.warns(gradlint.InconclusiveWarning, match="forward mode of input 0: .*Jacobians"):
+        assert gradlint.gradcheck(lambda x: torch.sin(1e12 * x), (leaf(5),), **ONLY)

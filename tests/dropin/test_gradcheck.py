@@ -7,7 +7,14 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 
 import gradlint
+from gradlint.dropin._as_map import as_map
+from gradlint.dropin._fast import unsettled
+from gradlint.dropin._function import Function
+from gradlint.dropin._options import Options
 from tests.dropin.conftest import function, leaf, square, thrice
+
+#: Among the first of them, three are known at which two directions alone would miss the error.
+SEEDS = 120
 
 
 def _zeroed(saved, g):
@@ -209,6 +216,27 @@ def test_fast_mode_sees_one_wrong_element_at_any_scale(count, scale):
     assert gradlint.gradcheck(spoiled(1.0), (x,), **options)
     assert not gradlint.gradcheck(spoiled(-1.0), (x,), **options)
     assert not gradlint.gradcheck(spoiled(0.5), (x,), **options)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_fast_mode_sees_errors_that_cancel_along_one_direction(dtype):
+    """Along signs, two equal errors cancel for every second seed. A right gradient takes no call
+    more for that."""
+    for error, kept in ((1e-2, [0]), (0.0, [])):
+        op = function(lambda x: x * 1, lambda _, g, error=error: g + error)
+        checked = Function(op, (torch.ones(2, dtype=dtype, requires_grad=True),), masked=False)
+        checked.start()
+        judged = as_map(checked)
+        before = checked.forward_calls
+        assert all(unsettled(judged, _fast(seed)) == kept for seed in range(SEEDS))
+        if not error:
+            assert checked.forward_calls - before == 4 * SEEDS
+        checked.restore()
+
+
+def _fast(seed):
+    gradcheck_defaults = (1e-6, 1e-5, 1e-3, 0.0, False, False, False, False, False, True)
+    return Options("gradcheck", *gradcheck_defaults, True, None, seed)
 
 
 def test_undefined_gradients():

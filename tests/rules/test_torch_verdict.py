@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -66,6 +67,24 @@ def test_why_torch_says_otherwise(op, ours, verdict, agreement):
     assert (found.verdict, found.sample) == (verdict, "test")
     assert found.agreement.startswith(agreement)
     assert x.tolist() == [0.3, -1.1, 0.9, 0.2]
+
+
+@pytest.mark.parametrize("where", [torch.autograd, sys.modules["torch.autograd.gradcheck"]])
+def test_torch_is_asked_whatever_the_op_puts_in_its_place(monkeypatch, where):
+    """A suite on the drop-ins does so on import: what speaks for torch must not be gradlint."""
+
+    def swapped(*_, **__):
+        raise AssertionError("this is not torch's check")
+
+    for name in ("gradcheck", "gradgradcheck"):
+        monkeypatch.setattr(where, name, swapped)
+    x = torch.tensor([0.3, -1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    assert asked(Untouched, x, "pass").agreement == "agrees"
+    found = asked(Wrong, x, "fail", "GL401")
+    assert (found.verdict, found.agreement) == ("fail", "agrees")
+    assert "Jacobian mismatch" in found.message
+    subject = Subject(from_object(torch.sin), Sample("test", "given", (x,)), Settings(seed=1))
+    assert torch_verdict(subject, "gradgradcheck", "pass").agreement == "agrees"
 
 
 def asked(op, x: torch.Tensor, ours: str, *failing: str):

@@ -6,6 +6,7 @@ therefore made here, from the rule's row in the catalogue.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,16 @@ from gradlint.model.settings import Settings
 
 #: Names that a message lists.
 MOST_NAMES = 4
+
+#: What a rule's code looks like. Work that belongs to no rule can't be selected.
+_CODE = re.compile(r"GL\d{3}")
+
+#: Such work, as messages name it.
+_WORK = {
+    "anatomy": "the look at its tensors",
+    "gradcheck": "torch's gradcheck",
+    "gradgradcheck": "torch's gradgradcheck",
+}
 
 #: The next step where memory ran out.
 OUT_OF_MEMORY_HELP = (
@@ -50,9 +61,11 @@ def process_finding(
     """A finding of ``rule`` about ``target``; evidence that is empty is left out.
 
     Args:
-        select: code whose selection reproduces the finding, where it is not the rule's own.
+        select: code whose selection reproduces the finding, where it is not the rule's own. The
+            name of work that belongs to no rule selects nothing: all of the check repeats it.
         fields: further fields of the finding.
     """
+    code = select if _CODE.fullmatch(select) else ""
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -60,7 +73,7 @@ def process_finding(
         message=message,
         evidence={key: value for key, value in evidence.items() if value not in (None, "", [])},
         seed=settings.seed,
-        reproduce=reproduce(target, select, settings),
+        reproduce=reproduce(target, code, settings),
         **fields,
     )
 
@@ -92,7 +105,7 @@ class WorkerEnd:
     def __str__(self) -> str:
         """``in backward, during GL401``: what ran, in words."""
         words = _PHASE_WORDS.get(self.phase, f"in phase {self.phase}")
-        return f"{words}, during {self.rule}" if self.rule else words
+        return f"{words}, during {_WORK.get(self.rule, self.rule)}" if self.rule else words
 
     def finding(self, row: Rule, message: str, evidence: dict[str, Any], **fields: Any) -> Finding:
         """A finding of ``row`` about this end: all that is known of it, and ``evidence``."""

@@ -75,6 +75,15 @@ def test_process_crashed() -> None:
     }
     assert finding.sample == "inferred"
     assert "--select GL401" in finding.reproduce
+    for work, words in (
+        ("anatomy", "during the look at its tensors"),
+        ("gradcheck", "during torch's gradcheck"),
+    ):
+        end = WorkerEnd(TARGET, "backward", SETTINGS, work)
+        beside = process_crashed.make_finding(end, signal="SIGSEGV")
+        assert beside.message == f"process crashed in backward, {words}: SIGSEGV"
+        assert beside.evidence["rule"] == work
+        assert "--select" not in beside.reproduce
     left = process_crashed.make_finding(WorkerEnd(TARGET, "import", SETTINGS), exit_code=0)
     assert left.message == "process crashed while it was imported: exit code 0"
     assert left.evidence["exit_code"] == 0
