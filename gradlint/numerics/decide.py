@@ -27,7 +27,7 @@ from gradlint.numerics.kinks import (
 from gradlint.numerics.map import Map, along, finite_part, working_bits
 from gradlint.numerics.pair import Pair
 from gradlint.numerics.path import path_integral
-from gradlint.numerics.products import norm, widened
+from gradlint.numerics.products import norm, unit_roundoff, widened
 from gradlint.numerics.twin import TwinJudgement, compare
 from gradlint.numerics.vanishing import as_zero
 from gradlint.numerics.verdict import (
@@ -39,6 +39,10 @@ from gradlint.numerics.verdict import (
     UNSURE,
     InputJudgement,
 )
+
+#: Roundings of a low dtype to which its gradient is right in full: a backward that casts to float32
+#: inside was off by 2 to 9 of them in float64 (heuristic).
+FEW_ROUNDINGS = 16.0
 
 #: Seeds, relative to the first, that break the tie if the first two judgements contradict each
 #: other: a second disagreement beyond 6.5 σ under independent directions cannot be chance.
@@ -159,11 +163,14 @@ class Decision:
 
     def behind(self, place: int) -> tuple[Decision, int]:
         """The decision, and the position in its judgement, with the evidence for ``place``: the
-        twin's decision if the input differs there too, since float64 is clearer evidence."""
+        twin's decision if the input differs there too, or is as rounded: float64 is clearer
+        evidence."""
         index = self.judgement.inputs[place].index
         for other, item in enumerate(self.twin.judgement.inputs if self.twin else ()):
-            if item.index == index and self.twin and self.twin.verdicts[other] == DIFFERS:
-                return self.twin, other
+            if item.index == index and self.twin:
+                said = self.twin.verdicts[other]
+                if said == DIFFERS or said == self.verdicts[place] == ROUNDED:
+                    return self.twin, other
         return self, place
 
 
@@ -267,13 +274,18 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
         return set()  # what it computes in float64 says nothing about what it computes here
     decision.twin = decide(twin, seed=seed, kinds=kinds, inputs=positions)
     settled = set()
-    for place, verdict in zip(asked, decision.twin.verdicts, strict=True):
+    for place, verdict, judged in zip(
+        asked, decision.twin.verdicts, decision.twin.judgement.inputs, strict=True
+    ):
         index = first.inputs[place].index
         note = decision.twin.notes.get(index) or _left_out(twin)
         if verdict == DIFFERS:
             decision.verdicts[place] = DIFFERS
         elif verdict in (AGREES, ROUNDED) and decision.compared[index].verdict == AGREES:
-            decision.verdicts[place] = verdict
+            # Fewer digits than float64 has are no loss to a dtype that has fewer still.
+            few = FEW_ROUNDINGS * unit_roundoff(function.values[index].dtype)
+            kept = verdict == ROUNDED and judged.worst.relative_error > few
+            decision.verdicts[place] = ROUNDED if kept else AGREES
         else:
             continue
         if note:

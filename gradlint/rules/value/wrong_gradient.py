@@ -290,11 +290,12 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
 
 def _rounded(subject: Subject, place: int, decision: object) -> Finding:
     assert isinstance(decision, Decision)
-    judged = decision.judgement.inputs[place]
+    source, position = decision.behind(place)
+    judged = source.judgement.inputs[position]
     item = subject.problem.inputs[judged.index]
     worst = judged.worst
     error = worst.relative_error
-    cause = cast_down([decision.judgement.probe(0).gradients[judged.index]], item.name)
+    cause = cast_down([source.judgement.probe(0).gradients[judged.index]], item.name)
     return subject.finding(
         RULE,
         f"gradient for `{item.name}` is right to {error:.0e} only",

@@ -266,6 +266,25 @@ def test_a_float32_cast_in_backward_is_information_with_its_cause():
     assert "float32" in found.findings[0].cause_text
 
 
+LOW = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+
+
+@LOW
+@pytest.mark.parametrize("factor", [1.0003, 1.003])
+def test_the_size_of_an_error_in_low_precision_is_that_in_float64(factor, dtype):
+    op = exp_with(lambda ctx, g: g * ctx.saved_tensors[1] * factor)
+    (finding,) = outcome(op, sample((3, 4), dtype=dtype)).findings
+    assert finding.evidence["relative_error"] == pytest.approx(factor - 1, rel=1e-3)
+    assert finding.grounds.relative_error == pytest.approx(factor - 1, rel=1e-3)
+
+
+@LOW
+def test_float32_inside_is_no_loss_to_lower_dtypes(dtype):
+    op = exp_with(lambda ctx, g: (g.float() * ctx.saved_tensors[1].float()).to(g.dtype))
+    found = outcome(op, sample((3, 4), dtype=dtype))
+    assert (found.verdict, found.findings) == ("pass", [])
+
+
 def test_detached_output_that_depends_on_its_input():
     found = outcome(lambda x: x.detach() * 3, sample((3, 4)))
     assert [finding.cause for finding in found.findings] == ["zero"]
