@@ -65,8 +65,8 @@ STEP = 2.0**-17
 #: Directions that an explanation must hold along before single elements are measured.
 DIRECTIONS = 3
 
-#: Seconds that the search may take, and the functions that it tries, at most (heuristic: an op of
-#: twenty calls has about sixty).
+#: Seconds of processor time that the search may take (a busy machine changes no cause), and the
+#: functions that it tries, at most (heuristic: an op of twenty calls has about sixty).
 MOST_SECONDS, MOST_TRIED = 2.0, 200
 
 #: How many times as much a value may count in backward: not at all, with the other sign, half and
@@ -137,7 +137,7 @@ class _Search:
             function.projected(position, direction(kind, value, self.own[0], generator))
             for kind in ("signs", "random", "signs")[:DIRECTIONS]
         ]
-        self.until = time.monotonic() + MOST_SECONDS
+        self.until = time.process_time() + MOST_SECONDS
         self.tried = 0
         self.true = [self._slopes(function.evaluate, u) for u in self.directions]
 
@@ -149,7 +149,7 @@ class _Search:
         for found in (self._arguments(), self._calls(calls), self._numbers(calls)):
             for other in found:
                 self.tried += 1
-                if time.monotonic() > self.until or self.tried > MOST_TRIED:
+                if time.process_time() > self.until or self.tried > MOST_TRIED:
                     return None
                 fit = self._fit(other.evaluate)
                 if fit is not None:
