@@ -65,9 +65,13 @@ STEP = 2.0**-17
 #: Directions that an explanation must hold along before single elements are measured.
 DIRECTIONS = 3
 
-#: Seconds that the search may take, and the functions that it tries, at most (heuristic: an op of
-#: twenty calls has about sixty).
+#: Seconds of processor time that the search may take (a busy machine changes no cause), and the
+#: functions that it tries, at most (heuristic: an op of twenty calls has about sixty).
 MOST_SECONDS, MOST_TRIED = 2.0, 200
+
+#: Share of ``--timeout`` that it may take by the clock, and calls that it takes at least
+#: (heuristic: what is found soon is found within these).
+SHARE_OF_TIMEOUT, FEWEST_CALLS = 0.1, 40
 
 #: How many times as much a value may count in backward: not at all, with the other sign, half and
 #: twice. Of other factors one that fits by chance could always be found.
@@ -114,6 +118,9 @@ def other_forward(
     value = function.values[position]
     if value.dtype not in (torch.float64, torch.complex128) or not evidence:
         return None
+    allowed_s = SHARE_OF_TIMEOUT * subject.settings.timeout
+    if FEWEST_CALLS * subject.problem.quickest_s > allowed_s or not subject.affords(FEWEST_CALLS):
+        return None
     problem, patience = subject.problem, subject.problem.patience
     problem.patience = Patience(MOST_SECONDS)  # a loop may not end with another number
     try:
@@ -137,7 +144,8 @@ class _Search:
             function.projected(position, direction(kind, value, self.own[0], generator))
             for kind in ("signs", "random", "signs")[:DIRECTIONS]
         ]
-        self.until = time.monotonic() + MOST_SECONDS
+        self.until = time.process_time() + MOST_SECONDS
+        self.latest = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
         self.tried = 0
         self.true = [self._slopes(function.evaluate, u) for u in self.directions]
 
@@ -149,7 +157,8 @@ class _Search:
         for found in (self._arguments(), self._calls(calls), self._numbers(calls)):
             for other in found:
                 self.tried += 1
-                if time.monotonic() > self.until or self.tried > MOST_TRIED:
+                late = time.process_time() > self.until or time.monotonic() > self.latest
+                if late or self.tried > MOST_TRIED:
                     return None
                 fit = self._fit(other.evaluate)
                 if fit is not None:

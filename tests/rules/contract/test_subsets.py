@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.contract.requires_grad_subsets import MOST, subsets
 from gradlint.model.rule import Outcome
 from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE
@@ -92,7 +93,7 @@ def test_crash(probed: Probed) -> None:
 
 
 def test_open_refusal_is_a_note(probed: Probed) -> None:
-    outcome = probed(RULE, product(refuses), A, B)
+    outcome = as_loud_as_evidence(probed(RULE, product(refuses), A, B))
     assert [f.severity for f in outcome.findings] == ["info"]
     assert outcome.verdict == "pass"
 

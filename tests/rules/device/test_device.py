@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments import preconditions
 from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.device.cuda_runs import differences
@@ -244,7 +245,9 @@ def test_a_refusal_is_information_and_a_crash_a_fault(subject: Callable[..., Sub
         ("more than 2**31 elements are not supported", "pass", "info"),
     ):
         raised = OpRaised("forward", RuntimeError(text))
-        outcome = index_overflow.judged(bound, TiledRun(raised=raised, elements=2**31 + 5))
+        outcome = as_loud_as_evidence(
+            index_overflow.judged(bound, TiledRun(raised=raised, elements=2**31 + 5))
+        )
         assert (outcome.verdict, outcome.findings[0].severity) == (verdict, severity)
         assert text in outcome.findings[0].message
 
