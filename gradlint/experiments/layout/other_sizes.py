@@ -345,7 +345,7 @@ class SizeTrials:
         seen = judge_at_other_inputs(self.subject, sample)
         if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
             seen.verdict = UNDECIDED
-        if seen.verdict in (WRONG, NOT_FINITE):
+        if seen.verdict == WRONG:
             same = with_integers_of(self.subject.sample, sample)
             # Integers may be bounds, offsets or counts that fit no other sizes.
             if same is not None and judge_at_other_inputs(self.subject, same).verdict != WRONG:
