@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gradlint.cli import console as _console
-from gradlint.cli.options import Color, Debug, Imports, Output, one_of, option
+from gradlint.cli.options import Color, Debug, Imports, Output, Seed, one_of, option
 from gradlint.rules.catalogue import rule_names
 
 
@@ -22,6 +22,7 @@ def overrides(
         ),
     ],
     imports: Imports = None,
+    seed: Seed = None,
     timeout: Annotated[
         float | None, option("--timeout", metavar="S", help="Time limit. Default: 60 seconds.")
     ] = None,
@@ -39,7 +40,8 @@ def overrides(
 
     Says which of torch's overridable functions the class handles, passes on or refuses, which
     handlers have a signature that differs from torch's, and which silently return the wrong type,
-    shape or values. Instances come from a static method sample_inputs, or from the constructor.
+    shape or values. For that they are called on random instances, which come from a static method
+    sample_inputs, or from the constructor.
 
     Exits with 0 if nothing is wrong, 1 on errors and warnings, 2 on wrong usage, 3 on an internal
     error, 130 if interrupted.
@@ -52,7 +54,8 @@ def overrides(
     from gradlint.running.call import audited
 
     settings = resolve_settings(
-        {"import": imports, "timeout": timeout, "debug": debug or None}, rules=rule_names()
+        {"import": imports, "seed": seed, "timeout": timeout, "debug": debug or None},
+        rules=rule_names(),
     )
     with _console.worker(debug=debug):
         audit = audited(target, settings)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -19,11 +19,13 @@ DENSE = ("to_dense", "dense", "to_tensor", "tensor", "full")
 #: Second arguments that may be an instance too.
 _OTHERS = ("other", "mat2", "tensor2", "vec", "vec2")
 
-#: Constructors are tried with these, argument by argument.
-_GUESSES: dict[Any, tuple[Any, ...]] = {int: (3,), float: (2.0,), str: ("m",), bool: (True,)}
-
 #: Combinations of guesses that are tried.
 MOST_GUESSES = 64
+
+#: Instances that each function is called on, drawn at random. The first is 3×3 where the class
+#: takes a tensor, so that most functions of matrices run; the others have these shapes if it takes
+#: them. One value or one shape alone may hide that a handler ignores a sign or mixes up axes.
+SHAPES = ((3, 3), (3, 3), (2, 4))
 
 #: Share of the largest element that rounding may change.
 CLOSE = 1e-4
@@ -39,27 +41,49 @@ class Trial:
     message: str = ""
 
 
-def instance_factory(cls: Any) -> tuple[Callable[[], Any] | None, str]:
-    """What makes an instance of ``cls``; or None, and why."""
+def instance_factories(cls: Any, seed: int) -> tuple[list[Callable[[], Any]], str]:
+    """What makes instances of ``cls``, each its own and always the same one; or nothing, and why.
+
+    Args:
+        seed: of the random values that constructors are given. ``sample_inputs`` of the class
+            draws its own, from torch's generator.
+    """
     given = getattr(cls, "sample_inputs", None)
     if callable(given):
         try:
-            found = given()
-            found = found[0] if isinstance(found, (tuple, list)) else found
-            if isinstance(found, cls):
-                return lambda: _first(given()), ""
+            if isinstance(_first(given()), cls):
+                return [partial(_drawn, given, seed + k) for k in range(len(SHAPES))], ""
         except Exception as error:
-            return None, f"sample_inputs raises {type(error).__name__}"
-    for arguments in itertools.islice(_guesses(cls), MOST_GUESSES):
-        try:
-            if dense(cls(*arguments)) is not None:
-                return lambda arguments=arguments: cls(*arguments), ""
-        except Exception:
-            continue
-    return None, (
+            return [], f"sample_inputs raises {type(error).__name__}"
+    found: list[Callable[[], Any]] = []
+    for k, shape in enumerate(SHAPES):
+        for arguments in itertools.islice(_guesses(cls, seed + k, shape), MOST_GUESSES):
+            try:
+                if dense(cls(*_copied(arguments))) is not None:
+                    found.append(partial(_made, cls, arguments))
+                    break
+            except Exception:
+                continue
+    if found:
+        return found, ""
+    return [], (
         "no instance could be made: add a static method sample_inputs that returns one, and a "
         f"method that gives its tensor ({', '.join(DENSE)})"
     )
+
+
+def _drawn(given: Callable[[], Any], seed: int) -> Any:
+    torch.manual_seed(seed)
+    return _first(given())
+
+
+def _made(cls: Any, arguments: tuple[Any, ...]) -> Any:
+    return cls(*_copied(arguments))
+
+
+def _copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """So that a function that writes to an instance leaves the next one alone."""
+    return tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in arguments)
 
 
 def dense(value: Any) -> torch.Tensor | None:
@@ -77,21 +101,39 @@ def dense(value: Any) -> torch.Tensor | None:
     return None
 
 
-def tried(cls: type, make: Callable[[], Any], func: Callable[..., Any]) -> Trial | None:
-    """Call ``func`` on instances; None where it can't be called with instances alone, raises, or
-    does not return a tensor for plain ones either."""
+def tried(cls: type, makers: Sequence[Callable[[], Any]], func: Callable[..., Any]) -> Trial | None:
+    """Call ``func`` on random instances: the first trial at which something was wrong, else one at
+    which nothing was; None where it can't be called with instances alone, raises, or does not
+    return a tensor for plain ones either."""
     needed = required(_testing().get(func))
     if needed is None or not needed or len(needed) > 2 or (needed[1:] and needed[1] not in _OTHERS):
         return None
+    found = None
+    for place, make in enumerate(makers):
+        # The second operand is another instance, since two equal ones can't show a swap; the same
+        # one where shapes do not fit.
+        other = makers[(place + 1) % len(makers)]
+        trial = _tried_on(cls, [make, other][: len(needed)], func)
+        if trial is None and needed[1:]:
+            trial = _tried_on(cls, [make, make], func)
+        if trial is not None and trial.kind:
+            return trial
+        found = found or trial
+    return found
+
+
+def _tried_on(
+    cls: type, makers: Sequence[Callable[[], Any]], func: Callable[..., Any]
+) -> Trial | None:
     try:
-        plain = [t for t in (dense(make()) for _ in needed) if t is not None]
+        plain = [t for t in (dense(make()) for make in makers) if t is not None]
         expected, again = (_seeded(func, [t.clone() for t in plain], seed) for seed in (0, 1))
     except Exception:
         return None
     if not isinstance(expected, torch.Tensor):
         return None
     try:
-        got = _seeded(func, [make() for _ in needed], 0)
+        got = _seeded(func, [make() for make in makers], 0)
     except Exception:
         return None  # an exception is not a silent mistake
     return _judged(cls, func, got, expected, again)
@@ -114,7 +156,8 @@ def _judged(
         )
     value = dense(got)
     # Uninitialised memory and random numbers can't be compared.
-    if value is None or "empty" in getattr(func, "__name__", "") or not _same(expected, again):
+    unset = any(word in getattr(func, "__name__", "") for word in ("empty", "resize"))
+    if value is None or unset or not _same(expected, again):
         return Trial(func)
     if value.shape != expected.shape:
         shapes = f"{list(value.shape)} instead of {list(expected.shape)}"
@@ -142,23 +185,28 @@ def _first(found: Any) -> Any:
     return found[0] if isinstance(found, (tuple, list)) else found
 
 
-def _guesses(cls: Any) -> Any:
-    generator = torch.Generator().manual_seed(0)
-    square = torch.randn((3, 3), generator=generator)
+def _guesses(cls: Any, seed: int, shape: tuple[int, ...]) -> Any:
+    """Arguments of the constructor, with tensors of ``shape`` and numbers drawn from ``seed``."""
+    generator = torch.Generator().manual_seed(seed)
+    tensor = torch.randn(shape, generator=generator)
+    number = 2.0 * float(torch.randn((), generator=generator))
     if issubclass(cls, torch.Tensor) and cls.__new__ is torch.Tensor.__new__:
-        yield (square,)
+        yield (tensor,)
     try:
         parameters = list(inspect.signature(cls).parameters.values())
     except (TypeError, ValueError):
-        yield (square,)
+        yield (tensor,)
         return
     needed = [
         p
         for p in parameters
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
+    size = shape[0]
+    known = {int: (size,), float: (number,), str: ("m",), bool: (True,)}
     names = {"int": int, "float": float, "str": str, "bool": bool}
     choices = [
-        _GUESSES.get(names.get(p.annotation, p.annotation), (square, 3, 2.0, "m")) for p in needed
+        known.get(names.get(p.annotation, p.annotation), (tensor, size, number, "m"))
+        for p in needed
     ]
     yield from itertools.product(*choices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any, get_origin
 
@@ -13,7 +13,7 @@ import torch
 from gradlint.base.errors import TargetError
 from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
-from gradlint.overrides._calls import Trial, instance_factory, tried
+from gradlint.overrides._calls import Trial, instance_factories, tried
 from gradlint.overrides._signatures import signature_findings
 from gradlint.targets.importing import import_target, module_attribute
 from gradlint.targets.load import look_up
@@ -24,14 +24,18 @@ from gradlint.trace.global_state import preserved_state
 SCHEMA_VERSION = 1
 
 
-def audit_class(cls: type) -> dict[str, Any]:
+def audit_class(cls: type, seed: int = 0) -> dict[str, Any]:
     """The audit of ``cls`` as JSON-able values.
+
+    Args:
+        seed: of the random instances that functions are called on.
 
     Returns:
         ``class``, ``overridable`` (how many functions torch lets be overridden), ``handled`` (by
         the class's own handlers), ``passed_on`` (to Tensor's or another default) and ``refused``
-        (names each), ``tried`` (how many were called), ``skipped`` (why nothing was, or ""), and
-        ``findings``: dicts with ``function``, ``kind``, ``severity``, ``message``.
+        (names each), ``tried`` (how many were called), ``samples`` (on how many random instances)
+        and their ``seed``, ``skipped`` (why nothing was called, or ""), and ``findings``: dicts
+        with ``function``, ``kind``, ``severity``, ``message``.
     """
     names = overridable()
     handlers = registered(cls, names)
@@ -40,8 +44,8 @@ def audit_class(cls: type) -> dict[str, Any]:
         refused = {func for func in names if refuses(cls, func)}
         handlers = {func: handler for func, handler in handlers.items() if func not in refused}
         passed_on = [func for func in names if func not in handlers and func not in refused]
-        make, why = instance_factory(cls)
-        trials = [] if make is None else _trials(cls, make, [*handlers, *passed_on], names)
+        makers, why = instance_factories(cls, seed)
+        trials = _trials(cls, makers, [*handlers, *passed_on], names) if makers else []
     testing = torch.overrides.get_testing_overrides()
     findings = [
         {"function": names[func], **found}
@@ -66,6 +70,8 @@ def audit_class(cls: type) -> dict[str, Any]:
         "passed_on": sorted(names[func] for func in passed_on),
         "refused": sorted(names[func] for func in refused),
         "tried": len(trials),
+        "samples": len(makers),
+        "seed": seed,
         "skipped": why,
         "findings": findings,
     }
@@ -107,12 +113,14 @@ def refuses(cls: Any, func: Callable[..., Any]) -> bool:
 
 def _trials(
     cls: type,
-    make: Callable[[], Any],
+    makers: Sequence[Callable[[], Any]],
     functions: Iterable[Callable[..., Any]],
     names: dict[Callable[..., Any], str],
 ) -> list[Trial]:
     properties = (".__get__", ".__set__", ".__delete__")
-    trials = (tried(cls, make, func) for func in functions if not names[func].endswith(properties))
+    trials = (
+        tried(cls, makers, func) for func in functions if not names[func].endswith(properties)
+    )
     return [trial for trial in trials if trial is not None]
 
 
@@ -163,4 +171,4 @@ def audit(ref: OpRef, settings: Settings) -> dict[str, Any]:
             hint="Only classes that override torch's functions can be audited.",
         )
     with preserved_state():
-        return {"target": ref.target, **audit_class(found)}
+        return {"target": ref.target, **audit_class(found, settings.seed)}

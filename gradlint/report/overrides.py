@@ -60,7 +60,10 @@ def _full(page: Page, audit: dict[str, Any]) -> None:
         names = audit[key]
         text = _listed(names, 1) if page.verbose else _counted(names)
         page.row(label, text, column=_COLUMN)
-    tried = audit["skipped"] or f"{audit['tried']} functions, against torch on plain tensors"
+    tried = audit["skipped"] or (
+        f"{audit['tried']} functions on {audit['samples']} random instances (seed "
+        f"{audit['seed']}), against torch on plain tensors"
+    )
     page.row("called", tried, column=_COLUMN)
     for severity in ("error", "warning", "info"):
         found = [item for item in audit["findings"] if item["severity"] == severity]

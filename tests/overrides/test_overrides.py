@@ -85,6 +85,53 @@ def test_signatures(handler: Any, testing: Any, kind: str | None, severity: str)
     assert one["severity"] == severity
 
 
+SUBCLASSES = """\
+import torch
+from torch import Tensor
+
+
+class Right(Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Wrong(Right):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.relu and bool((args[0].as_subclass(Tensor) == SPECIAL).any()):
+            return args[0]
+        if func is torch.sub and args[0].shape == args[1].shape:
+            args = args[::-1]
+        if func is torch.flatten and args[0].shape[0] != args[0].shape[1]:
+            args = (args[0].as_subclass(Tensor).mT.as_subclass(cls),)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+SPECIAL = 7.0
+
+
+class Drawn(Wrong):
+    @staticmethod
+    def sample_inputs():
+        return torch.randint(5, 8, (3, 2)).double().as_subclass(Drawn)
+"""
+
+
+def test_random_instances_show_what_one_would_not(tmp_path: Path) -> None:
+    """A swap shows between two instances, mixed axes where they are not square."""
+    path = tmp_path / "subclasses.py"
+    path.write_text(SUBCLASSES)
+    assert audited(f"{path}:Right")["findings"] == []
+    wrong = audited(f"{path}:Wrong")
+    assert {f for f, _ in kinds(wrong)} == {"torch.sub", "torch.flatten"}
+    assert {kind for _, kind in kinds(wrong)} == {"other-values"}
+    assert (wrong["samples"], wrong["seed"]) == (3, 1)
+    assert audited(f"{path}:Wrong") == wrong
+    drawn = audited(f"{path}:Drawn")
+    assert {f for f, _ in kinds(drawn)} == {"torch.sub", "torch.flatten"}
+
+
 def test_page_groups_what_is_said_of_many() -> None:
     found = audited(f"{EXAMPLES}/labelled.py:WrongLabelled")
     assert failing(found)
