@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from typing import Any
 
 import torch
@@ -53,12 +54,24 @@ def dump_starter(op: Op, samples: list[Sample], folder: str = ".") -> str:
 
 
 def _seen_from(folder: str, target: str) -> str:
-    """``target`` with the path of its file as seen from ``folder``, where the spec will be."""
-    file, colon, name = target.partition(".py:")
-    path = f"{file}.py"
+    """``target`` with the path of its file as seen from ``folder``, where the spec will be.
+
+    A module that Python finds only because it lies under the current folder is named by its file,
+    too: from another folder its name means nothing.
+    """
+    module, colon, name = target.rpartition(":")
+    path = module if module.endswith(".py") else _under_current_folder(module)
     if not colon or os.path.isabs(path) or not os.path.isfile(path):
         return target
     return f"{os.path.relpath(path, folder)}:{name}".replace(os.sep, "/")
+
+
+def _under_current_folder(module: str) -> str:
+    """The file of the imported ``module`` if the current folder leads to it by name, or ""."""
+    path = os.path.join(*module.split(".")) + ".py"
+    file = getattr(sys.modules.get(module), "__file__", None)
+    found = file is not None and os.path.isfile(path) and os.path.samefile(path, file)
+    return path if found else ""
 
 
 def _inputs(described: dict[str, str], comments: dict[str, str]) -> list[str]:

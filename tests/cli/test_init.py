@@ -68,6 +68,25 @@ def test_a_spec_that_checks_identically(folder: Path, capsys: pytest.CaptureFixt
     assert codes[0] == codes[1]
 
 
+def test_a_module_of_the_current_folder_is_found_from_elsewhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, other = folder / "shapes", folder / "specs"
+    package.mkdir()
+    other.mkdir()
+    (package / "__init__.py").touch()
+    (package / "linear.py").write_text(MODULE)
+    assert main(["init", "shapes.linear:Linear", "-o", "specs/linear.yaml"]) == 0
+    assert load("specs/linear.yaml").op == "../shapes/linear.py:Linear"
+    monkeypatch.chdir(other)
+    assert check("linear.yaml")["verdict"] == "pass"
+
+
+def test_an_installed_module_keeps_its_name(folder: Path) -> None:
+    assert main(["init", "torch.nn.functional:relu", "-o", "relu.yaml"]) == 0
+    assert load("relu.yaml").op == "torch.nn.functional:relu"
+
+
 def test_to_the_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "linear_ops.py:Linear", "-o", "-"]) == 0
     assert capsys.readouterr().out.startswith("# yaml-language-server: $schema=")
