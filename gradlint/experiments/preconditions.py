@@ -122,7 +122,7 @@ def why_not_on_cuda(subject: Subject, *, may_draw: bool = False) -> str:
     """
     if not torch.cuda.is_available():
         return "needs cuda: not available here"
-    if not any(value.device.type == "cuda" for value in subject.problem.values()):
+    if not _is_on_cuda(subject):
         return "on cuda only: --device cpu,cuda"
     reason = why_not_transformable(subject)
     if not reason and not may_draw and _draws(subject):
@@ -228,6 +228,10 @@ def how_outputs_changed(subject: Subject) -> str:
         f"forward's outputs change with the values of the inputs ({changes[0]}); give inputs away "
         "from where they do"
     )
+
+
+def _is_on_cuda(subject: Subject) -> bool:
+    return any(value.device.type == "cuda" for value in subject.problem.values())
 
 
 def _draws(subject: Subject) -> bool:
