@@ -142,10 +142,12 @@ def mismatch(
         "resolution": item.resolution,
     }
     cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
+    index = describe_elements(case.clearest, numbers)
     if subject is not None and (cause is None or cause.slug in WHERE_ONLY):
         explained = other_forward(subject, source.function, item.index, case.evidence)
-        cause = _with_range(explained, cause) if explained is not None else cause
-    index = describe_elements(case.clearest, numbers)
+        # Where no element is clearly off, the range in which they seem to be is chance.
+        clear = cause if index is not None else None
+        cause = _with_range(explained, clear) if explained is not None else cause
     weight = {
         "relative_error": max(pair.relative_error for pair in item.pairs if pair.h > 0.0)
         if any(pair.h > 0.0 for pair in item.pairs)
