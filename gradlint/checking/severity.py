@@ -118,6 +118,11 @@ POLICY = (
     ),
     Reason(
         "info",
+        "forward reads none of the elements that were added, and takes such a length by accident",
+        lambda g: g.explained == "unread",
+    ),
+    Reason(
+        "info",
         "the inputs were guessed, and it depends on the sign of others, which may be required",
         lambda g: g.explained == "signs",
     ),

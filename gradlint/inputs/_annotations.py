@@ -214,7 +214,9 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
         lone = len(axes) == 1 and not found.group(1).rstrip().endswith(",")
         if lone and not axes[0][0].isupper():
             continue
-        if sum(axis.isdigit() for axis in axes) == len(axes):
+        numbers = all(axis.isdigit() for axis in axes)
+        # "gains (3,)" is a shape, "gains = (3, 4)" a value, and "(3)" a remark.
+        if numbers and not re.match(rf"{name}`*\s+\(", found.group(0)):
             continue
         return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
     return ()

@@ -46,6 +46,7 @@ class Evidence:
         values: values the code compares it with, or that a caller passes; likeliest first.
         differentiable: True when backward returns something at its position, False for a
             literal None, None when unknown.
+        summed: whether backward returns a sum over all elements at its position.
         optional: whether None is allowed, as far as the code shows.
         shape: names of its axes from documentation; empty when it says nothing.
         length: number of elements it is unpacked into, for a sequence.
@@ -69,6 +70,7 @@ class Evidence:
     values: list[Any] = field(default_factory=list)
     classes: list[type] = field(default_factory=list)
     differentiable: bool | None = None
+    summed: bool = False
     optional: bool = False
     shape: tuple[str, ...] = ()
     length: int | None = None

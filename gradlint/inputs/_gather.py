@@ -271,12 +271,16 @@ def _from_schema(schema: Any) -> list[Evidence]:
 
 
 def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> None:
-    """Set ``differentiable`` of each parameter from the tuples that backward returns."""
+    """Set ``differentiable`` and ``summed`` of each parameter from the tuples that backward
+    returns."""
     tree = syntax(backward)
     if tree is None:
         return
     positions = [item for item in parameters if item.passing != "keyword"]
     given = _positions_given(tree, len(positions))
+    for index in _positions_summed(tree):
+        if index < len(positions):
+            positions[index].summed = True
     for index, evidence in enumerate(positions):
         if evidence.passing == "varargs" or index not in given:
             continue
@@ -306,6 +310,29 @@ def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
         if needed is not None and 0 <= needed < count:
             given.setdefault(needed, True)
     return given
+
+
+def _positions_summed(tree: ast.AST) -> set[int]:
+    """Positions at which some ``return`` gives a sum over all elements: ``(g * x).sum()``."""
+    assigned = _assignments(tree)
+    return {
+        index
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Return) and node.value is not None
+        for index, element in enumerate(_elements(node.value, assigned))
+        if _is_whole_sum(element, assigned)
+    }
+
+
+def _is_whole_sum(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
+    if isinstance(node, ast.Name):
+        return any(_is_whole_sum(value, {}) for value in assigned.get(node.id, ()))
+    if isinstance(node, ast.UnaryOp):
+        return _is_whole_sum(node.operand, assigned)
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    arguments = 1 if ast.unparse(node.func.value) == "torch" else 0
+    return node.func.attr == "sum" and len(node.args) == arguments and not node.keywords
 
 
 def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -> list[Any]:

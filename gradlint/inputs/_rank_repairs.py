@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import torch
+
 from gradlint.inputs._attempt import Frame
 from gradlint.inputs._frames import FailedAttempt, evaluate
 from gradlint.inputs._gradient_repairs import like_view
@@ -52,12 +54,13 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
         yield from like_view(failed, match)
     yield from _expanded(failed)
+    yield from _stacked(failed)
     yield from _stated(failed)
     yield from _all_of_rank(failed)
 
 
 def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
-    """``a, b, c = x.shape`` wants three axes."""
+    """``a, b, c = x.shape`` wants three axes, ``a, b, c = x`` three slices."""
     place = failed.innermost()
     if place is None:
         return
@@ -70,6 +73,7 @@ def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
             if isinstance(target, (ast.Tuple, ast.List)):
                 wanted = len(target.elts)
                 yield from _unbound(failed, node.value, frame, wanted)
+                yield from _iterated(failed, node.value, frame, wanted)
                 named = failed.named(node.value, frame)
                 for name in named:
                     if rank_of(failed.plan, name) is not None:
@@ -113,6 +117,20 @@ def _unbound(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) -
                     yield failed.plan.sized(symbol, count, 0.1)
 
 
+def _iterated(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:
+    """``kp, ki, kd = gains`` wants a first axis of size three, probably the only one."""
+    known, tensor = evaluate(value, frame)
+    if not known or not isinstance(tensor, torch.Tensor) or not tensor.dim():
+        return
+    for name in failed.named(value, frame):
+        guess = failed.plan.guess(name)
+        if not isinstance(guess, TensorGuess):
+            continue
+        if [failed.sizes[axis] for axis in guess.axes] == list(tensor.shape):
+            for axes, cost in (((f"={count}", *guess.axes[1:]), 0.05), ((f"={count}",), 0.1)):
+                yield failed.plan.changed(name, replace(guess, axes=axes), cost)
+
+
 def _expanded(failed: FailedAttempt) -> Iterator[Plan]:
     """ "expand(torch.DoubleTensor{[6, 4]}, size=[4])": the tensor of the first shape wants the
     second one."""
@@ -132,6 +150,27 @@ def _expanded(failed: FailedAttempt) -> Iterator[Plan]:
         current = failed.plan.guess(name)
         if isinstance(current, TensorGuess):
             yield failed.plan.changed(name, replace(current, axes=tuple(axes)), 0.15)
+
+
+def _stacked(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "stack expects each tensor to be equal size, but got [7] at entry 0 and [6, 7] at entry 1":
+    a recursion has broadcast its state. All tensors of the second shape get the first one, or none
+    of its axes."""
+    match = re.search(r"equal size, but got \[([\d, ]*)\].* and \[([\d, ]+)\]", failed.failure.text)
+    if match is None:
+        return
+    small, large = ([int(n) for n in re.findall(r"\d+", part)] for part in match.groups())
+    if len(small) >= len(large):
+        return
+    for kept, cost in ((len(small), 0.15), (0, 0.3)):
+        plan = failed.plan
+        for name, guess in plan.tensors():
+            current = plan.guess(name) if name in plan.names else None
+            if [failed.sizes[axis] for axis in guess.axes] == large and current == guess:
+                axes = guess.axes[len(large) - kept :]
+                plan = plan.changed(name, replace(guess, axes=axes), 0.0)
+        if plan != failed.plan:
+            yield replace(plan, cost=failed.plan.cost + cost)
 
 
 def _axis_range(failed: FailedAttempt, rank: int, axis: int) -> Iterator[Plan]:

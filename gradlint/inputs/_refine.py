@@ -39,6 +39,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _without_squares,
         _permuting,
         _parts,
+        _unfixed,
         _small,
         _all_used,
         _wide_indices,
@@ -47,6 +48,9 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         if search.out_of_time:
             break
         plan, trial = step(search, plan, trial)
+    # A length that the documentation gives as a number is no other one.
+    documented = {axis for item in search.evidence.values() for axis in item.shape}
+    search.held |= {axis for axis in documented if axis.startswith("=")}
     return plan, trial
 
 
@@ -146,6 +150,17 @@ def _reads_only(search: Search, plan: Plan, name: str, count: int) -> bool:
     place = [other for other, _ in plan.tensors()].index(name)
     built = build(plan, search.seed, search.keywords)
     return reads_only(search.op, built, plan.working, search.seed, place, count)
+
+
+def _unfixed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Free sizes that are large only because another shape, given up since, asked for them."""
+    for symbol, size in plan.fixed:
+        if size > max(_POOLS[0]):
+            free = replace(plan, fixed=tuple(item for item in plan.fixed if item[0] != symbol))
+            better = _try(search, free, trial)
+            if better is not None:
+                plan, trial = free, better
+    return plan, trial
 
 
 def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:

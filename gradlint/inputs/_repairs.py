@@ -84,6 +84,7 @@ def _general(failed: FailedAttempt) -> Iterator[Plan]:
 
 def _sizes(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _views(failed)
+    yield from _slices(failed)
     yield from pairs_to_plans(failed, size_pairs(failed.failure.text))
 
 
@@ -117,6 +118,22 @@ def _views(failed: FailedAttempt) -> Iterator[Plan]:
             shared = any(axis in other.axes for _, other in failed.plan.tensors() if other != guess)
             if not left and 1 < size <= LARGEST_SIZE and not shared and axis[0] != "=":
                 yield kept.sized(axis, size, 0.3 + 0.1 * step)
+
+
+def _slices(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "size of tensor a (2) must match the size of tensor b (4)" in ``h[:, :2] / h[:, 2:]`` of 6
+    columns: the second part is one column, or as many as the first."""
+    match = re.search(_PAIR_PATTERNS[0], failed.failure.text)
+    if match is None:
+        return
+    first, second = int(match.group(1)), int(match.group(2))
+    if first in failed.labels and second in failed.labels:
+        return
+    for symbol in failed.labels.get(first + second, ()):
+        if not symbol.startswith("="):
+            least = min(first, second)
+            for step, size in enumerate(dict.fromkeys((least + 1, 2 * least))):
+                yield failed.plan.sized(symbol, size, 0.15 + 0.1 * step)
 
 
 def size_pairs(text: str) -> list[tuple[int, int]]:

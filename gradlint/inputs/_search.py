@@ -11,7 +11,7 @@ import heapq
 import itertools
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -25,6 +25,8 @@ from gradlint.inputs._moves import (
     SQUARE_COST,
     like_returned,
     other_ranks,
+    rank_of,
+    with_rank,
     without_batch,
     without_own_axes,
 )
@@ -154,7 +156,7 @@ class Search:
             patience -= 1
             if trial.score == 0:
                 self.failures.append((plan, trial))
-            elif best is None or _better(node, trial, *best):
+            elif best is None or _better(node, trial, *best, _summed(self.evidence)):
                 best = plan, trial
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced) or trial.contract:
@@ -281,6 +283,7 @@ class Search:
                 yield from other_ranks(plan)
             if misfit is None or _is_nowhere(plan, misfit):
                 yield from without_own_axes(plan)
+                yield from self._as_scalars(plan)
         elif trial.score == 4:
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
@@ -296,6 +299,16 @@ class Search:
                 for step, value in enumerate(_names.floats(name)):
                     if value != guess.value:
                         yield plan.changed(name, ValueGuess(value, "float"), 0.1 + 0.1 * step)
+
+    def _as_scalars(self, plan: Plan) -> Iterator[Plan]:
+        """Scalars where backward returns a sum over all elements, and nothing else says how many
+        axes there are: forward broadcast by accident what has more."""
+        changed = plan
+        for name in _summed(self.evidence):
+            if rank_of(plan, name):
+                changed = with_rank(changed, name, 0, 0.0)
+        if changed != plan:
+            yield replace(changed, cost=plan.cost + 0.3)
 
     def _neighbours(self, plan: Plan, blamed: list[str]) -> Iterator[Plan]:
         """Plans that differ in one guess."""
@@ -350,7 +363,21 @@ def with_linked_permutations(plan: Plan) -> Plan:
     return plan
 
 
-def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
+def _summed(evidence: dict[str, Evidence]) -> list[str]:
+    """Parameters after the first for which backward returns a sum over all elements, if nothing
+    says how many axes they have."""
+    return [
+        item.name
+        for item in list(evidence.values())[1:]
+        if item.summed and not item.ranks and not item.shape and not item.least_rank
+    ]
+
+
+def _better(
+    node: _Candidate, trial: Trial, known: Plan, before: Trial, scalars: Collection[str] = ()
+) -> bool:
+    """Whether ``trial`` counts more than the one ``before`` of the plan ``known``; backward makes
+    scalars of ``scalars``."""
     plan = node.plan
     if trial.score == before.score:
         if before.reduced and not trial.reduced and trial.zero <= before.zero:
@@ -370,10 +397,12 @@ def _better(node: _Candidate, trial: Trial, known: Plan, before: Trial) -> bool:
     deeper = before.failure is not None and _TOO_FEW_AXES.search(before.failure.text)
     forced = node.forced if deeper else 0
     near = plan.cost <= known.cost + _MOST_EXTRA_COST + SQUARE_COST * forced
-    return near and not _hides_mistakes(plan, known, before, forced)
+    return near and not _hides_mistakes(plan, known, before, forced, scalars)
 
 
-def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool:
+def _hides_mistakes(
+    plan: Plan, known: Plan, before: Trial, forced: int, scalars: Collection[str] = ()
+) -> bool:
     """Whether wrong gradients may look right under the plan: it has more equal sizes than the
     ``forced`` ones, scalars where ``known`` has none, or more axes where a gradient had a wrong
     shape, and backward did not ask for them."""
@@ -391,7 +420,7 @@ def _hides_mistakes(plan: Plan, known: Plan, before: Trial, forced: int) -> bool
         return True
     scalar = misfit is not None and not misfit.group(2)
     return not (scalar or _SHOULD_BE_SCALAR.search(text)) and any(
-        not guess.axes and ranks.get(name) for name, guess in plan.tensors()
+        not guess.axes and ranks.get(name) and name not in scalars for name, guess in plan.tensors()
     )
 
 

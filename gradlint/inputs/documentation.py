@@ -55,10 +55,12 @@ def documented_sign(text: str, name: str) -> str:
 
 def documented_scalar(text: str, name: str) -> bool:
     """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
-    0-d tensors", "half_life a scalar"."""
+    0-d tensors", "half_life a scalar", "scalar attack and release"."""
+    own = rf"(?<![\w.]){re.escape(name)}\b"
     near = r"[^.;:,()\[\]\n]{0,40}?\(?\s*"
     scalar = r"(?:0-?d\b|0-dim|zero-dim|scalar\b)"
-    return re.search(rf"(?i)(?<![\w.]){re.escape(name)}\b{near}\b{scalar}", text) is not None
+    before = r"\bscalars?\s+(?:\w+(?:,\s*|\s+and\s+)){0,3}"
+    return re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}", text) is not None
 
 
 def prose(thing: Any) -> str:

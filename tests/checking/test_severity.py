@@ -51,6 +51,10 @@ CASES = {
     "a surrogate in words": (Grounds(explained="surrogate"), "info"),
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
     "another function": (Grounds("other-rank", explained="other-function"), "info"),
+    "elements that forward does not read": (
+        Grounds("other-size", silent=False, explained="unread"),
+        "info",
+    ),
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),

@@ -49,6 +49,9 @@ def test_signs(text: str, name: str, domain: str) -> None:
         ("points (N, 3) about a unit axis (3,) by an angle (0-d)", "axis", False),
         ("df and scale are 0-d tensors", "df", True),
         ("half_life a 0-d tensor", "half_life", True),
+        ("x (B, T) with scalar attack and release coefficients", "attack", True),
+        ("x (B, T) with scalar attack and release coefficients", "release", True),
+        ("a scalar function of the energy x", "x", False),
         ("a learned temperature, returns a scalar", "temperature", False),
     ],
 )

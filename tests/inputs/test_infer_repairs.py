@@ -7,6 +7,7 @@ import torch
 
 from gradlint.inputs._attempt import Failure
 from gradlint.inputs._frames import FailedAttempt
+from gradlint.inputs._gather import gather
 from gradlint.inputs._infer import infer
 from gradlint.inputs._moves import without_batch
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess, axes
@@ -186,3 +187,135 @@ def test_a_batch_that_gave_gradients_an_axis_more_is_left_out():
     (found,) = without_batch(start, {0: (sizes["b"], sizes["a"], sizes["a"])})
     assert [guess.axes for _, guess in found.tensors()] == [("a", "a"), ("a",), ("c", "a")]
     assert not list(without_batch(start, {0: (sizes["a"], sizes["a"], sizes["a"])}))
+
+
+def shapes(function: type[torch.autograd.Function]) -> list[tuple[int, ...]]:
+    sample = infer(from_object(function), 0)[0]
+    return [tuple(part.shape) for part in sample.args if isinstance(part, torch.Tensor)]
+
+
+def test_a_tensor_that_is_unpacked_has_that_many_slices():
+    class Control(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, gains, error):
+            kp, ki, kd = gains
+            ctx.save_for_backward(gains, error)
+            return kp * error + ki * error.cumsum(1) + kd * error.roll(1, 1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            gains, e = ctx.saved_tensors
+            kp, ki, kd = gains
+            grad_error = kp * grad + ki * grad.flip(1).cumsum(1).flip(1) + kd * grad.roll(-1, 1)
+            parts = (e, e.cumsum(1), e.roll(1, 1))
+            return torch.stack([(grad * part).sum() for part in parts]), grad_error
+
+    assert shapes(Control)[0] == (3,)
+
+
+def test_slices_that_differ_give_the_size_of_the_whole():
+    class Perspective(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, points):
+            ctx.save_for_backward(points)
+            return points[:, :2] / points[:, 2:]
+
+        @staticmethod
+        def backward(ctx, grad):
+            (points,) = ctx.saved_tensors
+            depth = points[:, 2:]
+            grad_depth = -(grad * points[:, :2]).sum(1, keepdim=True) / depth**2
+            return torch.cat([grad / depth, grad_depth], 1)
+
+    assert shapes(Perspective)[0][1] == 3
+
+
+def test_a_recursion_that_broadcasts_its_state_gets_the_shape_of_the_state():
+    class Decay(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, start, force, rate):
+            states = [start[0]]
+            for push in force:
+                states.append(states[-1] + push - rate * states[-1])
+            states = torch.stack(states)
+            ctx.save_for_backward(start, rate, states)
+            return states[1:]
+
+        @staticmethod
+        def backward(ctx, grad):
+            start, rate, states = ctx.saved_tensors
+            adjoint, pushes, grad_rate = torch.zeros_like(start[0]), [], torch.zeros_like(rate)
+            for step in reversed(range(len(grad))):
+                adjoint = adjoint + grad[step]
+                pushes.append(adjoint)
+                grad_rate = grad_rate - adjoint * states[step]
+                adjoint = adjoint * (1 - rate)
+            return adjoint[None], torch.stack(pushes[::-1]), grad_rate
+
+    start, force, rate = shapes(Decay)
+    assert start == (1, *rate)
+    assert force[1:] == rate
+
+
+def test_what_backward_sums_over_everything_is_a_scalar():
+    class Follower(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, up):
+            state, states = torch.zeros_like(x[:, 0]), []
+            for column in x.unbind(1):
+                state = state + up * (column - state)
+                states.append(state)
+            states = torch.stack(states, 1)
+            ctx.save_for_backward(x, up, states)
+            return states
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, up, states = ctx.saved_tensors
+            before = torch.cat([torch.zeros_like(states[:, :1]), states[:, :-1]], 1)
+            run, adjoint = torch.zeros_like(grad[:, 0]), []
+            for step in reversed(range(grad.shape[1])):
+                run = run + grad[:, step]
+                adjoint.append(run)
+                run = run * (1 - up)
+            adjoint = torch.stack(adjoint[::-1], 1)
+            grad_up = (adjoint * (x - before)).sum()
+            return adjoint * up, grad_up
+
+    assert [len(shape) for shape in shapes(Follower)] == [2, 0]
+
+
+def test_a_length_in_the_documentation_is_kept():
+    class Taps(torch.autograd.Function):
+        """Filters x (B, T) by taps (3,)."""
+
+        @staticmethod
+        def forward(ctx, x, taps):
+            ctx.save_for_backward(x, taps)
+            return taps[0] * x + taps[1] * x.roll(1, 1) + taps[2] * x.roll(2, 1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, taps = ctx.saved_tensors
+            grad_x = sum(taps[k] * grad.roll(-k, 1) for k in range(3))
+            return grad_x, torch.stack([(grad * x.roll(k, 1)).sum() for k in range(3)])
+
+    sample = infer(from_object(Taps), 0)[0]
+    assert sample.args[1].shape == (3,)
+    assert (1, 0) in sample.held
+
+
+def test_numbers_that_are_no_shape():
+    class Scaled(torch.autograd.Function):
+        """Scales x, with size = (3, 4) and x = (2, 5) in mind, say; see f(x) and x(7,)."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    (item,) = gather(from_object(Scaled))
+    assert item.shape == ()

@@ -21,6 +21,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     affords_another,
     judge_at_other_inputs,
 )
+from gradlint.experiments.layout.unread_axes import unread_axes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.documentation import documented_ranks
 from gradlint.inputs.resized import (
@@ -126,7 +127,8 @@ class SizeTrials:
     """The op of ``subject`` at other sizes than the sample's.
 
     ``left_out`` says why not all were tried, and ``small`` why odd ones are smaller than usual;
-    both are empty otherwise.
+    both are empty otherwise. ``unread`` are trials that failed because of axes of which forward
+    does not read what was added; these keep their sizes from then on.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -134,6 +136,7 @@ class SizeTrials:
         self.groups = tied_axes(subject.sample)
         self.tried: list[SizeTrial] = []
         self.refused: list[str] = []
+        self.unread: list[SizeTrial] = []
         self.left_out = self.small = ""
         self._leading_axis_is_right = False
         self._until = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
@@ -209,6 +212,7 @@ class SizeTrials:
         change = self._axes(sizes)
         found: JudgementElsewhere | None = None
         words = ""
+        unread: set[Axis] = set()
         for integers in (None, sizes) if _integers_may_change(self.subject, sizes) else (None,):
             sample = resized(self.subject.sample, change, seed=self.subject.seed, integers=integers)
             if sample is None or self.late:
@@ -216,12 +220,43 @@ class SizeTrials:
             seen = self._judge(sample)
             if found is None or seen.verdict != REFUSED:
                 found, words = seen, shape_words(self.subject, sample, change)
+                unread = self._unread(seen, sample, change)
             if seen.verdict not in (REFUSED, *FAULTS):
                 break
+        if found is not None and unread:
+            self._keep(unread, found)
+            left = {old: new for old, new in sizes.items() if old in self.groups}
+            return self.changed(left) if left else None
         noted = self._noted(words, found)
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)
         return noted
+
+    def _unread(
+        self, seen: JudgementElsewhere, sample: Sample, change: dict[Axis, int]
+    ) -> set[Axis]:
+        """The axes that explain a fault, because forward does not read what was added: backward
+        raises, or gives such elements a gradient."""
+        if seen.verdict not in (RAISED, WRONG) or self.late:
+            return set()
+        unread = unread_axes(self.subject, sample, change)
+        if seen.verdict == WRONG:
+            names = [name for name, _ in sample.named_tensors(self.subject.op.signature)]
+            lone = {names[number] for number, _ in unread}
+            inputs = self.subject.problem.inputs
+            if not {inputs[position].name for position in seen.positions} <= lone:
+                return set()
+        return unread
+
+    def _keep(self, axes: set[Axis], seen: JudgementElsewhere) -> None:
+        """From now on, ``axes`` keep their size."""
+        sample = seen.subject.sample
+        words = shape_words(self.subject, sample, dict.fromkeys(axes, 0))
+        self.unread.append(SizeTrial(words, seen))
+        for size, group in list(self.groups.items()):
+            self.groups[size] = [axis for axis in group if axis not in axes]
+            if not self.groups[size]:
+                del self.groups[size]
 
     def broadcast(self, item: SizeTrial) -> bool:
         """Whether forward takes the sizes of ``item``, and no others in place of the sample's."""
@@ -235,7 +270,7 @@ class SizeTrials:
         together = [
             (axis, old)
             for old in item.sizes
-            for axis in self.groups[old]
+            for axis in self.groups.get(old, ())
             if len(self.groups[old]) > 1
         ]
         apart = [self._one_axis(axis, old, item.sizes[old]) for axis, old in together]
@@ -361,7 +396,7 @@ class SizeTrials:
         return [k for k, t in enumerate(tensors) if t.dim() and t.shape[0] == first.shape[0]]
 
     def _axes(self, sizes: dict[int, int]) -> dict[Axis, int]:
-        return {axis: new for old, new in sizes.items() for axis in self.groups[old]}
+        return {axis: new for old, new in sizes.items() for axis in self.groups.get(old, ())}
 
     def _noted(self, words: str, found: JudgementElsewhere | None) -> SizeTrial | None:
         if found is None:

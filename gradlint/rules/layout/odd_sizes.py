@@ -117,6 +117,7 @@ HELP_RANK = (
     " other numbers of axes in forward"
 )
 
+HELP_LENGTH = "refuse other lengths in forward: it does not read what is beyond"
 
 HELP_OTHER_FUNCTION = (
     "forward does not take the additional axis for a batch: if it is not meant to, refuse other"
@@ -181,6 +182,18 @@ def probe(subject: Subject) -> Outcome:
                 kind="other-rank",
                 explained="other-function" if item.other_function else None,
             )
+    for item in sizes.unread:
+        findings += findings_elsewhere(
+            subject,
+            RULE,
+            item.judgement,
+            item.words,
+            cause="length-unchecked",
+            help=HELP_LENGTH,
+            kind="other-size",
+            severity="info",
+            explained="unread",
+        )
     if any_defect(findings):
         return Outcome("fail", findings)
     less = "; ".join(filter(None, (sizes.small, sizes.left_out)))

@@ -611,3 +611,87 @@ def test_equal_sizes_by_chance(probed: Callable[..., Outcome]) -> None:
     outcome = probe(probed, "GL706", OfAnImage, image, at)
     assert outcome.verdict == "pass"
     assert {finding.severity for finding in outcome.findings} == {"info"}
+
+
+class Taps(Function):
+    """A filter of three taps; forward takes more of them, and reads the first three."""
+
+    @staticmethod
+    def forward(ctx, x, taps):
+        ctx.save_for_backward(x, taps)
+        return taps[0] * x + taps[1] * x.roll(1, 1) + taps[2] * x.roll(2, 1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, taps = ctx.saved_tensors
+        grad_x = sum(taps[k] * grad_output.roll(-k, 1) for k in range(3))
+        return grad_x, torch.stack([(grad_output * x.roll(k, 1)).sum() for k in range(3)])
+
+
+class TapsOfOtherRows(Taps):
+    """Its gradient with respect to ``x`` is wrong beyond six columns."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x, grad_taps = Taps.backward(ctx, grad_output)
+        return torch.where(torch.arange(grad_x.shape[1]) < 6, grad_x, 0.0), grad_taps
+
+
+class GradientBeyond(Taps):
+    """Gives taps that forward does not read a gradient."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, taps = ctx.saved_tensors
+        grad_x, _ = Taps.backward(ctx, grad_output)
+        sums = [(grad_output * x.roll(k, 1)).sum() for k in range(len(taps))]
+        return grad_x, torch.stack(sums)
+
+
+class Blocks(Function):
+    """Sums of pairs; what is left over is left out, by backward too."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x[: len(x) // 2 * 2].view(-1, 2).sum(1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.repeat_interleave(2)
+
+
+class Cropped(Function):
+    """The first three of what the sample has more of; backward knows the sample's size only."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x[:3] ** 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.cat([grad_output, grad_output.new_zeros(2)])
+
+
+@pytest.mark.parametrize("op", [Taps, GradientBeyond])
+def test_a_length_of_its_own_is_information(probed: Callable[..., Outcome], op: Any) -> None:
+    outcome = probe(probed, "GL706", op, matrix(), torch.randn(3))
+    (finding,) = outcome.findings
+    assert finding.grounds.explained == "unread"
+    assert "`taps` has shape" in finding.message
+    assert "`x`" not in finding.message.split("where")[1]
+
+
+def test_a_length_of_its_own_excuses_no_other_axis(probed: Callable[..., Outcome]) -> None:
+    """Three columns and three taps are changed together, and then apart."""
+    found = probe(probed, "GL706", TapsOfOtherRows, matrix(4, 3), torch.randn(3)).findings
+    blamed = [item for item in found if item.grounds.explained is None]
+    assert [item.input for item in blamed] == ["x"]
+
+
+@pytest.mark.parametrize(("op", "size"), [(Blocks, 4), (Cropped, 5)])
+def test_what_forward_leaves_out_of_more_excuses_nothing(
+    probed: Callable[..., Outcome], op: Any, size: int
+) -> None:
+    outcome = probe(probed, "GL706", op, torch.randn(size))
+    assert [finding.grounds.explained for finding in outcome.findings] == [None]
+    assert "backward raises" in outcome.findings[0].message

@@ -1,0 +1,81 @@
+"""Axes with a length of their own, which forward does not check: three taps of a filter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+
+from gradlint.experiments.subject import Subject
+from gradlint.inputs.resized import Axis, tensors_of
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.trace.op_io import OpRaised
+
+#: Values that no forward reads without a trace in its outputs: some functions ignore NaN, a maximum
+#: ignores small numbers, a minimum large ones (heuristic: beyond what samples have).
+TELLING_VALUES = (math.nan, 1e6, -1e6)
+
+#: An axis has a length of its own only where at least as many elements as it had were added, and
+#: none is read: of a single one more, a forward that works in blocks leaves out the remainder.
+LEAST_GROWTH = 2
+
+
+def unread_axes(subject: Subject, sample: Sample, change: Mapping[Axis, int]) -> set[Axis]:
+    """Axes of ``change`` along which forward reads all that the sample of ``subject`` has, and
+    nothing of what ``sample`` has beyond.
+
+    Empty where integers or masks may select what is read.
+    """
+    before, after = tensors_of(subject.sample), tensors_of(sample)
+    if not all(tensor.is_floating_point() or tensor.is_complex() for tensor in after):
+        return set()
+    reference = _outputs(subject, sample)
+    if reference is None:
+        return set()
+    found = set()
+    for (number, axis), new in change.items():
+        old = before[number].shape[axis]
+        if new < LEAST_GROWTH * old:
+            continue
+        added = (after[number], axis, slice(old, new))
+        last = (after[number], axis, slice(old - 1, old))
+        ignored = all(_same(reference, _with(subject, sample, *added, v)) for v in TELLING_VALUES)
+        if ignored and not _same(reference, _with(subject, sample, *last, math.nan)):
+            found.add((number, axis))
+    return found
+
+
+def _with(
+    subject: Subject, sample: Sample, tensor: torch.Tensor, axis: int, where: slice, value: float
+) -> list[torch.Tensor] | None:
+    """The outputs with ``value`` in place of a part of ``tensor``."""
+
+    def place(one: torch.Tensor) -> torch.Tensor:
+        made = one.detach().clone()
+        if one is tensor:
+            made.movedim(axis, 0)[where] = value
+        return made.requires_grad_(one.requires_grad)
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), place)
+    return _outputs(subject, replace(sample, args=args, kwargs=kwargs))
+
+
+def _outputs(subject: Subject, sample: Sample) -> list[torch.Tensor] | None:
+    problem = subject.problem.at(sample)
+    try:
+        return [item.value.detach() for item in problem.forward()]
+    except OpRaised:
+        return None
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+
+
+def _same(one: list[torch.Tensor], other: list[torch.Tensor] | None) -> bool:
+    if other is None or len(one) != len(other):
+        return False
+    pairs = zip(one, other, strict=True)
+    return all(
+        a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all()) for a, b in pairs
+    )
