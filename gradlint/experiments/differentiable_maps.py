@@ -12,6 +12,7 @@ from gradlint.numerics.directions import cotangent
 from gradlint.numerics.judge import outputs_that_differ
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import dense, norm, rms, unit_roundoff, widened
+from gradlint.trace.graph import chooses_elements
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -100,11 +101,13 @@ class SecondOrder:
         map: values are the inputs, then the cotangents; outputs are the gradients of ``targets``.
         names: of the values: input names, then ``grad_output`` names.
         targets: positions of the inputs that have a gradient.
+        chooses: whether backward, or forward on the way to it, chooses among elements of results.
     """
 
     map: Map
     names: list[str]
     targets: list[int]
+    chooses: bool = False
 
 
 def second_order(
@@ -208,4 +211,5 @@ def second_order(
         ),
         names,
         targets,
+        chooses_elements(attached),
     )

@@ -86,10 +86,14 @@ class OneSidedDerivatives:
                 self._typical if values is None else values, self._typical, strict=True
             )
         ]
-        self._cotangents = {name: widened(v) for name, v in subject.run.cotangents.items()}
+        self._cotangents = self._weights(subject)
         self._dtypes = [item.value.dtype for item in subject.problem.inputs]
         self._seed = subject.seed
         self._base = self._outputs(self._point)
+
+    def _weights(self, subject: Subject) -> dict[str, torch.Tensor]:
+        """What each value of :meth:`_outputs` is weighed with."""
+        return {name: widened(v) for name, v in subject.run.cotangents.items()}
 
     def at(self, index: int, where: list[int]) -> DerivativePair:
         """The derivatives along element ``where`` of input ``index``."""

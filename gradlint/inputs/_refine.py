@@ -275,9 +275,42 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
             repaired = search.repair(other)
             if repaired is not None:
                 other, outcome = repaired.plan, repaired.trial
+        if label.endswith("given") and (outcome.shapes != trial.shapes or outcome.reduced):
+            name = label.split(" ")[0]
+            other, outcome = _keeping_shapes(search, plan, trial, name, (other, outcome))
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
             yield label, other, outcome
+
+
+def _keeping_shapes(
+    search: Search, plan: Plan, trial: Trial, name: str, known: tuple[Plan, Trial]
+) -> tuple[Plan, Trial]:
+    """The plan with a tensor for ``name`` that leaves the shapes of the outputs as they are where
+    it is None: made of axes of another tensor. Otherwise ``known``, with which forward may have
+    broadcast the other inputs by accident."""
+    given = known[0].guess(name)
+    if not isinstance(given, TensorGuess):
+        return known
+    shapes = [guess.axes for other, guess in plan.tensors() if other != name and guess.axes]
+    for axes in dict.fromkeys(part for shape in shapes for part in _parts_of(shape)):
+        if search.out_of_time:
+            break
+        other = plan.changed(name, replace(given, axes=axes))
+        outcome = attempt(search.op, other, search.seed, search.keywords)
+        kept = outcome.shapes == trial.shapes and not outcome.reduced
+        if kept and outcome.score >= known[1].score:
+            return other, outcome
+    return known
+
+
+def _parts_of(shape: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Shapes of what belongs to a tensor of ``shape``: one number a row, a row, all of it."""
+    yield shape[:-1]
+    yield shape[1:]
+    yield shape[:1]
+    yield shape[-1:]
+    yield shape
 
 
 def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:

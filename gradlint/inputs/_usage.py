@@ -15,6 +15,13 @@ _SEQUENCE_METHODS = frozenset({"append", "extend", "insert"})
 _DICT_METHODS = frozenset({"items", "keys", "get", "update", "setdefault", "values"})
 _STRING_METHODS = frozenset({"lower", "upper", "startswith", "endswith", "strip", "split"})
 
+_MAKE_TENSORS = frozenset({"zeros", "ones", "full", "eye"})
+_RETURN_TENSORS = frozenset({"mean", "sum", "median", "amax", "amin", "std", "var", "norm"})
+
+#: Weight of the evidence for a tensor where a tensor stands in for an argument that is None: that
+#: of ``isinstance``.
+IN_PLACE_OF_TENSOR = 6.0
+
 
 class Reader(Calls):
     """Reads one function body; see :class:`~gradlint.inputs._statements.References`."""
@@ -153,6 +160,29 @@ class Reader(Calls):
             found.say("tensor", 0.5)
             if equal and isinstance(operator, ast.Eq):
                 found.suggest(value)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        test = node.test
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+            absent = isinstance(test.ops[0], ast.Is)
+            default, given = (node.body, node.orelse) if absent else (node.orelse, node.body)
+            found = self.parameter(given)
+            asked = found is not None and found is self.parameter(test.left)
+            if found is not None and asked and found.default is None and self._is_tensor(default):
+                found.say("tensor", IN_PLACE_OF_TENSOR)
+        super().visit_IfExp(node)
+
+    def _is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression is plainly a tensor: one that is made, a part of a parameter, or
+        what a method of tensors returns."""
+        if isinstance(node, ast.Subscript):
+            return self.parameter(node.value) is not None
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        name = node.func.attr
+        if name.endswith("_like") or name.startswith("new_") or name in _MAKE_TENSORS:
+            return True
+        return name in _RETURN_TENSORS and self.parameter(node.func.value) is not None
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         self._axes_beyond(node)

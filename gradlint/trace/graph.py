@@ -15,6 +15,9 @@ from gradlint.trace.op_io import Handed
 #: Nodes visited at most (heuristic: a module of hundreds of layers has far fewer).
 MOST_NODES = 20_000
 
+#: Beginnings of the names of nodes that choose among elements.
+_CHOICES = ("WhereBackward", "MaskedFillBackward", "MaskedScatterBackward")
+
 #: Depth to which nested containers on ``ctx`` are searched.
 DEEPEST = 3
 
@@ -32,6 +35,12 @@ def nodes_above(outputs: Sequence[torch.Tensor]) -> Iterator[Any]:
             seen.add(node)
             waiting += [parent for parent, _ in node.next_functions if parent is not None]
             yield node
+
+
+def chooses_elements(outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether something above ``outputs`` takes some elements from one result and some from
+    another, as ``torch.where`` does."""
+    return any(node.name().startswith(_CHOICES) for node in nodes_above(outputs))
 
 
 def python_nodes(outputs: Sequence[torch.Tensor]) -> list[Any]:

@@ -68,10 +68,10 @@ def why_meant(function: type, names: Sequence[str], position: int, returned: Seq
         returned: for every argument, whether backward returned a gradient for it.
     """
     name = names[position]
-    said = _said(prose(function), name, names)
+    said = said_of(function, name, names)
     if said is False:
         return ""
-    backward = _method(function, "backward")
+    backward = method_of(function, "backward")
     with_gradient = [n for n, has in zip(names, returned, strict=False) if has]
     return (
         (_computed(backward, name, names) if backward is not None else "")
@@ -86,7 +86,8 @@ def why_meant(function: type, names: Sequence[str], position: int, returned: Seq
 
 
 @lru_cache(maxsize=64)
-def _method(function: type, name: str) -> ast.FunctionDef | None:
+def method_of(function: type, name: str) -> ast.FunctionDef | None:
+    """The definition of a method of ``function``; None where its source can't be read."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except Exception:  # without source, or with one that does not parse: nothing is known
@@ -175,8 +176,9 @@ def _written(node: ast.AST) -> ast.expr | None:
 # What is said in words.
 
 
-def _said(text: str, name: str, names: Sequence[str]) -> bool | None:
+def said_of(function: type, name: str, names: Sequence[str]) -> bool | None:
     """Whether docstrings and comments say that the argument has a gradient; None: nothing."""
+    text = prose(function)
     text = re.sub(r"(?<!\n)\n(?!\n)", " ", text)
     meant: bool | None = None
     listed: set[str] = set()

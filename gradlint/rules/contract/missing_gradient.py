@@ -11,7 +11,8 @@ constant by convention (a target, a mask, running statistics).
 Where inputs are inferred, a tensor for which backward returns `None` is treated as a constant. If
 the output depends on it, a note says so. It is a warning where the source shows that a gradient was
 meant: backward computes one and never uses it, the documentation or the arguments beside it say so,
-or a module passes a parameter.
+a module passes a parameter, or where it is left out, forward computes it from an input that has a
+gradient.
 
 Why it matters
 --------------
@@ -77,12 +78,13 @@ References
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
 
-from gradlint.experiments.contract.meant_gradients import why_meant
+from gradlint.experiments.contract.meant_gradients import said_of, why_meant
+from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.input_dependence import clear_slope
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.returned_gradients import (
@@ -184,11 +186,29 @@ def _inferred(subject: Subject) -> Iterator[Finding]:
         returned = [other.value is not None for other in returned_gradients(subject)]
         node = item.node
         reason = why_meant(node.function, node.arguments, item.position, returned)
+        reason = reason or _why_meant_by_default(subject, item, returned)
         if reason:
             finding = _finding(subject, item, slope, "warning")
             yield replace(finding, evidence={**finding.evidence, "meant to have one": reason})
         elif not _by_convention(item.name):
             yield _constant(subject, item, slope)
+
+
+def _why_meant_by_default(
+    subject: Subject, item: ReturnedGradient, returned: Sequence[bool]
+) -> str:
+    """Why what stands in for the argument where it is None says that it has a gradient."""
+    signature = subject.op.signature
+    parameter = signature.parameters.get(item.name) if signature is not None else None
+    function, names = item.node.function, item.node.arguments
+    if parameter is None or parameter.default is not None:
+        return ""
+    if said_of(function, item.name, names) is False:
+        return ""
+    others = [name for name, has in zip(names, returned, strict=False) if has]
+    reason = default_tells(function, item.name, others)
+    # A backward that is no derivative, as of a rounding, says nothing about the argument.
+    return "" if reason and subject.wrong_inputs else reason
 
 
 def _by_convention(name: str) -> bool:

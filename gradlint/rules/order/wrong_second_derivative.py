@@ -96,6 +96,10 @@ from gradlint.experiments.order.second_order import (
     is_lost,
     second_order_place,
 )
+from gradlint.experiments.order.special_second_order import (
+    NanSecondDerivative,
+    nan_second_derivatives,
+)
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
@@ -139,6 +143,8 @@ def probe(subject: Subject) -> Outcome:
     agrees = not judged.findings and DIFFERS not in attempt.decision.verdicts
     if agrees and not subject.op.intent.surrogate:
         judged.findings += _asymmetric(subject)
+    if agrees and not judged.findings and attempt.map.chooses:
+        judged.findings += [_nan_at(subject, item) for item in nan_second_derivatives(subject)]
     if judged.findings and only_rounding(subject).issuperset(attempt.map.targets):
         return skipped("the gradient is nothing but rounding error")
     if not judged.findings and judged.unsure:
@@ -192,6 +198,24 @@ def _not_finite(subject: Subject, position: int) -> Finding:
         help="the operations of backward have no finite derivative here (√ or a power at 0, a "
         "division by 0, where() over both): guard them, or mark backward with "
         "@once_differentiable",
+    )
+
+
+def _nan_at(subject: Subject, seen: NanSecondDerivative) -> Finding:
+    name = subject.problem.inputs[seen.position].name
+    at = f" at {seen.index}" if seen.index else ""
+    return subject.finding(
+        RULE,
+        f"second derivative with respect to `{name}` is NaN{at} {seen.words}: the gradient has a "
+        "finite derivative there",
+        severity="warning",
+        input=name,
+        index=seen.index,
+        place=second_order_place(subject, seen.position),
+        evidence={"measured": seen.measured},
+        help="torch.where differentiates the branch that it does not choose, too, and 0 times "
+        "infinity is NaN: put harmless values into that branch (torch.where around the "
+        "denominator or the root, not around the result)",
     )
 
 
