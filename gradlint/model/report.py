@@ -88,9 +88,17 @@ Where = Literal[
 
 #: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
 #: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
-#: another function that forward computes at arguments that it takes by accident, or signs of
-#: guessed inputs that it may not be meant for.
-Explanation = Literal["solver", "measurement", "surrogate", "divisor", "other-function", "signs"]
+#: another function that forward computes at arguments that it takes by accident, signs of guessed
+#: inputs that it may not be meant for, or a number that only backward uses.
+Explanation = Literal[
+    "solver",
+    "measurement",
+    "surrogate",
+    "divisor",
+    "other-function",
+    "signs",
+    "backward-only",
+]
 
 
 @dataclass(frozen=True)

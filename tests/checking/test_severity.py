@@ -52,6 +52,7 @@ CASES = {
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
     "another function": (Grounds("other-rank", explained="other-function"), "info"),
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
+    "a number of backward only": (Grounds(explained="backward-only"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }
