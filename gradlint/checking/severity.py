@@ -37,8 +37,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises); a difference that is"
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
-        " an input that is zero; a number moved by gradlint that only backward uses; anything in"
-        " PyTorch's own code",
+        " an input that is zero; digits that cancel at large magnitudes; a number moved by"
+        " gradlint that only backward uses; anything in PyTorch's own code",
     ),
 )
 
@@ -127,6 +127,11 @@ POLICY = (
         "info",
         "the number that was moved changes backward only: forward returns the same",
         lambda g: g.explained == "backward-only",
+    ),
+    Reason(
+        "info",
+        "digits cancel at such magnitudes: what differs is rounding",
+        lambda g: g.explained == "rounding",
     ),
     Reason(
         "info",

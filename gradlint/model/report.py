@@ -89,7 +89,8 @@ Where = Literal[
 #: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
 #: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
-#: inputs that it may not be meant for, or a number that only backward uses.
+#: inputs that it may not be meant for, a number that only backward uses, or
+#: rounding at large magnitudes.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -98,6 +99,7 @@ Explanation = Literal[
     "other-function",
     "signs",
     "backward-only",
+    "rounding",
 ]
 
 

@@ -53,6 +53,7 @@ CASES = {
     "another function": (Grounds("other-rank", explained="other-function"), "info"),
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "a number of backward only": (Grounds(explained="backward-only"), "info"),
+    "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }
