@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     affords_another,
     judge_at_other_inputs,
     judged_inputs,
+    same_outputs,
 )
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes
@@ -205,7 +206,9 @@ class FurtherSamples:
         with self._covering():
             seen, sample = self._judged(designed)
         self._note_moved(designed, sample, seen)
-        if seen.verdict in (RIGHT, WRONG):
+        if self._is_for_backward_only(designed, seen):
+            sample = replace(sample, backward_only=True)
+        elif seen.verdict in (RIGHT, WRONG):
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
         codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())
@@ -235,6 +238,17 @@ class FurtherSamples:
             coverage.moved |= designed.moved.keys()
             if any(tensor.is_complex() for _, tensor in sample.named_tensors(None)):
                 coverage.moved.add(COMPLEX)
+
+    def _is_for_backward_only(self, designed: Designed, seen: JudgementElsewhere) -> bool:
+        """Whether the gradient is wrong with numbers moved on which forward does not depend, as an
+        epsilon that keeps backward from dividing by zero: that says nothing of the formula."""
+        moved = designed.moved.values()
+        return (
+            seen.verdict == WRONG
+            and bool(moved)
+            and all(type(value) is float for value in moved)
+            and same_outputs(seen.outputs, self.subject.run.outputs)
+        )
 
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""

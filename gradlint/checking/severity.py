@@ -26,9 +26,10 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     (
         "warning",
         "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
-        " no elements, all elements of an input special at once, extreme magnitudes; backward"
-        " raises at inputs that were guessed, for their sizes or values; second derivatives"
-        " silently lost",
+        " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
+        " single zero where all given values have one sign, or at a one where they lie between zero"
+        " and one; backward raises at inputs that were guessed, for their sizes or values; second"
+        " derivatives silently lost",
     ),
     (
         "info",
@@ -36,7 +37,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises); a difference that is"
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
-        " an input that is zero; anything in PyTorch's own code",
+        " an input that is zero; digits that cancel at large magnitudes; a number moved by"
+        " gradlint that only backward uses; anything in PyTorch's own code",
     ),
 )
 
@@ -125,6 +127,16 @@ POLICY = (
         "info",
         "the inputs were guessed, and it depends on the sign of others, which may be required",
         lambda g: g.explained == "signs",
+    ),
+    Reason(
+        "info",
+        "the number that was moved changes backward only: forward returns the same",
+        lambda g: g.explained == "backward-only",
+    ),
+    Reason(
+        "info",
+        "digits cancel at such magnitudes: what differs is rounding",
+        lambda g: g.explained == "rounding",
     ),
     Reason(
         "info",

@@ -175,6 +175,18 @@ def judged_inputs(subject: Subject) -> list[int]:
     return [position for position in subject.judged if position not in wrong]
 
 
+def same_outputs(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
+    """Whether two calls of forward returned the same, to the last bit."""
+    return [item.name for item in outputs] == [item.name for item in others] and all(
+        one.value.layout == other.value.layout == torch.strided
+        and not (one.value.is_nested or other.value.is_nested)
+        and one.value.shape == other.value.shape
+        and one.value.dtype == other.value.dtype
+        and bool(((one.value == other.value) | (one.value.isnan() & other.value.isnan())).all())
+        for one, other in zip(outputs, others, strict=True)
+    )
+
+
 def _finite(gradient: torch.Tensor | None) -> bool:
     return gradient is None or all_finite(dense(gradient))
 

@@ -228,4 +228,6 @@ class Subject:
         where = _WHERE_OF_SAMPLES[self.sample.kind]
         if where != "sample" and known.get("where", "sample") in ("sample", "other-size"):
             known["where"] = where
+        if self.sample.backward_only:
+            known["explained"] = known.get("explained") or "backward-only"
         return Grounds(**known)

@@ -89,9 +89,18 @@ Where = Literal[
 #: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
 #: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
-#: inputs that it may not be meant for, or elements that forward does not read.
+#: inputs that it may not be meant for, elements that forward does not read, a number that only
+#: backward uses, or rounding at large magnitudes.
 Explanation = Literal[
-    "solver", "measurement", "surrogate", "divisor", "other-function", "signs", "unread"
+    "solver",
+    "measurement",
+    "surrogate",
+    "divisor",
+    "other-function",
+    "signs",
+    "unread",
+    "backward-only",
+    "rounding",
 ]
 
 

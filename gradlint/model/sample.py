@@ -37,6 +37,8 @@ class Sample:
             own to the op: they can't be given another size.
         kind: how it relates to the first sample.
         moved: arguments with other values than in the first sample, which gradlint chose.
+        backward_only: whether forward returns exactly what it returned before these were moved:
+            they can only change backward.
     """
 
     label: str
@@ -48,6 +50,7 @@ class Sample:
     held: frozenset[tuple[int, int]] = frozenset()
     kind: SampleKind = "same"
     moved: tuple[str, ...] = ()
+    backward_only: bool = False
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -77,6 +80,7 @@ class Sample:
             self.held,
             self.kind,
             self.moved,
+            self.backward_only,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

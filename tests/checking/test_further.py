@@ -357,6 +357,63 @@ def test_an_option_that_asks_for_a_surrogate_is_no_fault():
     assert finding.sample == "hard=True"
 
 
+def phase(ctx, z, eps=1e-20, scale=1.0):
+    ctx.save_for_backward(z)
+    ctx.eps, ctx.scale = eps, scale
+    return scale * torch.atan2(z, z.new_ones(()))
+
+
+def phase_right(ctx, g):
+    """Like many, it guards the division in backward alone."""
+    (z,) = ctx.saved_tensors
+    return ctx.scale * g / (1 + z * z).clamp_min(10 * ctx.eps + 0.5), None, None
+
+
+def phase_wrong(ctx, g):
+    (z,) = ctx.saved_tensors
+    return g / (1 + z * z).clamp_min(10 * ctx.eps + 0.5), None, None
+
+
+def test_an_epsilon_of_backward_alone_is_information():
+    def larger(ctx, g):
+        (z,) = ctx.saved_tensors
+        return ctx.scale * g / (1 + z * z).clamp_min(20 * ctx.eps), None, None
+
+    report = check(op(phase, larger))
+    assert red(report) == []
+    (finding,) = [item for item in report.findings if item.code == "GL401"]
+    assert (finding.severity, finding.sample) == ("info", "with eps=0.1")
+    assert finding.grounds.explained == "backward-only"
+    tried = [item.label for item in report.tried]
+    assert not any("eps=0.1" in label and "," in label for label in tried)  # never with others
+
+
+def test_an_argument_that_forward_depends_on_stays_a_fault():
+    assert red(check(op(phase, phase_right))) == []
+    found = red(check(op(phase, phase_wrong)))
+    assert [code for code, _ in found] == ["GL401"]
+
+
+def test_a_given_epsilon_of_backward_alone_is_information():
+    """The measurement at other values of float arguments, at the sample itself."""
+
+    def backward(ctx, g):
+        (z,) = ctx.saved_tensors
+        return ctx.scale * g / (1 + z * z).clamp_min(ctx.eps), None, None
+
+    def wrong(ctx, g):
+        return backward(ctx, g / ctx.scale)
+
+    z = torch.linspace(0.1, 2.0, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+    report = check(op(phase, backward), [(z, 0.5, 1.0)])
+    assert red(report) == []
+    report = check(op(phase, backward), [(z, -1.0, 1.0)])
+    assert red(report) == []
+    report = check(op(phase, wrong), [(z, 0.5, 1.0)])
+    (message,) = [message for _, message in red(report)]
+    assert message == "wrong gradient for `z` where `scale` is 0.63"
+
+
 def fir(ctx, x, taps, stride=1):
     ctx.save_for_backward(x, taps)
     ctx.stride = stride

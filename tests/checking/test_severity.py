@@ -56,6 +56,8 @@ CASES = {
         "info",
     ),
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
+    "a number of backward only": (Grounds(explained="backward-only"), "info"),
+    "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }

@@ -15,7 +15,7 @@ import torch
 
 from gradlint.experiments.finite import special_values as _special
 from gradlint.experiments.finite.special_values import SpecialElement
-from gradlint.experiments.finite.value_ranges import FREE, ValueRange, range_of
+from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange, range_of
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
@@ -153,6 +153,38 @@ def without_special(
     found = ExtremePoint(extreme.name, extreme.problem, make, places)
     _run(subject, found, make())
     return found
+
+
+def inside_of_ranges(subject: Subject, extreme: ExtremePoint) -> ExtremePoint | None:
+    """``extreme`` without those single special elements that lie on the border of the values that
+    their input has at the sample; None where none does. One forward and one backward call."""
+    values = subject.problem.values()
+    borders = [place for place in extreme.places if _on_border(subject, place, values)]
+    if not borders:
+        return None
+
+    def make() -> list[torch.Tensor]:
+        special = extreme.make()
+        for place in borders:
+            own = values[place.position].detach().reshape(-1)[place.element]
+            special[place.position].view(-1)[place.element] = own
+        return special
+
+    places = [place for place in extreme.places if place not in borders]
+    found = ExtremePoint(extreme.name, extreme.problem, make, places)
+    _run(subject, found, make())
+    return found
+
+
+def _on_border(subject: Subject, place: SpecialElement, values: Sequence[torch.Tensor]) -> bool:
+    """Whether all values of an input lie on one side of zero and ``place`` is zero, or all between
+    zero and one and it is one: ends of a domain of which nothing else is known."""
+    item, value = subject.problem.inputs[place.position], values[place.position].detach()
+    if place.twin is not None or subject.sample.domains.get(item.name, "") in HOLD_ZERO:
+        return False
+    if place.value == 0.0:
+        return bool((value > 0).all()) or bool((value < 0).all())
+    return place.value == 1.0 and bool(((value > 0) & (value < 1)).all())
 
 
 def _call_s(subject: Subject) -> float:

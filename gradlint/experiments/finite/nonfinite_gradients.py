@@ -9,7 +9,13 @@ from typing import Any
 
 import torch
 
-from gradlint.experiments.finite.extremes import KINDS, ExtremePoint, make_extremes, without_special
+from gradlint.experiments.finite.extremes import (
+    KINDS,
+    ExtremePoint,
+    inside_of_ranges,
+    make_extremes,
+    without_special,
+)
 from gradlint.experiments.finite.poles import divided_by_zeros
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
@@ -63,6 +69,7 @@ def at_extremes(
             more = [finding for finding in more if finding.input not in coarse]
         if more:
             more = _away_from_poles(subject, rule, reported, extreme, more)
+            more = _inside_of_ranges(subject, rule, reported, extreme, more)
         findings += more
         reported = reported | {finding.input or "" for finding in more}
     return findings, notes
@@ -131,6 +138,30 @@ def _away_from_poles(
         if finding.input not in stands
     ]
     return still + explained
+
+
+def _inside_of_ranges(
+    subject: Subject,
+    rule: Rule,
+    reported: set[str],
+    extreme: ExtremePoint,
+    findings: list[Finding],
+) -> list[Finding]:
+    """``findings`` at single special elements; those that need an element on the border of what
+    its input holds at the sample are seen at inputs of another kind than the sample's: zero where
+    all are positive, or one where all lie between zero and one, may not be meant."""
+    instead = inside_of_ranges(subject, extreme) if extreme.name == "single" else None
+    if instead is None:
+        return findings
+    still = []
+    if instead.finite and instead.gradients is not None:
+        still = _at_extreme(subject, rule, reported, instead)
+    stands = {finding.input for finding in still}
+    return still + [
+        replace(finding, grounds=replace(finding.grounds, where="special"))
+        for finding in findings
+        if finding.input not in stands
+    ]
 
 
 def _compare_with_slopes(

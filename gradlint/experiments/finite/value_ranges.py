@@ -22,6 +22,9 @@ KNOWN = {
     "between -1 and 1": (-1.0, 1.0, True),
 }
 
+#: Domains known to have zero as an ordinary value.
+HOLD_ZERO = frozenset(words for words, (_, _, zero) in KNOWN.items() if zero)
+
 #: Words of a domain that is not known, or that has no bounds.
 FREE = ("", "all reals")
 

@@ -15,6 +15,7 @@ import torch
 
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
+from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
 from gradlint.numerics.products import dense, widened
@@ -49,6 +50,8 @@ def what_explains(subject: Subject, position: int, relative_error: float) -> dic
         return {"explained": "measurement"}
     if right_when_converged(subject, position, relative_error):
         return {"explained": "solver"}
+    if subject.sample.kind == "extreme" and is_lost_in_rounding(subject, position):
+        return {"explained": "rounding"}
     return {}
 
 

@@ -20,6 +20,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     JudgementElsewhere,
     affords_another,
     judge_at_other_inputs,
+    same_outputs,
 )
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
@@ -47,11 +48,8 @@ def judge_other_floats(subject: Subject, rule: Rule) -> tuple[list[Finding], str
     seen, moved = _first_taken(subject, sample, names)
     if seen.verdict == REFUSED:
         return [], ""
-    for name in list(names)[:MOST_ALONE] if seen.verdict == WRONG and len(names) > 1 else ():
-        alone, one = _first_taken(subject, sample, {name: names[name]})
-        if alone.verdict == WRONG:
-            seen, moved = alone, one
-            break
+    if seen.verdict == WRONG and len(names) > 1:
+        seen, moved = _alone(subject, sample, names) or (seen, moved)
     where = " and ".join(f"`{name}` is {value:g}" for name, value in moved.items())
     if seen.verdict == WRONG:
         return [
@@ -64,13 +62,39 @@ def judge_other_floats(subject: Subject, rule: Rule) -> tuple[list[Finding], str
     return [], ""
 
 
+def _alone(
+    subject: Subject, sample: Sample, names: Mapping[str, float]
+) -> tuple[JudgementElsewhere, dict[str, float]] | None:
+    """What is seen with the one argument moved that matters; one that changes backward only counts
+    where no other does."""
+    least = None
+    for name in list(names)[:MOST_ALONE]:
+        found = _first_taken(subject, sample, {name: names[name]})
+        if found[0].verdict != WRONG:
+            continue
+        if not same_outputs(found[0].outputs, subject.run.outputs):
+            return found
+        least = least or found
+    return least
+
+
 def _wrong(subject: Subject, rule: Rule, seen: JudgementElsewhere, where: str) -> list[Finding]:
+    only_backward = same_outputs(seen.outputs, subject.run.outputs)
     help = (
-        "use the argument in backward wherever forward does: keep it on ctx, and derive the formula"
-        " for every value of it"
+        "forward returns the same at both values: it is backward alone that depends on the argument"
+        if only_backward
+        else "use the argument in backward wherever forward does: keep it on ctx, and derive the"
+        " formula for every value of it"
     )
     return findings_elsewhere(
-        subject, rule, seen, where, cause="argument-left-out", help=help, kind="sample"
+        subject,
+        rule,
+        seen,
+        where,
+        cause="argument-of-backward-only" if only_backward else "argument-left-out",
+        help=help,
+        kind="sample",
+        explained="backward-only" if only_backward else None,
     )
 
 
@@ -80,7 +104,8 @@ def _with_right_values(
     """``finding`` with the values at which the gradient is right."""
     right = " and ".join(f"`{name}` is {before[name]:g}" for name in moved)
     more = f"; {finding.cause_text}" if finding.cause_text else ""
-    finding.cause_text = f"argument left out: where {right} the gradient is right{more}"
+    what = "used by backward only" if finding.grounds.explained else "argument left out"
+    finding.cause_text = f"{what}: where {right} the gradient is right{more}"
     return finding
 
 

@@ -94,6 +94,7 @@ from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
 from gradlint.experiments.value.solver_tolerance import (
     MOST_SECONDS,
@@ -102,7 +103,7 @@ from gradlint.experiments.value.solver_tolerance import (
     unconverged_at,
 )
 from gradlint.experiments.value.special_points import SpecialPoints
-from gradlint.model.report import Finding
+from gradlint.model.report import Explanation, Finding
 from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.rules.catalogue import rule_of
@@ -175,6 +176,17 @@ def _limited_by_iterations(
     }
 
 
+def _explanation(
+    subject: Subject, wrong: WrongAtPoint, limited: Collection[tuple[int, str]]
+) -> Explanation | None:
+    if (wrong.position, wrong.where) in limited:
+        return "solver"
+    large = subject.once(make_extremes).named("large") if wrong.where == WORDS["large"] else None
+    if large is not None and is_lost_in_rounding(subject, wrong.position, large.make()):
+        return "rounding"
+    return None
+
+
 def _finding(
     subject: Subject, wrong: WrongAtPoint, limited: Collection[tuple[int, str]]
 ) -> Finding:
@@ -207,7 +219,7 @@ def _finding(
         grounds=subject.grounds(
             where=wrong.kind,
             relative_error=wrong.relative_error,
-            explained="solver" if (wrong.position, wrong.where) in limited else None,
+            explained=_explanation(subject, wrong, limited),
         ),
         help="the gradient is right elsewhere: look for comparisons with this value in backward, "
         "sums over equal elements, and for guards that are missing in it or that forward lacks",

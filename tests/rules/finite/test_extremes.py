@@ -512,6 +512,33 @@ def test_a_zero_that_forward_looks_for_is_meant(probed: Callable[..., Outcome]) 
     assert loudness(probed(GL302, Guarded, X))["x"][1] is None
 
 
+class DividesByTheRest(torch.autograd.Function):
+    """∏ (1 - aₖ) along the last axis, with a backward that divides by each factor."""
+
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor) -> torch.Tensor:
+        product = (1 - a).prod(-1, keepdim=True)
+        ctx.save_for_backward(a, product)
+        return product
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        a, product = ctx.saved_tensors
+        return -grad * product / (1 - a)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "where"), [(0.1, 0.8, "special"), (-0.8, 0.8, "sample"), (0.1, 1.8, "sample")]
+)
+def test_nan_at_the_border_of_the_given_values_is_of_another_kind(
+    probed: Callable[..., Outcome], low: float, high: float, where: str
+) -> None:
+    a = torch.linspace(low, high, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+    (finding,) = probed(GL302, DividesByTheRest, a).findings
+    assert "where it is 1" in finding.message
+    assert finding.grounds.where == where
+
+
 def test_a_documented_sign_is_a_domain() -> None:
     class Documented(Function):
         """x·log(x) for x > 0."""
