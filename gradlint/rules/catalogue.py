@@ -54,10 +54,11 @@ CATALOGUE: tuple[Rule, ...] = (
          "backward returned more or fewer gradients than forward has arguments"),
     Rule("GL102", "contract", "gradient_for_non_tensor", "error",
          "backward returned a gradient for an argument that is not a tensor"),
-    # A gradient that is missing is also missing in every subset and under every transform.
+    # A gradient that is missing is also missing in every subset, at second order and under every
+    # transform.
     Rule("GL103", "contract", "missing_gradient", "error",
          "backward returned None for an input on which the output depends",
-         implies=Implies(9, ("GL110", "GL401", "GL502", "GL902", "GL901", "GL903"))),
+         implies=Implies(9, ("GL110", "GL401", "GL501", "GL502", "GL901", "GL902", "GL903"))),
     Rule("GL104", "contract", "gradient_not_a_tensor", "error",
          "backward returned something that is neither a tensor nor None"),
     Rule("GL110", "contract", "gradients_depend_on_requires_grad", "error",

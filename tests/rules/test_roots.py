@@ -43,6 +43,12 @@ def test_another_input_is_another_fault() -> None:
     assert shown(found("GL401", input="x"), found("GL402", input="x"))[1] == ("GL402", "GL401")
 
 
+def test_a_missing_gradient_leads_its_second_derivative() -> None:
+    missing = found("GL103", "warning", input="init")
+    assert shown(found("GL501", input="init"), missing) == [("GL103", None), ("GL501", "GL103")]
+    assert shown(found("GL501", input="x"), missing) == [("GL501", None), ("GL103", None)]
+
+
 def at(code: str, where: str, input: str, severity: str = "error", **more) -> Finding:
     """A finding at inputs of a certain kind."""
     message = f"{code} for `{input}` at [0, 1] (12 of 12 elements)"
