@@ -70,7 +70,8 @@ def is_lost_in_rounding(
     measured = (*values, *subject.run.cotangents.values())
     if any(item.dtype != torch.float64 for item in measured) or not subject.affords(CALLS):
         return False
-    if CALLS * subject.run_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
+    call_s = min(subject.run_s, subject.problem.quickest_s)
+    if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
         return False
     return all(
         _is_random(_Error(subject, position, values, subject.seed + k)) for k in range(DIRECTIONS)
