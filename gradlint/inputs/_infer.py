@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradlint.base.text import short_text
@@ -13,7 +13,8 @@ from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess,
 from gradlint.inputs._proposals import propose
 from gradlint.inputs._refine import refine, variants
 from gradlint.inputs._search import Search
-from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs._suggested import Suggested, other_guesses
+from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import Built, build
@@ -77,7 +78,26 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
         if axis in search.held
     )
     notes = _notes(search, plan, trial)
-    return Sample(label, "inferred", built.args, built.kwargs, notes, domains, held)
+
+    def otherwise() -> Iterator[Sample]:
+        for other, outcome, changed in other_guesses(search, plan, trial):
+            made = _sample(label, search, other, outcome)
+            made.notes.insert(0, _why(changed))
+            yield made
+
+    return Sample(
+        label, "inferred", built.args, built.kwargs, notes, domains, held, otherwise=otherwise
+    )
+
+
+def _why(changed: Sequence[Suggested]) -> str:
+    """What was guessed otherwise, and what suggests it."""
+    parts = [
+        f"`{item.name}`: {_domain(TensorGuess((), domain=item.domain))} ({item.reason})"
+        for item in changed
+    ]
+    said = "guessed otherwise, since a gradient is wrong at other "
+    return said + ("values: " + ", ".join(parts) if parts else "shapes, which forward broadcasts")
 
 
 def _tensor_names(search: Search, built: Built, plan: Plan) -> list[str]:
@@ -99,7 +119,7 @@ def _domain(guess: TensorGuess) -> str:
             "ancestors": "positions of parents, each before its children",
             "sizes": "sizes",
         }.get(guess.domain, guess.domain if "inverse" in guess.domain else "indices")
-    return DOMAINS.get(guess.domain, guess.domain)
+    return {**DOMAINS, **CONFINED}.get(guess.domain, guess.domain)
 
 
 def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:

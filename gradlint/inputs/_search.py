@@ -191,6 +191,10 @@ class Search:
         }
         return len(texts) == 1
 
+    def restart(self) -> None:
+        """Count time anew."""
+        self._started = time.monotonic(), time.process_time()
+
     @property
     def wall_s(self) -> float:
         """Seconds since the search began."""
@@ -208,8 +212,12 @@ class Search:
         self.cut_short = self.cut_short or late
         return late
 
-    def repair(self, plan: Plan, attempts: int = 30) -> Found | None:
-        """A plan near ``plan`` under which everything goes well, found by repairs alone."""
+    def repair(self, plan: Plan, attempts: int = 30, *, square: bool = False) -> Found | None:
+        """A plan near ``plan`` under which everything goes well, found by repairs alone.
+
+        Args:
+            square: whether forward may ask for a square matrix.
+        """
         queue = [(plan.cost, next(self._order), plan)]
         seen: set[object] = set()
         while queue and attempts > 0:
@@ -222,8 +230,9 @@ class Search:
             if trial.score == 6:
                 return Found(current, trial)
             if trial.failure is not None and not trial.contract:
+                more = 1 if square and trial.score == 0 else 0
                 for child in repairs(FailedAttempt(current, trial.failure, self.evidence)):
-                    if child.squares() <= plan.squares():
+                    if child.squares() <= max(plan.squares() + more, current.squares()):
                         heapq.heappush(
                             queue, (child.cost, next(self._order), with_linked_permutations(child))
                         )

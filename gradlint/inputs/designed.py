@@ -20,6 +20,7 @@ import torch
 
 from gradlint.inputs import _names
 from gradlint.inputs._gather import gather
+from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
@@ -330,6 +331,12 @@ def other_indices(
     for name, tensor in sample.named_tensors(op.signature):
         if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
+        if _names.permutes(name):
+            # Each position once, in an order that is not its own inverse.
+            if tensor.shape[-1] > 2:
+                turned = torch.arange(tensor.shape[-1]).roll(1).expand_as(tensor)
+                yield replaced(sample, tensor, turned, f"where `{name}` is another order")
+            continue
         # Rows may index axes of other sizes, as pairs of a row and a column do.
         highest = tensor.amax(-1, keepdim=True)
         if repeat and int(highest.max()) >= 2:
@@ -424,7 +431,12 @@ def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
     if len(named) < 2:
         return
     for name, tensor in named[:MOST_OPERANDS]:
+        domain = domain_of(sample, name)
+        if domain in CONFINED.values():
+            continue
         ends = dict.fromkeys((tensor.dim() - 1, 0)) if tensor.dim() else ()
+        if any(word in domain for word in _ALONG_LAST):
+            ends = dict.fromkeys((0,) if tensor.dim() > 1 else ())
         for axis in list(ends)[:MOST_AXES]:
             if tensor.shape[axis] > 1:
                 narrow = leaf_like(tensor.narrow(axis, 0, 1), tensor)
@@ -436,7 +448,14 @@ def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
                 sample, tensor, leaf_like(tensor[0], tensor), tensor.shape, label, "other-rank"
             )
     (first, tensor), *others = named
-    if tensor.dim() and all(other.dim() <= tensor.dim() for _, other in others):
+    along = [word in domain_of(sample, n) for n, _ in others for word in _ALONG_LAST]
+    scaled = domain_of(sample, first) in ("", *_SAME_SIGN)
+    if (
+        scaled
+        and not any(along)
+        and tensor.dim()
+        and all(other.dim() <= tensor.dim() for _, other in others)
+    ):
         more = torch.stack([tensor.detach() * (1 - 0.1 * k) for k in range(EXTRA_AXIS)])
         label = f"where `{first}` has an axis more"
         exchange = {id(tensor): leaf_like(more, tensor)}

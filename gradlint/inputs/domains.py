@@ -24,8 +24,20 @@ DOMAINS = {
     "triu": "upper triangular, positive on the diagonal",
 }
 
+#: Domain → how a report describes it, of those that are only tried where a gradient is wrong at
+#: other values. "lower" and "upper" are triangular matrices that stay so when they are moved.
+CONFINED = {
+    "skew": "skew-symmetric",
+    "lower": "lower triangular",
+    "upper": "upper triangular",
+    "signs": "-1 or 1",
+    "binary": "0 or 1",
+}
+
 #: Domains of square matrices.
-OF_SQUARES = frozenset({"spd", "nsd", "tril", "triu", "orthogonal", "contraction"})
+OF_SQUARES = frozenset(
+    {"spd", "nsd", "tril", "triu", "orthogonal", "contraction", "skew", "lower", "upper"}
+)
 
 #: Domain → words of error texts, docstrings and comments that ask for it, the most special first.
 WORDS = (

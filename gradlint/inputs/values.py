@@ -20,6 +20,8 @@ from gradlint.model.sample import has_fields
 _JITTER = 0.3
 #: Domain → start and width of an interval.
 _INTERVALS = {
+    "signs": (0.0, 1.0),
+    "binary": (0.0, 1.0),
     "unit": (0.1, 0.8),
     "above": (1.2, 2.0),
     "negative": (-0.3, -1.7),
@@ -232,6 +234,9 @@ def spread(domain: str, shape: list[int], count: int, generator: torch.Generator
     if domain in OF_SQUARES and square:
         return _matrices(domain, shape, count, generator)
     level = _levels(shape, count, generator)
+    if domain in ("signs", "binary"):
+        ones = _rows_of_both(level > 0.5).double()
+        level = ones if domain == "binary" else 2 * ones - 1
     if domain in ("real", "rows", "lengths", "ordered", *OF_SQUARES):
         return _reals(domain, shape, level)
     if domain == "small":
@@ -270,8 +275,10 @@ def _matrices(
 ) -> torch.Tensor:
     """Square matrices of a domain in :data:`OF_SQUARES`."""
     factor = spread("real", shape, count, generator)
-    if domain == "triu":
+    if domain in ("triu", "upper"):
         return spread("tril", shape, count, generator).mT.contiguous()
+    if domain == "skew":
+        return factor - factor.mT
     if domain == "orthogonal":
         return torch.linalg.qr(factor).Q
     if domain == "contraction":

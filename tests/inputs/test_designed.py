@@ -142,6 +142,17 @@ def test_a_permutation_stays_one():
     assert not list(other_indices(op_of(picked), given, repeat=True, from_the_end=True))
 
 
+def test_what_is_an_order_by_its_name_stays_one():
+    def reordered(x, new_order):
+        return x[new_order]
+
+    given = sample(randn(4, 3), INDEX, x="all reals", new_order="indices")
+    (found,) = other_indices(op_of(reordered), given, repeat=True, from_the_end=True)
+    turned = found.sample.args[1]
+    assert turned.tolist() == [3, 0, 1, 2]
+    assert turned.argsort().tolist() != turned.tolist()
+
+
 def test_what_is_ignored_occurs():
     def loss(x, target, ignore_index=-100):
         return x
@@ -216,6 +227,15 @@ def test_operands_are_broadcast_one_at_a_time():
         assert item.as_if is not None
         assert torch.equal(add(*item.sample.args), add(*item.as_if.args))
         assert all(t.requires_grad and t.is_leaf for t in item.sample.args)
+
+
+def test_operands_stay_in_their_domains_where_they_are_broadcast():
+    def add(x, y):
+        return x + y
+
+    given = sample(randn(3, 4), randn(3, 4), x="rows sum to 1", y="0 or 1")
+    shapes = [item.sample.args[0].shape for item in broadcast(op_of(add), given)]
+    assert [tuple(shape) for shape in shapes] == [(1, 4), (4,)]
 
 
 def test_values_lie_on_both_sides_of_every_threshold():

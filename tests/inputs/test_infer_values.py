@@ -47,6 +47,14 @@ def test_structured_domains():
     lower = drawn("tril", 4, 4)
     assert torch.equal(lower, lower.tril())
     assert float(lower.diagonal().min()) > 0
+    assert torch.equal(drawn("lower", 4, 4), lower)
+    upper = drawn("upper", 4, 4)
+    assert torch.equal(upper, upper.triu())
+    assert float(upper.diagonal().min()) > 0
+    skew = drawn("skew", 4, 4)
+    assert torch.equal(skew, -skew.mT)
+    for domain, values in (("binary", {0.0, 1.0}), ("signs", {-1.0, 1.0})):
+        assert all(set(row.tolist()) == values for row in drawn(domain, 3, 5))
 
 
 def test_a_scalar_is_not_zero():
