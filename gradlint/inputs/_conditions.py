@@ -305,8 +305,12 @@ def _make_ordered_numbers(
     plan = failed.plan
     if _is_value(failed, node):
         steps = (1, 2, 0) if greater else (-1, -2, 0)
+        now = plan.guess(ast.unparse(node))
+        floating = isinstance(value, float) or (
+            isinstance(now, ValueGuess) and isinstance(now.value, float)
+        )
         for index, step in enumerate(steps):
-            near = value + step if isinstance(value, int) else value + 0.7 * step
+            near = value + 0.7 * step if floating else value + step
             number = ValueGuess(near, "number")
             yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
     known, current = evaluate(node, frame)

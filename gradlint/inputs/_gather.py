@@ -86,6 +86,11 @@ def _annotation(op: Op, parameter: inspect.Parameter) -> Any:
 
 def _relate(found: list[Evidence]) -> None:
     """Add evidence about a parameter from what is known about the others."""
+    for item in found:
+        if item.indexes and item.shape_of_tuples and not item.shape:
+            item.shape = item.shape_of_tuples
+            # Masks have no columns.
+            item.say("index", 3.0)
     tensors = [item for item in found if item.tensorness > 0]
     names = {item.name.lower() for item in found}
     for group in _ATTENTION:

@@ -70,6 +70,11 @@ class Reader(Calls):
                         found.say("int", 2.5)
             else:
                 found = self.parameter(item)
+                held = self.root(item) if found is None else None
+                if held is not None and self._shape_of(node.value) is None:
+                    # A part of a tensor: of integers, or a mask that was given another shape.
+                    held.say("index", 2.5)
+                    held.indexes = True
                 if found is not None:
                     self._index(found, node.value)
                     if isinstance(node.ctx, ast.Store):
@@ -107,6 +112,7 @@ class Reader(Calls):
             found.say("int", 1.2)
             found.say("index", 1.6)
             found.say("mask", 0.8)
+            found.indexes = True
 
     @staticmethod
     def _adds_no_axis(item: ast.expr) -> bool:
