@@ -27,20 +27,45 @@ def iterated_matrices(function: Callable[..., Any]) -> list[str]:
 
 
 def _of_loop(loop: ast.For | ast.While) -> Iterator[str]:
-    states = {
-        name.id
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name)
-    }
+    states = _carried(loop)
     for node in ast.walk(loop):
         for one, other in _products(node):
             # What is indexed is another matrix in every round.
             varies = any(isinstance(part, ast.Subscript) for part in ast.walk(other))
             if _names(one) & states and not _names(other) & states and not varies:
                 yield from sorted(_names(other))
+
+
+def _carried(loop: ast.For | ast.While) -> set[str]:
+    """Variables that the loop computes from themselves, directly or by way of others; not those
+    that it only assigns, such as the part of a batch that a round is about."""
+    sources: dict[str, set[str]] = {}
+    for node in ast.walk(loop):
+        value: ast.AST | None = None
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            value, targets = node.value, node.targets
+        elif isinstance(node, ast.AugAssign):
+            value, targets = node, [node.target]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".append"):
+            value, targets = node, [node.func]
+        for target in targets:
+            for name in _stored(target):
+                sources.setdefault(name, set()).update(_names(value) if value else ())
+    for _ in sources:
+        for name, reached in sources.items():
+            reached.update(*(sources[other] for other in reached if other in sources))
+            sources[name] = reached
+    return {name for name, reached in sources.items() if name in reached}
+
+
+def _stored(target: ast.expr) -> set[str]:
+    """The variables that an assignment to ``target`` changes: of ``z[k]``, ``z``."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {name for part in target.elts for name in _stored(part)}
+    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+        target = target.value
+    return {target.id} if isinstance(target, ast.Name) else set()
 
 
 def _products(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

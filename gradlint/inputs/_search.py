@@ -177,7 +177,7 @@ class Search:
 
     def _start(self) -> None:
         """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
-        first = first_plan(self.op, self.proposals)
+        first = _in_step(first_plan(self.op, self.proposals), self.evidence)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         for plan in (first, *examples, *_alternatives(first)):
             self._push(_Candidate(plan))
@@ -360,6 +360,23 @@ def with_linked_permutations(plan: Plan) -> Plan:
             other = plan.guess(partner)
             if isinstance(other, TensorGuess) and other.axes != guess.axes:
                 plan = plan.changed(name, replace(guess, axes=other.axes))
+    return plan
+
+
+def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
+    """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``."""
+    leaders: dict[str, str] = {}
+    for name, item in evidence.items():
+        guess = plan.guess(name) if name in plan.names else None
+        if not isinstance(guess, TensorGuess):
+            continue
+        for step, axis in item.stepped.items():
+            if axis < len(guess.axes):
+                symbol = guess.axes[axis]
+                leader = leaders.setdefault(step, symbol)
+                tied = plan if symbol.startswith("=") else plan.tied(leader, symbol)
+                if tied.squares() <= plan.squares():
+                    plan = tied
     return plan
 
 

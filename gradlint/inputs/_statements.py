@@ -76,6 +76,8 @@ class References(ast.NodeVisitor):
         self.inputs = inputs
         self.depth = depth
         self.nested = 0
+        #: Variables of loops over ranges.
+        self.counters: set[str] = set()
         #: Name → parameter whose elements it holds, or some of them, in another shape.
         self.derived: dict[str, Evidence] = {}
 
@@ -273,6 +275,8 @@ class Statements(References):
         if found is not None:
             found.say("tensors", 2.0)
             found.say("shape", 0.6)
+        if isinstance(node.target, ast.Name) and "range(" in ast.unparse(node.iter):
+            self.counters.add(node.target.id)
         self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:

@@ -62,6 +62,7 @@ class Reader(Calls):
             shaped.at_least(constant + 1 if constant >= 0 else -constant)
         if owner is not None:
             self._indexed(owner, index, constant if known else None)
+            self._stepped(owner, index)
         for item in index:
             if isinstance(item, ast.Slice):
                 for bound in (item.lower, item.upper, item.step):
@@ -99,6 +100,17 @@ class Reader(Calls):
             owner.say("any", 0.7)
             owner.say("tensors", 0.5)
             owner.say("shape", 0.5)
+
+    def _stepped(self, owner: Evidence, index: list[ast.expr]) -> None:
+        """``owner[:, t]`` in a loop over t, ``owner[s : s + chunk]``: what another tensor is indexed
+        with too is a position on an axis that they share."""
+        for axis, item in enumerate(index):
+            if self._adds_no_axis(item):
+                return
+            names = {part.id for part in ast.walk(item) if isinstance(part, ast.Name)}
+            stepping = isinstance(item, ast.Slice) or isinstance(item, ast.Name)
+            if stepping and names & self.counters:
+                owner.stepped.setdefault(f"{self.function.__qualname__} {ast.unparse(item)}", axis)
 
     def _index(self, found: Evidence, owner: ast.expr) -> None:
         table = resolve(owner, self.globals)
