@@ -37,26 +37,38 @@ def _of_loop(loop: ast.For | ast.While) -> Iterator[str]:
 
 
 def _carried(loop: ast.For | ast.While) -> set[str]:
-    """Variables that the loop computes from themselves, directly or by way of others; not those
-    that it only assigns, such as the part of a batch that a round is about."""
+    """Variables that a round of the loop takes over from the one before, and those made of them;
+    not those that each round assigns first, such as the part of a batch that it is about."""
+    read: set[str] = set()
+    assigned: set[str] = set()
+    carried: set[str] = set()
     sources: dict[str, set[str]] = {}
-    for node in ast.walk(loop):
-        value: ast.AST | None = None
-        targets: list[ast.expr] = []
+    for node in _in_order(loop.body):
         if isinstance(node, ast.Assign):
-            value, targets = node.value, node.targets
+            value, targets = _names(node.value), node.targets
         elif isinstance(node, ast.AugAssign):
-            value, targets = node, [node.target]
+            value, targets = _names(node), [node.target]
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".append"):
-            value, targets = node, [node.func]
-        for target in targets:
-            for name in _stored(target):
-                sources.setdefault(name, set()).update(_names(value) if value else ())
+            value, targets = _names(node), [node.func]
+        else:
+            continue
+        read |= value - assigned
+        for name in {name for target in targets for name in _stored(target)}:
+            assigned.add(name)
+            sources.setdefault(name, set()).update(value)
+            if name in read:
+                carried.add(name)
+    carried |= read & assigned
     for _ in sources:
-        for name, reached in sources.items():
-            reached.update(*(sources[other] for other in reached if other in sources))
-            sources[name] = reached
-    return {name for name, reached in sources.items() if name in reached}
+        carried |= {name for name, made_of in sources.items() if made_of & carried}
+    return carried
+
+
+def _in_order(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Assignments and calls in the order in which they stand."""
+    found = [node for statement in body for node in ast.walk(statement)]
+    kept = [node for node in found if isinstance(node, (ast.Assign, ast.AugAssign, ast.Call))]
+    yield from sorted(kept, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _stored(target: ast.expr) -> set[str]:
