@@ -45,7 +45,26 @@ def from_conditions(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans under which the condition that stopped the code would hold."""
     for test, truth, frame in failed.conditions():
         yield from _frozen(failed, test)
-        yield from _want(failed, test, truth, frame)
+        for plan in _want(failed, test, truth, frame):
+            yield _related(failed, plan, test, frame)
+        for node in ast.walk(test):
+            yield from _made_vectors(failed, node, frame, 0.15)
+
+
+def _related(failed: FailedAttempt, plan: Plan, test: ast.expr, frame: Frame) -> Plan:
+    """``plan``; where it fixes a size that stands in an arithmetic relation to others, as in
+    ``x.shape != (n - 1,)``, these keep theirs."""
+    if len(plan.fixed) <= len(failed.plan.fixed):
+        return plan
+    fixed = dict(plan.fixed)
+    for node in ast.walk(test):
+        for side in (node.left, node.right) if isinstance(node, ast.BinOp) else ():
+            known, size = evaluate(side, frame)
+            symbols = failed.labels.get(size, []) if known and type(size) is int else []
+            for symbol in symbols:
+                if symbol not in fixed and not symbol.startswith("="):
+                    plan = plan.sized(symbol, size)
+    return plan
 
 
 def _frozen(failed: FailedAttempt, test: ast.expr) -> Iterator[Plan]:
@@ -165,7 +184,7 @@ def _make_equal(
 
 
 def _made_vectors(
-    failed: FailedAttempt, node: ast.expr, frame: Frame, cost: float
+    failed: FailedAttempt, node: ast.AST, frame: Frame, cost: float
 ) -> Iterator[Plan]:
     """A vector where ``x.numel()`` should be the size of an axis."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -19,7 +19,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
-from gradlint.inputs._frames import FailedAttempt
+from gradlint.inputs._frames import FailedAttempt, unmet
 from gradlint.inputs._gradient_repairs import keeps_axes
 from gradlint.inputs._moves import (
     SQUARE_COST,
@@ -99,6 +99,8 @@ class _Candidate:
         text: that plan's error.
         kin: whether forward ran under a plan that it was derived from.
         forced: number of tensors that got equal sizes because forward asked for them.
+        unmet: how much was missing until the conditions held that stopped that plan; None where
+            no condition did.
     """
 
     plan: Plan
@@ -107,6 +109,7 @@ class _Candidate:
     text: str = ""
     kin: bool = False
     forced: int = 0
+    unmet: int | None = None
 
 
 class Search:
@@ -161,7 +164,8 @@ class Search:
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced) or trial.contract:
                     break
-            bonus = node.bonus + self._gain(node, trial)
+            missing = self._missing(plan, trial)
+            bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
                 # Forward takes these inputs: repairs of them come before any other inputs.
                 bonus = max(bonus, plan.cost)
@@ -170,7 +174,7 @@ class Search:
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
-                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more))
+                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more, missing))
         if best is None:
             return None
         return Found(*best)
@@ -229,12 +233,20 @@ class Search:
                         )
         return None
 
-    def _gain(self, node: _Candidate, trial: Trial) -> float:
-        """What the move that led to ``node`` was worth, judged by how the error changed."""
+    def _missing(self, plan: Plan, trial: Trial) -> int | None:
+        if trial.score or trial.failure is None:
+            return None
+        return unmet(FailedAttempt(plan, trial.failure, self.evidence))
+
+    def _gain(self, node: _Candidate, trial: Trial, missing: int | None) -> float:
+        """What the move that led to ``node`` was worth, judged by how the error changed, and by how
+        much is still ``missing`` of the conditions that failed."""
         if trial.score or trial.failure is None:
             return 0.0
         text = str(trial.failure)
         if text == node.text:
+            if missing is not None and node.unmet is not None and missing != node.unmet:
+                return _BONUS if missing < node.unmet else -_BONUS
             return -_BONUS
         gain = _BONUS if node.reach and trial.progress > node.reach else 0.0
         pattern = re.sub(r"\d+", "", text)
