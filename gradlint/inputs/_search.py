@@ -60,6 +60,8 @@ _MOST_EXTRA_COST = 1.3
 _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
+#: Bonus for a plan under which less is missing of a condition: what such a move costs at least.
+_NEARER = 0.1
 
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
@@ -101,6 +103,7 @@ class _Candidate:
         forced: number of tensors that got equal sizes because forward asked for them.
         unmet: how much was missing until the conditions held that stopped that plan; None where
             no condition did.
+        backward: how far backward got under that plan, where forward ran.
     """
 
     plan: Plan
@@ -110,6 +113,7 @@ class _Candidate:
     kin: bool = False
     forced: int = 0
     unmet: int | None = None
+    backward: tuple[float, ...] = ()
 
 
 class Search:
@@ -174,7 +178,10 @@ class Search:
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
-                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more, missing))
+                forced = node.forced + more
+                derived = _Candidate(child, bonus, reach, text, kin, forced, missing)
+                derived.backward = _reach_of_backward(trial)
+                self._push(derived)
         if best is None:
             return None
         return Found(*best)
@@ -241,12 +248,14 @@ class Search:
     def _gain(self, node: _Candidate, trial: Trial, missing: int | None) -> float:
         """What the move that led to ``node`` was worth, judged by how the error changed, and by how
         much is still ``missing`` of the conditions that failed."""
+        if trial.score == 3 and node.backward:
+            return _BONUS if _reach_of_backward(trial) > node.backward else 0.0
         if trial.score or trial.failure is None:
             return 0.0
         text = str(trial.failure)
         if text == node.text:
             if missing is not None and node.unmet is not None and missing != node.unmet:
-                return _BONUS if missing < node.unmet else -_BONUS
+                return _NEARER if missing < node.unmet else -_BONUS
             return -_BONUS
         gain = _BONUS if node.reach and trial.progress > node.reach else 0.0
         pattern = re.sub(r"\d+", "", text)
@@ -331,6 +340,16 @@ class Search:
                 if guess != plan.guesses[index]:
                     extra = max(cost - shares[index], 0.0) + near
                     yield plan.changed(name, guess, extra, cost)
+
+
+def _reach_of_backward(trial: Trial) -> tuple[float, ...]:
+    """The lines that raised in backward, in order; beyond all lines where the engine did not take
+    what backward returned. Empty where backward did not raise."""
+    if trial.score != 3 or trial.failure is None:
+        return ()
+    if GRADIENT_SHAPE_ERROR.search(trial.failure.text):
+        return (float("inf"),)
+    return tuple(float(frame.line) for frame in trial.failure.frames)
 
 
 def _by_accident(plan: Plan, trial: Trial) -> Trial:
