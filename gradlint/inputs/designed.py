@@ -383,7 +383,10 @@ def _axis_of_tuples(tensor: torch.Tensor) -> int | None:
     for axis in (1, 0):
         ordered = tensor.sort(axis).values
         few = 1 < tensor.shape[axis] <= MOST_MEMBERS < tensor.shape[1 - axis] + 3
-        if few and bool((ordered.diff(dim=axis) > 0).all()):
+        highest = tensor.amax(1 - axis)
+        # Members that index one axis reach about as far; a row and a column of a matrix need not.
+        alike = int(highest.max() - highest.min()) <= 1
+        if few and alike and bool((ordered.diff(dim=axis) > 0).all()):
             return axis
     return None
 
