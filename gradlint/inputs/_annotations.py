@@ -236,6 +236,7 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
             continue
         return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
     bare = re.search(
-        rf"(?<![\w.]){name}`*\s*:\s*({_LETTER}(?:(?:\s+|\s?[x×]\s?){_LETTER}){{0,5}})\s*(?:[,;.\n]|$)", text
+        rf"(?<![\w.]){name}`*\s*:\s*({_LETTER}(?:(?:\s+|\s?[x×]\s?){_LETTER}){{0,5}})\s*(?:[,;.\n]|$)",
+        text,
     )
     return tuple(re.split(r"\s?[x×]\s?|\s+", bare.group(1))) if bare else ()

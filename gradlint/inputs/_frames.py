@@ -14,7 +14,6 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._plan import Plan
 from gradlint.inputs._source import statements_at
 
-
 #: Functions and methods that give sizes or numbers of axes.
 _OF_SIZES = frozenset({"size", "numel", "dim", "len"})
 
@@ -135,8 +134,8 @@ def _difference(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
 
 
 def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
-    """``test`` with each local name of a size, or of several, replaced by the expression that it was
-    assigned: ``n - 1`` becomes ``x.numel() - 1``. Names that are assigned more than once stay."""
+    """``test`` with each local name of a size, or of several, replaced by the expression that it
+    was assigned: ``n - 1`` becomes ``x.numel() - 1``. Names that are assigned more than once stay."""
     statements = statements_at(frame.filename, frame.line, frame.column)
     function = next((s for s in statements if isinstance(s, ast.FunctionDef)), None)
     if function is None:
@@ -165,7 +164,8 @@ def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
 
 
 def _is_size(node: ast.expr) -> bool:
-    """Whether an expression is made of sizes and numbers of axes alone: it can be evaluated again."""
+    """Whether an expression is made of sizes and numbers of axes alone, and can be evaluated
+    again."""
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
     called = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
     attributes = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}

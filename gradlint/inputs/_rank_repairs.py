@@ -55,8 +55,7 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
                 yield with_rank(failed.plan, name, 0, 0.4)
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
         yield from like_view(failed, match)
-    if "must match the size of tensor" in text:
-        yield from _operands(failed)
+    yield from _operands(failed)
     yield from _expanded(failed)
     yield from _stacked(failed)
     yield from _stated(failed)
@@ -107,8 +106,10 @@ def _operands(failed: FailedAttempt) -> Iterator[Plan]:
     """``q[i] * q[j] * w`` of a matrix ``q`` and a vector ``w``: operands that do not broadcast were
     meant to have as many axes. Equal sizes would let them, by accident."""
     place = failed.innermost()
-    for node in ast.walk(place[0]) if place is not None else ():
-        if place is None or not isinstance(node, ast.BinOp) or isinstance(node.op, ast.MatMult):
+    if place is None or "must match the size of tensor" not in failed.failure.text:
+        return
+    for node in ast.walk(place[0]):
+        if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.MatMult):
             continue
         sides = [evaluate(side, place[1])[1] for side in (node.left, node.right)]
         if not all(isinstance(side, torch.Tensor) and side.dim() for side in sides):

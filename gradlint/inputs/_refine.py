@@ -215,7 +215,7 @@ def _within(
 ) -> tuple[Plan, Trial]:
     """Pointers that end where an axis does, and lengths up to the size of the axis that they cut:
     the first free one of a floating tensor, or the first behind the axis that is shared."""
-    if guess.domain not in ("pointers", "sizes"):
+    if guess.domain not in ("pointers", "offsets", "sizes"):
         return plan, trial
     sizes = plan.sizes()
     behind = guess.domain == "sizes"
@@ -226,7 +226,16 @@ def _within(
         free = [axis for axis in other.axes if axis not in guess.axes]
         if not free or (behind and not shared):
             continue
-        bounded = plan.changed(name, replace(guess, high=sizes[free[0]]))
+        size = sizes[free[0]]
+        bounded = plan.changed(name, replace(guess, high=size))
+        if not behind:
+            # Bounds of segments; of segments that are longer than one, where there is room.
+            bounded = plan.changed(name, replace(guess, high=size, domain="pointers"))
+            few = bounded.sized(guess.axes[0], size // 2 + 1)
+            alone = all(guess.axes[0] not in t.axes for _, t in plan.tensors() if t is not guess)
+            better = _try(search, few, trial) if alone and size > 3 else None
+            if better is not None:
+                return few, better
         better = _try(search, bounded, trial)
         if better is not None:
             return bounded, better

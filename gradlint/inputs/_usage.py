@@ -102,13 +102,13 @@ class Reader(Calls):
             owner.say("shape", 0.5)
 
     def _stepped(self, owner: Evidence, index: list[ast.expr]) -> None:
-        """``owner[:, t]`` in a loop over t, ``owner[s : s + chunk]``: what another tensor is indexed
-        with too is a position on an axis that they share."""
+        """``owner[:, t]`` in a loop over t, ``owner[s : s + chunk]``: what another tensor is
+        indexed with too is a position on an axis that they share."""
         for axis, item in enumerate(index):
             if self._adds_no_axis(item):
                 return
             names = {part.id for part in ast.walk(item) if isinstance(part, ast.Name)}
-            stepping = isinstance(item, ast.Slice) or isinstance(item, ast.Name)
+            stepping = isinstance(item, (ast.Slice, ast.Name))
             if stepping and names & self.counters:
                 owner.stepped.setdefault(f"{self.function.__qualname__} {ast.unparse(item)}", axis)
 

@@ -352,7 +352,9 @@ def _crowded(
         count = tensor.shape[1 - axis]
         ends = torch.where(torch.arange(count) % 2 == 0, 0, count - 1).flip(0)
         twice = tensor.index_select(1 - axis, ends)
-        yield replaced(sample, tensor, twice, f"where `{name}` repeats the first and the last index")
+        yield replaced(
+            sample, tensor, twice, f"where `{name}` repeats the first and the last index"
+        )
         once = tensor.narrow(1 - axis, count - 1, 1).expand_as(tensor)
         yield replaced(sample, tensor, once, f"where `{name}` is one index only")
         return

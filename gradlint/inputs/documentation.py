@@ -100,7 +100,9 @@ def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
     [0, 1)" or "0 < s <= 1"; "" where it gives none."""
     own = rf"(?<![\w.|]){re.escape(name)}`*(?!\w)"
     number = r"(-?\d+(?:\.\d*)?)"
-    if found := re.search(rf"(?<![\w.]){number}\s*(?:<|<=|≤)\s*`*{own}\s*(?:<|<=|≤)\s*{number}", text):
+    if found := re.search(
+        rf"(?<![\w.]){number}\s*(?:<|<=|≤)\s*`*{own}\s*(?:<|<=|≤)\s*{number}", text
+    ):
         return _INTERVALS.get((float(found.group(1)), float(found.group(2))), "")
     if re.search(rf"\|\s*{own}\s*\|\s*(?:<|<=|≤)\s*1\b", text):
         return "small"

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
+from gradlint.inputs._plan import GroupGuess, Guess, ListGuess, Omitted, Plan, TensorGuess
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.model.sample import has_fields
 
@@ -88,6 +88,8 @@ def _make(
         return _grouped(
             guess, [_make(name, item, plan, sizes, generator, made) for item in guess.items]
         )
+    if isinstance(guess, ListGuess):
+        return guess.values(plan.cut(guess)[1])
     if isinstance(guess, Omitted):
         return None
     if guess.kind == "shape-of":
