@@ -45,10 +45,34 @@ def from_conditions(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans under which the condition that stopped the code would hold."""
     for test, truth, frame in failed.conditions():
         yield from _frozen(failed, test)
+        yield from _together(failed, test, truth, frame)
         for plan in _want(failed, test, truth, frame):
             yield _related(failed, plan, test, frame)
         for node in ast.walk(test):
             yield from _made_vectors(failed, node, frame, 0.15)
+
+
+def _together(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
+    """Several parts of a condition answered at once, where each asks for another number of axes of
+    one parameter: ``a.shape != (n,) or b.shape != (n,)``."""
+    if not isinstance(test, ast.BoolOp):
+        return
+    base = failed.plan
+    made = base
+    answers = [next(_want(failed, value, truth, frame), base) for value in test.values]
+    for node in ast.walk(test):
+        answers += list(_made_vectors(failed, node, frame, 0.0))[:1]
+    changed: list[str] = []
+    for answer in answers:
+        for name, guess in zip(base.names, base.guesses, strict=True):
+            other = answer.guess(name)
+            if not (isinstance(guess, TensorGuess) and isinstance(other, TensorGuess)):
+                continue
+            if len(guess.axes) != len(other.axes) and name not in changed:
+                changed.append(name)
+                made = made.changed(name, other)
+    if len(changed) > 1:
+        yield replace(made, cost=base.cost + 0.2)
 
 
 def _related(failed: FailedAttempt, plan: Plan, test: ast.expr, frame: Frame) -> Plan:

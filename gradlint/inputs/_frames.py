@@ -135,7 +135,7 @@ def _difference(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
 
 def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
     """``test`` with each local name of a size, or of several, replaced by the expression that it
-    was assigned: ``n - 1`` becomes ``x.numel() - 1``. Names that are assigned more than once stay."""
+    was assigned: ``n - 1`` becomes ``x.numel() - 1``. Names assigned more than once stay."""
     statements = statements_at(frame.filename, frame.line, frame.column)
     function = next((s for s in statements if isinstance(s, ast.FunctionDef)), None)
     if function is None:

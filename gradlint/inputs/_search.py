@@ -194,10 +194,10 @@ class Search:
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
-        """Whether every attempt raised the same error, numbers aside."""
+        """Whether every attempt raised the same error, numbers aside, and none came nearer."""
         texts = {
-            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text))
-            for _, trial in self.failures[-HOPELESS:]
+            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text), self._missing(plan, trial))
+            for plan, trial in self.failures[-HOPELESS:]
             if trial.failure is not None
         }
         return len(texts) == 1

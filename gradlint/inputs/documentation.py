@@ -104,7 +104,7 @@ def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
         rf"(?<![\w.]){number}\s*(?:<|<=|≤)\s*`*{own}\s*(?:<|<=|≤)\s*{number}", text
     ):
         return _INTERVALS.get((float(found.group(1)), float(found.group(2))), "")
-    if re.search(rf"\|\s*{own}\s*\|\s*(?:<|<=|≤)\s*1\b", text):
+    if re.search(rf"\|\s*{re.escape(name)}\s*\|\s*(?:<|<=|≤)\s*1\b", text):
         return "small"
     for clause in clauses(text, name, names):
         found = re.search(rf"[\[(]\s*{number}\s*,\s*(?:{number}|\+?(inf|∞|oo)\w*)\s*[\])]", clause)
