@@ -43,6 +43,9 @@ _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
 #: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
 _LONGEST_TEXT = 4000
 _FIRST_FRAMES, _LAST_FRAMES = 6, 14
+#: Step of the central difference that :func:`agrees` takes, and the relative error up to which it
+#: agrees: roundoff and truncation leave far less in float64 (heuristic: 1e-8 on smooth functions).
+_STEP, _AGREEMENT = 1e-5, 1e-3
 _LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
@@ -165,6 +168,62 @@ def _run_backward(
         failure = _failure("backward", error, _module_of(op))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)
         return Trial(3, failure, contract, built, shapes=shapes)
+
+
+def agrees(op: Op, built: Built, working: str, seed: int) -> bool:
+    """Whether backward agrees with a central difference along one direction, roughly: a wrong
+    gradient of any size counts, an error of rounding does not. True where that can't be told."""
+    if working != "float64":
+        return True
+    generator = torch.Generator().manual_seed(seed)
+    ways: list[torch.Tensor] = []
+
+    def at(step: float) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        count = itertools.count()
+
+        def moved(tensor: torch.Tensor) -> torch.Tensor:
+            if not tensor.requires_grad:
+                return tensor
+            way = ways[next(count)]
+            return (tensor.detach() + step * way).requires_grad_(True)
+
+        args, kwargs = map_tensors((built.args, built.kwargs), moved)
+        leaves: list[torch.Tensor] = []
+        torch.manual_seed(seed)
+        outputs = list(_tensors(_call(op, Built(args, kwargs), working, leaves, clone=False)))
+        return [t for t in outputs if t.requires_grad and _inexact(t)], leaves
+
+    def drawn(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.requires_grad:
+            if tensor.is_complex() or tensor.layout != torch.strided:
+                raise TypeError("differences are taken of real, strided tensors")
+            ways.append(torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+        return tensor
+
+    try:
+        map_tensors((built.args, built.kwargs), drawn)
+        with torch.enable_grad():
+            outputs, leaves = at(0.0)
+            if len(leaves) != len(ways):
+                return True
+            weights = [
+                torch.randn(t.shape, generator=generator, dtype=torch.float64).to(t.dtype)
+                for t in outputs
+            ]
+            gradients = vjp(outputs, leaves, weights)
+            claimed = sum(
+                float((gradient * way).sum())
+                for gradient, way in zip(gradients, ways, strict=True)
+                if gradient is not None
+            )
+            ends = [
+                sum(float((w * t).sum()) for w, t in zip(weights, at(step)[0], strict=True))
+                for step in (_STEP, -_STEP)
+            ]
+    except Exception:  # of the user's code: anything
+        return True
+    measured = (ends[0] - ends[1]) / (2 * _STEP)
+    return abs(measured - claimed) <= _AGREEMENT * max(abs(measured), abs(claimed), 1e-3)
 
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:

@@ -33,6 +33,8 @@ class Calls(Statements):
             passed = self.parameter(argument)
             if passed is not None:
                 self._passed(passed, node, key)
+            elif (held := self.root(argument)) is not None:
+                self._part_passed(held, node, key)
             elif isinstance(argument, ast.Starred):
                 starred = self.parameter(argument.value)
                 if starred is not None:
@@ -113,6 +115,16 @@ class Calls(Statements):
         elif isinstance(call.func, ast.Attribute) and target is None:
             for kind, weight in argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)
+
+    def _part_passed(self, found: Evidence, call: ast.Call, key: int | str) -> None:
+        """Elements of the parameter are an argument of ``call``: only that they are integers is
+        then known of it."""
+        method = isinstance(call.func, ast.Attribute) and resolve(call.func, self.globals) is None
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        for kind, weight in argument_kinds(name, key, method) if name else ():
+            if kind == "index":
+                found.say("index", 0.8 * weight)
+                found.indexes = True
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""

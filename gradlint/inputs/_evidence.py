@@ -59,6 +59,10 @@ class Evidence:
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
         has_parameters: whether the code reads its ``parameters()``.
+        shape_of_tuples: its axes if it holds tuples of indices, one a row or one a column.
+        stepped: slice or loop variable, as text → the axis that the code takes by it, as in
+            ``x[s : s + chunk]``.
+        indexes: whether the code indexes with its elements, or passes them as indices.
     """
 
     name: str
@@ -82,6 +86,9 @@ class Evidence:
     parts: set[int] = field(default_factory=set)
     saved: int | None = None
     has_parameters: bool = False
+    shape_of_tuples: tuple[str, ...] = ()
+    stepped: dict[str, int] = field(default_factory=dict)
+    indexes: bool = False
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""

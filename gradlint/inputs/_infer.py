@@ -9,7 +9,15 @@ from gradlint.base.text import short_text
 from gradlint.inputs._attempt import Trial, process_state_restored
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._gather import gather
-from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._plan import (
+    GroupGuess,
+    Guess,
+    ListGuess,
+    Omitted,
+    Plan,
+    TensorGuess,
+    ValueGuess,
+)
 from gradlint.inputs._proposals import propose
 from gradlint.inputs._refine import refine, variants
 from gradlint.inputs._search import Search
@@ -126,6 +134,10 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     """What was inferred, in words."""
     notes = list(_tensor_notes(plan))
     for name, value in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(value, ListGuess):
+            owner, size = plan.cut(value)
+            kind = "bounds" if value.domain == "pointers" else "lengths"
+            notes.append(f"{name} = {value.values(size)}, {kind} of segments of {owner}")
         chosen = isinstance(value, ValueGuess) and value.kind != "default"
         if chosen and search.evidence[name].default is MISSING:
             notes.append(f"{name} = {_value(value)}, chosen: it has no default")
@@ -202,6 +214,8 @@ def describe(plan: Plan) -> str:
         elif isinstance(guess, GroupGuess):
             inner = [tensor(item) for item in guess.items if isinstance(item, TensorGuess)]
             parts.append(f"{name}: [{', '.join(inner)}]")
+        elif isinstance(guess, ListGuess):
+            parts.append(f"{name}={guess.values(plan.cut(guess)[1])}")
         elif not isinstance(guess, Omitted):
             parts.append(f"{name}={short_text(guess.value, 30)}")
     return ", ".join(parts)

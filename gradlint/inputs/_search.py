@@ -19,7 +19,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
-from gradlint.inputs._frames import FailedAttempt
+from gradlint.inputs._frames import FailedAttempt, unmet
 from gradlint.inputs._gradient_repairs import keeps_axes
 from gradlint.inputs._moves import (
     SQUARE_COST,
@@ -60,6 +60,8 @@ _MOST_EXTRA_COST = 1.3
 _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
+#: Bonus for a plan under which less is missing of a condition: what such a move costs at least.
+_NEARER = 0.1
 
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
@@ -99,6 +101,9 @@ class _Candidate:
         text: that plan's error.
         kin: whether forward ran under a plan that it was derived from.
         forced: number of tensors that got equal sizes because forward asked for them.
+        unmet: how much was missing until the conditions held that stopped that plan; None where
+            no condition did.
+        backward: how far backward got under that plan, where forward ran.
     """
 
     plan: Plan
@@ -107,6 +112,8 @@ class _Candidate:
     text: str = ""
     kin: bool = False
     forced: int = 0
+    unmet: int | None = None
+    backward: tuple[float, ...] = ()
 
 
 class Search:
@@ -161,7 +168,8 @@ class Search:
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced) or trial.contract:
                     break
-            bonus = node.bonus + self._gain(node, trial)
+            missing = self._missing(plan, trial)
+            bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
                 # Forward takes these inputs: repairs of them come before any other inputs.
                 bonus = max(bonus, plan.cost)
@@ -170,23 +178,26 @@ class Search:
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
-                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more))
+                forced = node.forced + more
+                derived = _Candidate(child, bonus, reach, text, kin, forced, missing)
+                derived.backward = _reach_of_backward(trial)
+                self._push(derived)
         if best is None:
             return None
         return Found(*best)
 
     def _start(self) -> None:
         """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
-        first = first_plan(self.op, self.proposals)
+        first = _in_step(first_plan(self.op, self.proposals), self.evidence)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         for plan in (first, *examples, *_alternatives(first)):
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
-        """Whether every attempt raised the same error, numbers aside."""
+        """Whether every attempt raised the same error, numbers aside, and none came nearer."""
         texts = {
-            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text))
-            for _, trial in self.failures[-HOPELESS:]
+            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text), self._missing(plan, trial))
+            for plan, trial in self.failures[-HOPELESS:]
             if trial.failure is not None
         }
         return len(texts) == 1
@@ -238,12 +249,22 @@ class Search:
                         )
         return None
 
-    def _gain(self, node: _Candidate, trial: Trial) -> float:
-        """What the move that led to ``node`` was worth, judged by how the error changed."""
+    def _missing(self, plan: Plan, trial: Trial) -> int | None:
+        if trial.score or trial.failure is None:
+            return None
+        return unmet(FailedAttempt(plan, trial.failure, self.evidence))
+
+    def _gain(self, node: _Candidate, trial: Trial, missing: int | None) -> float:
+        """What the move that led to ``node`` was worth, judged by how the error changed, and by how
+        much is still ``missing`` of the conditions that failed."""
+        if trial.score == 3 and node.backward:
+            return _BONUS if _reach_of_backward(trial) > node.backward else 0.0
         if trial.score or trial.failure is None:
             return 0.0
         text = str(trial.failure)
         if text == node.text:
+            if missing is not None and node.unmet is not None and missing != node.unmet:
+                return _NEARER if missing < node.unmet else -_BONUS
             return -_BONUS
         gain = _BONUS if node.reach and trial.progress > node.reach else 0.0
         pattern = re.sub(r"\d+", "", text)
@@ -330,6 +351,16 @@ class Search:
                     yield plan.changed(name, guess, extra, cost)
 
 
+def _reach_of_backward(trial: Trial) -> tuple[float, ...]:
+    """The lines that raised in backward, in order; beyond all lines where the engine did not take
+    what backward returned. Empty where backward did not raise."""
+    if trial.score != 3 or trial.failure is None:
+        return ()
+    if GRADIENT_SHAPE_ERROR.search(trial.failure.text):
+        return (float("inf"),)
+    return tuple(float(frame.line) for frame in trial.failure.frames)
+
+
 def _by_accident(plan: Plan, trial: Trial) -> Trial:
     """``trial``, with those summed gradients that have more axes than any input. A smaller operand
     that forward broadcasts to a larger one is common; operands that make up a shape which none of
@@ -369,6 +400,23 @@ def with_linked_permutations(plan: Plan) -> Plan:
             other = plan.guess(partner)
             if isinstance(other, TensorGuess) and other.axes != guess.axes:
                 plan = plan.changed(name, replace(guess, axes=other.axes))
+    return plan
+
+
+def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
+    """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``."""
+    leaders: dict[str, str] = {}
+    for name, item in evidence.items():
+        guess = plan.guess(name) if name in plan.names else None
+        if not isinstance(guess, TensorGuess):
+            continue
+        for step, axis in item.stepped.items():
+            if axis < len(guess.axes):
+                symbol = guess.axes[axis]
+                leader = leaders.setdefault(step, symbol)
+                tied = plan if symbol.startswith("=") else plan.tied(leader, symbol)
+                if tied.squares() <= plan.squares():
+                    plan = tied
     return plan
 
 

@@ -67,8 +67,12 @@ WORDS = (
         "ordered",
         r"\b(?:strictly |monotonically )?increasing\b|\bascending\b|(?<!un)\bsorted\b|monoton",
     ),
-    ("unit", r"\bprobabilit|\(0, ?1\)|\[0, ?1\]|between 0 and 1|\b0 < \w+ < 1\b"),
-    ("small", r"\(-1, ?1\)|\[-1, ?1\]|between -1 and 1|magnitude below (?:1|one)|less than one"),
+    ("unit", r"\bprobabilit|[\[(]0(?:\.0?)?, ?1(?:\.0?)?[\])]|between 0 and 1|\b0 < \w+ < 1\b"),
+    (
+        "small",
+        r"[\[(]-1(?:\.0?)?, ?1(?:\.0?)?[\])]|between -1 and 1|magnitude below (?:1|one)"
+        r"|less than one",
+    ),
     ("positive", r"(?<!semi-)(?<!semi )\bpositive\b|strictly above 0|greater than (?:0|zero)"),
     ("above", r"(?:greater|larger) than (?:1|one)\b"),
 )

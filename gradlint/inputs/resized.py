@@ -196,8 +196,13 @@ def _along(tensor: torch.Tensor, axis: int, size: int, generator: torch.Generato
         return tensor.new_zeros((*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]))
 
     def drawn() -> torch.Tensor:
-        which = torch.randint(old, (size - old,), generator=generator).to(tensor.device)
-        return tensor.index_select(axis, which)
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            # The same slices of every tensor: both ends of an edge stay together.
+            paired = torch.Generator().manual_seed(old)
+            which = torch.randint(old, (size - old,), generator=paired)
+        else:
+            which = torch.randint(old, (size - old,), generator=generator)
+        return tensor.index_select(axis, which.to(tensor.device))
 
     one = drawn()
     if tensor.is_floating_point() or tensor.is_complex():

@@ -6,13 +6,14 @@ closer than a share of their spacing: random kinks (ties, zeros) do not occur.
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
+from gradlint.inputs._plan import GroupGuess, Guess, ListGuess, Omitted, Plan, TensorGuess
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.model.sample import has_fields
 
@@ -29,6 +30,10 @@ _INTERVALS = {
     "offset": (0.35, 0.5),
     "positive": (0.3, 1.7),
 }
+#: Names of integers of which several may be equal without being degenerate.
+_LABELS = re.compile(r"label|target|class|^y|token|^tags?$|^k$|^n$|count|hits|trials")
+#: Members of a tuple of indices, at most: the four corners of a torsion.
+_LARGEST_TUPLE = 4
 #: Distance kept from zero, in units of the standard deviation (heuristic).
 _GAP = 0.12
 
@@ -76,12 +81,17 @@ def _make(
 ) -> Any:
     if isinstance(guess, TensorGuess):
         tensor = _tensor(guess, plan, sizes, generator, made)
+        if guess.dtype == "int" and guess.domain in ("real", "repeated"):
+            high = guess.high or min(sizes.values(), default=3)
+            tensor = _apart(name, guess, tensor, plan, high, made)
         made[name] = tensor
         return tensor
     if isinstance(guess, GroupGuess):
         return _grouped(
             guess, [_make(name, item, plan, sizes, generator, made) for item in guess.items]
         )
+    if isinstance(guess, ListGuess):
+        return guess.values(plan.cut(guess)[1])
     if isinstance(guess, Omitted):
         return None
     if guess.kind == "shape-of":
@@ -165,6 +175,43 @@ def _integers(
     if guess.domain == "real" and not guess.high and 2 < count <= high:
         high = (high + 1) // 2  # labels and groups occur more than once
     return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
+
+
+def _apart(
+    name: str,
+    guess: TensorGuess,
+    tensor: torch.Tensor,
+    plan: Plan,
+    high: int,
+    made: dict[str, torch.Tensor],
+) -> torch.Tensor:
+    """``tensor``, with indices that belong together unequal: the members of an edge, of a bond, of
+    a triangle. The distance of a point to itself has no derivative, and a triangle of which two
+    corners are one has no area. Labels may be equal."""
+    if _LABELS.search(name.lower()):
+        return tensor
+    held = dict(plan.fixed)
+    for axis in (0, 1) if tensor.dim() == 2 else ():
+        tuples = guess.axes[axis].startswith("=") or guess.axes[axis] in held
+        if tuples and 1 < tensor.shape[axis] <= min(_LARGEST_TUPLE, high):
+            members = list(tensor.unbind(axis))
+            for place, member in enumerate(members):
+                members[place] = _unequal(member, members[:place], high)
+            return torch.stack(members, axis)
+    others = [
+        other
+        for key, other in made.items()
+        if other.dtype == torch.int64 and other.shape == tensor.shape and not _LABELS.search(key)
+    ]
+    return _unequal(tensor, others, high)
+
+
+def _unequal(values: torch.Tensor, others: list[torch.Tensor], high: int) -> torch.Tensor:
+    """``values`` with those raised, modulo ``high``, that are equal to one of ``others``."""
+    for _ in others if len(others) < high else ():
+        for other in others:
+            values = torch.where(values == other, (values + 1) % high, values)
+    return values
 
 
 def _permutation(order: torch.Tensor) -> torch.Tensor:
