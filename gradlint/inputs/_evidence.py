@@ -59,6 +59,7 @@ class Evidence:
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
         has_parameters: whether the code reads its ``parameters()``.
+        path: whether it names a file or a folder: a number would name an open one of this process.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Evidence:
     parts: set[int] = field(default_factory=set)
     saved: int | None = None
     has_parameters: bool = False
+    path: bool = False
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""
@@ -110,6 +112,8 @@ class Evidence:
 
     def ordered_kinds(self) -> list[tuple[str, float]]:
         """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
+        if self.path:
+            return [("str", 0.0)]
         weights = {kind: weight for kind, weight in self.weights.items() if kind != "any"}
         shared = self.weights.get("any", 0.0)
         for kind in KINDS:
