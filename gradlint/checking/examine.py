@@ -114,6 +114,8 @@ def next_step(subject: Subject, code: str, note: str) -> str:
     target = shlex.quote(subject.op.target)
     if "--max-calls" in plan.reason or "--max-calls" in note:
         return "raise --max-calls, or leave it out"
+    if "called again with the same inputs" in note:
+        return "GL606 shows what changes, and says what to look for"
     if "--timeout" in note:
         return "raise --timeout, or give the op smaller inputs (--inputs)"
     if code.startswith(("GL4", "GL5")) and subject.problem.inputs:
