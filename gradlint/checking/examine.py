@@ -120,6 +120,8 @@ def next_step(subject: Subject, code: str, note: str) -> str:
     target = shlex.quote(subject.op.target)
     if "--max-calls" in plan.reason or "--max-calls" in note:
         return "raise --max-calls, or leave it out"
+    if "called again with the same inputs" in note:
+        return "GL606 shows what changes, and says what to look for"
     if "--timeout" in note:
         return "raise --timeout, or give the op smaller inputs (--inputs)"
     if code.startswith(("GL4", "GL5")) and subject.problem.inputs:
@@ -259,7 +261,8 @@ def examine(
             first = first or subject
         emit(_covered(op, variants, coverage))
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
-        _look_further(first, rules, once, done, once.told, asked)
+        others = [sample for sample in variants if _is_optional(first.sample, sample)]
+        _look_further(first, others, rules, once, done, once.told, asked)
         emit(_covered(op, variants, coverage))
 
 
@@ -299,15 +302,25 @@ def _covered(op: Op, samples: Sequence[Sample], coverage: Coverage) -> Covered:
     return Covered(coverage.functions(), values, coverage.note)
 
 
+def _is_optional(first: Sample, sample: Sample) -> bool:
+    """Whether ``sample`` was inferred beside ``first``, and differs in a tensor that is given or
+    left out."""
+    counts = [len(item.named_tensors(None)) for item in (first, sample)]
+    dtypes = [{t.dtype for _, t in item.named_tensors(None)} for item in (first, sample)]
+    same = bool(sample.moved) and sample.origin == first.origin == "inferred"
+    return same and counts[0] != counts[1] and not dtypes[0].isdisjoint(dtypes[1])
+
+
 def _look_further(
     first: Subject,
+    others: Sequence[Sample],
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
     told: set[str],
     asked: TorchAsked,
 ) -> None:
-    """Look at further samples, which differ from that of ``first``."""
+    """Look at further samples, which differ from that of ``first``, or from one of ``others``."""
 
     def explain(op: Op, sample: Sample, codes: tuple[str, ...]) -> None:
         def with_words(event: Event) -> None:
@@ -320,7 +333,7 @@ def _look_further(
         _examine_sample(there, wanted, with_words, done, asked, first=False)
 
     with phase("rule"), preserved_state():
-        FurtherSamples(first, emit, done, explain, told).run()
+        FurtherSamples(first, emit, done, explain, told, others).run()
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:

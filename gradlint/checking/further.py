@@ -42,6 +42,7 @@ from gradlint.inputs.designed import (
     other_arguments,
     other_indices,
     other_mode,
+    other_optionals,
     other_values,
     several_arguments,
     with_arguments,
@@ -65,6 +66,10 @@ from gradlint.trace.op_io import OpRaised, Output
 #: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
 #: the rules take 170 calls on a small op).
 MOST_CALLS, SHARE_OF_TIMEOUT = 90, 0.1
+
+#: Calls that samples with several arguments moved take beside these, at most (heuristic: about
+#: eight looks, which a fault at two options needs; most ops have fewer than two options).
+MOST_CALLS_OF_SEVERAL = 40
 
 #: Calls of one look that count towards these: a disagreement is measured again, at length.
 MOST_OF_A_LOOK = 10
@@ -98,6 +103,7 @@ class FurtherSamples:
         done: (code, sample label) pairs that ran before a crash.
         explain: runs the rules of some codes on a sample where something is wrong.
         told: names of the inputs whose gradient was found wrong so far; ``explain`` adds to it.
+        others: samples with another optional argument given or left out.
     """
 
     subject: Subject
@@ -105,7 +111,9 @@ class FurtherSamples:
     done: frozenset[tuple[str, str]]
     explain: Callable[[Op, Sample, tuple[str, ...]], None]
     told: set[str]
-    _spent: int = 0
+    others: Sequence[Sample] = ()
+    _spent: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
+    _refused: set[str] = field(default_factory=set)
     _taken: dict[str, list[Any]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -118,9 +126,11 @@ class FurtherSamples:
             return
         until = time.monotonic() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in self._designed():
-            late = time.monotonic() >= until or not affords_another(self.subject)
-            if late or self._spent >= MOST_CALLS:
+            if time.monotonic() >= until or not affords_another(self.subject):
                 return
+            several = len(designed.sample.moved) > 1
+            if self._spent[several] >= (MOST_CALLS_OF_SEVERAL if several else MOST_CALLS):
+                continue
             label = designed.sample.label
             if label not in self._seen and (FURTHER, label) not in self.done:
                 self._seen.add(label)
@@ -154,7 +164,8 @@ class FurtherSamples:
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
         yield from other_mode(op, sample)
-        yield from several_arguments(op, sample, self._taken, seed)
+        yield from other_optionals(op, self.others, self._taken, seed)
+        yield from several_arguments(op, sample, self._taken, seed, self._refused)
         if sample.origin == "inferred":
             yield from broadcast(op, sample)
             yield from other_values(op, sample)
@@ -219,7 +230,11 @@ class FurtherSamples:
             problem.backward_calls - backward,
             time.perf_counter() - started,
         )
-        self._spent += min(tried.forward_calls + tried.backward_calls, MOST_OF_A_LOOK)
+        several = len(designed.sample.moved) > 1
+        calls = tried.forward_calls + tried.backward_calls
+        self._spent[several] += min(calls, MOST_OF_A_LOOK)
+        if seen.verdict == REFUSED:
+            self._refused.add(label)
         self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
         if codes:
             self.explain(designed.op or self.subject.op, sample, codes)

@@ -28,8 +28,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
         " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
-        " and one; backward raises at inputs that were guessed, for their sizes or values; second"
-        " derivatives silently lost",
+        " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
+        " gradlint moved an option; second derivatives silently lost",
     ),
     (
         "info",
@@ -145,6 +145,11 @@ POLICY = (
     ),
     Reason(
         "info",
+        "it raises where gradlint moved an argument, and nothing shows that it takes such a value",
+        lambda g: g.chosen == "by accident" and not g.silent,
+    ),
+    Reason(
+        "info",
         "no element differs by more than its own error bar",
         is_undecided,
     ),
@@ -152,6 +157,11 @@ POLICY = (
         "info",
         f"the error is below {MATERIAL:.0e}, and no cause is confirmed",
         lambda g: not is_material(g),
+    ),
+    Reason(
+        "warning",
+        "it raises where gradlint moved an option away from what was given",
+        lambda g: bool(g.chosen) and not g.guessed and not g.silent,
     ),
     Reason(
         "warning",

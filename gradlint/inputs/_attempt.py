@@ -9,7 +9,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,6 +46,8 @@ _FIRST_FRAMES, _LAST_FRAMES = 6, 14
 #: Step of the central difference that :func:`agrees` takes, and the relative error up to which it
 #: agrees: roundoff and truncation leave far less in float64 (heuristic: 1e-8 on smooth functions).
 _STEP, _AGREEMENT = 1e-5, 1e-3
+#: Roundings of an output that a gradient which is zero may hold (heuristic).
+LAST_DIGITS = 16.0
 _LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
@@ -86,6 +88,7 @@ class Trial:
         contract: backward broke the contract of autograd (the inputs are not to blame).
         built: the arguments, as passed.
         zero: number of differentiable tensors without a gradient or with an all-zero one.
+        vanishing: likewise, with those whose gradient is zero apart from rounding.
         progress: lines that raised, in forward first, then in what it called; a later line means
             that more code ran.
         shapes: of the outputs.
@@ -99,6 +102,7 @@ class Trial:
     contract: bool = False
     built: Built | None = None
     zero: int = 0
+    vanishing: int = 0
     progress: tuple[int, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
     reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -163,7 +167,9 @@ def _run_backward(
                     if not refuses_grad(error):
                         raise
                     gradients = accumulated(connected, leaves, cotangents)
-            return replace(_judged(gradients, built, shapes), reduced=reduced)
+            judged = _judged(gradients, built, shapes)
+            vanishing = sum(map(_vanishes(connected), gradients, leaves))
+            return replace(judged, reduced=reduced, vanishing=vanishing)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _module_of(op))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)
@@ -259,6 +265,20 @@ def _judged(
     if not nonzero or not _finite(given):
         return Trial(4, built=built, zero=zero, shapes=shapes)
     return Trial(5 if zero else 6, built=built, zero=zero, shapes=shapes)
+
+
+def _vanishes(outputs: list[torch.Tensor]) -> Callable[[torch.Tensor | None, torch.Tensor], bool]:
+    """Whether the gradient of a tensor is zero apart from rounding: where it moves by as much as it
+    is large, the outputs change in their last digits only."""
+    largest = max(float(_dense(output).abs().max()) for output in outputs)
+
+    def vanishes(gradient: torch.Tensor | None, leaf: torch.Tensor) -> bool:
+        if gradient is None or not leaf.numel():
+            return True
+        change = float((_dense(gradient).abs() * _dense(leaf).abs()).max())
+        return change <= LAST_DIGITS * torch.finfo(leaf.dtype).eps * largest
+
+    return vanishes
 
 
 def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clone: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,19 @@ from gradlint.targets.source_file import literal
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
+
+#: Modules whose functions take the names of files (``os.path`` is one of the first three), and
+#: other functions that do, with the arguments that are names.
+_PATH_MODULES = frozenset({"posixpath", "ntpath", "genericpath", "shutil", "pathlib"})
+_TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
+    **{("torch", name): (place, "f") for name, place in (("load", 0), ("save", 1))},
+    **{("numpy", name): (0, "file", "fname") for name in ("load", "loadtxt", "fromfile", "save")},
+    **{
+        (module, name): (0, "path", "file")
+        for module in ("os", "posix", "nt", "io", "_io")
+        for name in ("open", "listdir", "stat", "makedirs", "mkdir", "remove", "fdopen")
+    },
+}
 
 
 class Calls(Statements):
@@ -96,6 +110,9 @@ class Calls(Statements):
         if isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id):
             self._builtin(found, call, key)
             return
+        if self._takes_path(call, key):
+            found.path = True
+            return
         rank = rank_wanted(call, key)
         if rank is not None:
             found.say("any", 3.0)
@@ -126,6 +143,15 @@ class Calls(Statements):
                 found.say("index", 0.8 * weight)
                 found.indexes = True
 
+    def _takes_path(self, call: ast.Call, key: int | str) -> bool:
+        """Whether an argument of ``call`` names a file or a folder."""
+        target = resolve(call.func, self.globals)
+        if isinstance(target, type) and issubclass(target, os.PathLike):
+            return True
+        module = (getattr(target, "__module__", None) or "").partition(".")[0]
+        name = getattr(target, "__name__", "")
+        return module in _PATH_MODULES or key in _TAKE_PATHS.get((module, name), ())
+
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name == "range":
@@ -142,6 +168,8 @@ class Calls(Statements):
             found.say("float", 0.5)
         elif name == "callable":
             found.say("callable", 1.0)
+        elif name == "open" and key in (0, "file"):
+            found.path = True
         elif name == "isinstance" and key == 0:
             self._isinstance(call, 0.8)
 

@@ -63,6 +63,7 @@ class Evidence:
         stepped: slice or loop variable, as text → the axis that the code takes by it, as in
             ``x[s : s + chunk]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
+        path: whether it names a file or a folder: a number would name an open one of this process.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Evidence:
     shape_of_tuples: tuple[str, ...] = ()
     stepped: dict[str, int] = field(default_factory=dict)
     indexes: bool = False
+    path: bool = False
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""
@@ -117,6 +119,8 @@ class Evidence:
 
     def ordered_kinds(self) -> list[tuple[str, float]]:
         """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
+        if self.path:
+            return [("str", 0.0)]
         weights = {kind: weight for kind, weight in self.weights.items() if kind != "any"}
         shared = self.weights.get("any", 0.0)
         for kind in KINDS:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradlint.base.text import short_text
-from gradlint.inputs._attempt import Trial, process_state_restored
+from gradlint.inputs._attempt import Trial, attempt, process_state_restored
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._gather import gather
 from gradlint.inputs._plan import (
@@ -28,6 +28,9 @@ from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
+
+#: Times that values are drawn again where a gradient vanishes (heuristic).
+REDRAWN = 4
 
 #: A note where better inputs, or more of them, may exist.
 CUT_SHORT = (
@@ -60,6 +63,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
                 search.attempts,
             )
         plan, trial = refine(search, found)
+        trial = _drawn_again(search, plan, trial)
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
             variant = _sample(label, search, other, outcome)
@@ -69,6 +73,21 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
+
+
+def _drawn_again(search: Search, plan: Plan, trial: Trial) -> Trial:
+    """``trial``, or one with other values where integers were drawn at which a gradient vanishes:
+    nodes without neighbours, rows that are not picked. ``search`` keeps the seed of the values."""
+    drawn = any(guess.dtype == "int" for _, guess in plan.tensors())
+    for more in range(1, REDRAWN + 1):
+        if not (drawn and trial.score >= 4 and trial.vanishing) or search.out_of_time:
+            break
+        seed = search.seed + more
+        other = attempt(search.op, plan, seed, search.keywords)
+        if other.score >= trial.score and other.vanishing < trial.vanishing:
+            search.seed = seed
+            return other
+    return trial
 
 
 def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -106,6 +108,8 @@ def _of(item: Evidence, integers: list[str]) -> list[Proposal]:
 
 def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> list[Proposal]:
     """Guesses of one kind for a parameter; ``integers``: parameters that are integer tensors."""
+    if item.path and kind != "str":
+        return []
     if kind in TENSOR_KINDS:
         return _tensors(item, kind, integers or [])
     if kind == "tensors":
@@ -292,6 +296,8 @@ def _bools(item: Evidence) -> list[Any]:
 
 
 def _strings(item: Evidence) -> list[Any]:
+    if item.path:  # what is written there harms nobody
+        return [os.path.join(tempfile.gettempdir(), "gradlint-no-such-file")]
     return _merged(item, str, _names.strings(item.name))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
@@ -48,6 +49,9 @@ PATIENT_SECONDS = 15.0
 MOST_ELEMENTS = 2_000_000
 #: After so many attempts that all raised the same error, the inputs are not at fault.
 HOPELESS = 100
+#: Likewise after so many, where the first attempt, and none that got further, was refused by what
+#: the op needs beside its arguments: a file, a server, a package, a GPU. Each may take a time-out.
+NEEDS_MORE = 12
 #: Attempts still made in the hope of a better score, by the best score so far.
 _PATIENCE = {1: 40, 2: 40, 3: 24, 4: 14, 5: 6}
 #: Likewise where all went well, but the engine had to sum a gradient to the shape of its input:
@@ -151,7 +155,7 @@ class Search:
             if self.wall_s > PATIENT_SECONDS or (self.spent_s > SECONDS and self.attempts >= 12):
                 self.cut_short = True
                 break
-            if best is None and self.attempts >= HOPELESS and self._hopeless():
+            if best is None and self.attempts >= NEEDS_MORE and self._hopeless():
                 break
             _, _, node = heapq.heappop(self._queue)
             plan = node.plan
@@ -194,7 +198,13 @@ class Search:
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
-        """Whether every attempt raised the same error, numbers aside, and none came nearer."""
+        """Whether every attempt raised the same error, numbers aside, and none came nearer; or the
+        op needs something beside its arguments."""
+        first = self.failures[0][1] if self.failures else None
+        if first is not None and _needs_more(first):
+            return all(trial.progress <= first.progress for _, trial in self.failures)
+        if self.attempts < HOPELESS:
+            return False
         texts = {
             (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text), self._missing(plan, trial))
             for plan, trial in self.failures[-HOPELESS:]
@@ -359,6 +369,12 @@ def _reach_of_backward(trial: Trial) -> tuple[float, ...]:
     if GRADIENT_SHAPE_ERROR.search(trial.failure.text):
         return (float("inf"),)
     return tuple(float(frame.line) for frame in trial.failure.frames)
+
+
+def _needs_more(trial: Trial) -> bool:
+    """Whether an attempt was refused by what the op needs beside its arguments."""
+    found = explain_text(str(trial.failure)) if trial.failure is not None else None
+    return found is not None and found.slug in BESIDE_THE_INPUTS
 
 
 def _by_accident(plan: Plan, trial: Trial) -> Trial:

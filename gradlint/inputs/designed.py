@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,6 +29,14 @@ from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_na
 #: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
 #: that is not the default shows most faults; a second one those of a constant that happens to fit).
 MOST_VALUES, MOST_ARGUMENTS = 2, 8
+
+#: Rows of several arguments that are made for the sake of pairs that none of the usual ones has
+#: (heuristic: five arguments with two values each have 40 pairs, which take about eight rows).
+MOST_ROWS = 12
+
+#: Samples with an optional argument given and another one moved (heuristic: a weight and the two
+#: other reductions of a loss, and as many again).
+MOST_OPTIONALS = 5
 
 #: Strings of which an op that knows one often knows the others.
 _FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "border", "reflect"))
@@ -108,24 +117,103 @@ def other_arguments(op: Op, sample: Sample, seed: int) -> Iterator[Designed]:
             yield _with(op, sample, {name: value}, seed)
 
 
+#: An argument's name and its value in one row, and what forward takes: argument → values.
+_Row = dict[str, Any]
+Taken = Mapping[str, Sequence[Any]]
+
+
 def several_arguments(
-    op: Op, sample: Sample, taken: Mapping[str, Sequence[Any]], seed: int
+    op: Op, sample: Sample, taken: Taken, seed: int, refused: Collection[str] = ()
 ) -> Iterator[Designed]:
-    """``sample`` with several arguments moved together: all numbers, then the numbers with every
-    value of each flag and each choice of names.
+    """``sample`` with several arguments moved together, until each value of each argument has met
+    each value of each other one, or :data:`MOST_ROWS` are made.
 
     Args:
         taken: argument → its values that forward takes.
+        refused: labels of the samples that forward refused; whoever calls adds to it meanwhile.
     """
+    met: set[_Pair] = set()
+    alone = False
+    for row in _rows(taken):
+        made = _with(op, sample, row, seed)
+        yield made
+        if made.sample.label not in refused:
+            met |= _pairs_in(row)
+        elif len(row) > 2:
+            alone = True  # which of them do not go together is not known
+    for _ in range(MOST_ROWS):
+        pair = next((pair for pair in _all_pairs(taken) if not _pairs_in(pair) <= met), None)
+        if pair is None:
+            return
+        row = pair if alone else _with_numbers(pair, taken, met)
+        made = _with(op, sample, row, seed)
+        yield made
+        met |= _pairs_in(pair)
+        if made.sample.label not in refused:
+            met |= _pairs_in(row)
+        else:
+            alone = True
+
+
+def _rows(taken: Taken) -> Iterator[_Row]:
+    """All numbers together, then the numbers with each flag and each choice of names, then all
+    flags and choices."""
     numbers = {k: v[0] for k, v in taken.items() if v and _is_number(v[0])}
     choices = {k: v for k, v in taken.items() if v and k not in numbers}
     if len(numbers) > 1:
-        yield _with(op, sample, numbers, seed)
+        yield numbers
     for name, values in choices.items():
         if numbers:
-            yield _with(op, sample, {**numbers, name: values[0]}, seed)
+            yield {**numbers, name: values[0]}
     if len(choices) > 1:
-        yield _with(op, sample, {k: v[-1] for k, v in choices.items()}, seed)
+        yield {k: v[-1] for k, v in choices.items()}
+
+
+#: Two arguments with a value each; values as text, because a list has no hash.
+_Pair = frozenset[tuple[str, str]]
+
+
+def _pairs_in(row: _Row) -> set[_Pair]:
+    shown = [(name, repr(value)) for name, value in row.items()]
+    return {frozenset(pair) for pair in itertools.combinations(shown, 2)}
+
+
+def _all_pairs(taken: Taken) -> list[_Row]:
+    """Every two arguments with every value of each; the values that were tried first come first."""
+    ranked = []
+    for (one, values), (other, others) in itertools.combinations(taken.items(), 2):
+        for rank, value in enumerate(values):
+            ranked += [(rank + k, {one: value, other: more}) for k, more in enumerate(others)]
+    return [pair for _, pair in sorted(ranked, key=lambda item: item[0])]
+
+
+def _with_numbers(pair: _Row, taken: Taken, met: Collection[_Pair]) -> _Row:
+    """``pair`` and the numbers that meet something new beside it. A third flag or choice stays at
+    its default: one often switches off what another one chooses."""
+    row = dict(pair)
+    for name, values in taken.items():
+        for value in values if name not in row else ():
+            added = {**row, name: value}
+            if _is_number(value) and not _pairs_in(added) - _pairs_in(row) <= set(met):
+                row = added
+                break
+    return row
+
+
+def other_optionals(
+    op: Op, samples: Sequence[Sample], taken: Taken, seed: int
+) -> Iterator[Designed]:
+    """Each of ``samples``, in which an optional argument is given or left out, with another
+    argument moved to each value that forward takes; :data:`MOST_OPTIONALS` at most."""
+    most = max((len(values) for values in taken.values()), default=0)
+    moves = [(name, v[rank]) for rank in range(most) for name, v in taken.items() if rank < len(v)]
+    pairs = [(there, *move) for move in moves for there in samples if move[0] not in there.moved]
+    for there, name, value in pairs[:MOST_OPTIONALS]:
+        made = _with(op, there, {name: value}, seed)
+        for sample in (made.sample, *made.alternatives):
+            sample.label = f"with {there.label}, {sample.label.removeprefix('with ')}"
+            sample.moved = (*there.moved, name)
+        yield made
 
 
 def _with(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:

@@ -118,6 +118,8 @@ class Grounds:
         confirmed: whether a cause explains the error in its whole size.
         torch_owned: whether only PyTorch's own code is involved.
         guessed: whether it raises at inputs that were guessed, and others could avoid that.
+        chosen: whether it raises where an argument has a value that gradlint chose, and others
+            could avoid that: one that the code knows, or one that it may take by accident.
         refused: whether the op says openly that it does not support what was asked of it.
         explained: what else explains the difference, if anything does.
     """
@@ -130,6 +132,7 @@ class Grounds:
     confirmed: bool = False
     torch_owned: bool = False
     guessed: bool = False
+    chosen: Literal["", "known", "by accident"] = ""
     refused: bool = False
     explained: Explanation | None = None
 

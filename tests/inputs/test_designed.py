@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from typing import Any, Literal
 
 import pytest
 import torch
 
 from gradlint.inputs.designed import (
+    MOST_OPTIONALS,
+    MOST_ROWS,
     Designed,
     around,
     broadcast,
@@ -17,6 +20,7 @@ from gradlint.inputs.designed import (
     nearer,
     other_arguments,
     other_indices,
+    other_optionals,
     other_values,
     several_arguments,
 )
@@ -327,3 +331,67 @@ def test_values_around_a_threshold_stay_in_their_domain(domain, marks, low, high
     for mark in (m for m in marks if low < m < high):
         assert bool((x < mark).any() & (x > mark).any())
         assert f"{mark:g}" in found.sample.label
+
+
+def met(rows: list[Designed]) -> set[frozenset[tuple[str, Any]]]:
+    return {
+        frozenset(pair)
+        for row in rows
+        for pair in itertools.combinations([(k, repr(v)) for k, v in row.moved.items()], 2)
+    }
+
+
+TAKEN = {"stride": [2, 3], "eps": [0.1], "keepdim": [True], "reduction": ["sum", "none"]}
+#: Every two arguments with every value of each.
+PAIRS = {
+    frozenset([(one, repr(value)), (other, repr(more))])
+    for one, other in itertools.combinations(TAKEN, 2)
+    for value in TAKEN[one]
+    for more in TAKEN[other]
+}
+
+
+def test_every_pair_of_values_meets():
+    rows = list(several_arguments(op_of(pooled), sample(randn(3, 4)), TAKEN, 0))
+    assert met(rows) == PAIRS
+    assert len(rows) == 7
+    assert [row.sample.label for row in rows[:2]] == [
+        "with stride=2, eps=0.1",
+        "with stride=2, eps=0.1, keepdim=True",
+    ]
+
+
+def test_pairs_of_a_row_that_forward_refuses_are_made_alone():
+    refused: set[str] = set()
+    rows = []
+    for row in several_arguments(op_of(pooled), sample(randn(3, 4)), TAKEN, 0, refused):
+        rows.append(row)
+        if len(row.moved) > 2:
+            refused.add(row.sample.label)
+    alone = [row for row in rows if len(row.moved) == 2]
+    assert met(alone) >= {pair for pair in PAIRS if "reduction" not in dict(pair)}
+    assert len(alone) <= MOST_ROWS + 2
+
+
+def test_a_third_choice_stays_at_its_default():
+    choices = {"keepdim": [True], "reduction": ["sum", "none"], "mode": ["b"], "stride": [2, 3]}
+    rows = list(several_arguments(op_of(pooled), sample(randn(3, 4)), choices, 0))
+    several = [sum(not isinstance(v, int) or v is True for v in r.moved.values()) for r in rows]
+    # The row in which all of them are moved is one of the usual ones.
+    assert sorted(several)[-2:] == [2, 3]
+    assert ("reduction", "'sum'") in set().union(*met(rows))
+    assert frozenset([("keepdim", "True"), ("reduction", "'sum'")]) in met(rows)
+
+
+def test_options_are_moved_where_an_optional_argument_is_given():
+    there = sample(randn(3, 4))
+    there.label, there.moved = "weight given", ("weight",)
+    found = list(other_optionals(op_of(pooled), [there], {"reduction": ["sum", "none"]}, 0))
+    assert [item.sample.label for item in found] == [
+        "with weight given, reduction='sum'",
+        "with weight given, reduction='none'",
+    ]
+    assert [item.sample.moved for item in found] == [("weight", "reduction")] * 2
+    assert not list(other_optionals(op_of(pooled), [there], {"weight": [None]}, 0))
+    many = {f"a{k}": [1, 2] for k in range(9)}
+    assert len(list(other_optionals(op_of(pooled), [there], many, 0))) == MOST_OPTIONALS

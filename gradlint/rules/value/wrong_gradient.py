@@ -124,7 +124,7 @@ from gradlint.experiments.value.explained import what_explains
 from gradlint.experiments.value.layout_at_fault import layout_at_fault
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
-from gradlint.experiments.value.solver_tolerance import tolerance_cause
+from gradlint.experiments.value.solver_tolerance import convergence_error, tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
@@ -230,6 +230,13 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         for place, item in enumerate(decision.judgement.inputs)
         if decision.verdicts[place] not in (DIFFERS, UNSURE) and inputs[item.index].value.numel()
     ]
+    unconverged = convergence_error(subject) if outcome == "pass" else 0.0
+    if unconverged:
+        notes.append(
+            f"forward iterates, and stops within {unconverged:.0e} of where it converges to: "
+            "smaller errors of the gradient are not told apart from that"
+        )
+        resolutions.append(unconverged)
     return Outcome(outcome, findings, max(resolutions, default=None), "; ".join(notes))
 
 

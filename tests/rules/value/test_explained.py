@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import agrees_with_autograd, what_explains
@@ -223,3 +224,40 @@ def test_a_truncated_series_is_information(probed: Callable[..., Outcome]) -> No
     assert [item.severity for item in outcome.findings] == ["info"]
     assert outcome.resolution is not None
     assert 1e-6 < outcome.resolution < 1e-3  # x⁸/8! of the cosine
+
+
+def resolved(tolerance: float) -> tuple[str, float, str]:
+    """Verdict, resolving power and note of GL401 at an iteration with this tolerance."""
+    op = fixed_point(tolerance, 1.0, ENDS["float"])
+    report = gradlint.check(op, [POINT], select=["GL401"], seed=1)
+    (check,) = report.targets[0].checks
+    return check.verdict, check.resolution or 0.0, check.note
+
+
+def test_a_pass_states_how_far_an_iteration_is_from_its_end() -> None:
+    verdict, resolution, note = resolved(1e-8)
+    assert verdict == "pass"
+    assert 1e-9 < resolution < 1e-7
+    assert note.startswith("forward iterates, and stops within ")
+    converged = resolved(1e-15)
+    assert converged[0] == "pass"
+    assert converged[2] == ""
+
+
+def test_a_search_that_ends_early_iterates_to_no_tolerance() -> None:
+    class Largest(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            for place in range(len(x)):
+                if float(x[place]) > 0.0:
+                    break
+            ctx.save_for_backward(x)
+            return x * x[place].sign()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad * (1.0 if bool((ctx.saved_tensors[0] > 0).any()) else -1.0)
+
+    report = gradlint.check(Largest, [(normal(4),)], select=["GL401"], seed=1)
+    (check,) = report.targets[0].checks
+    assert (check.verdict, check.note) == ("pass", "")

@@ -12,7 +12,10 @@ from torch.autograd import Function
 
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import by_code
+from gradlint.targets.build import from_object
 
 GL402 = by_code("GL402")
 
@@ -133,6 +136,57 @@ def test_any_slope_between_the_sides_is_right(
 )
 def test_right_ops_are_silent(probed: Callable[..., Outcome], op: Any, dtype: torch.dtype) -> None:
     assert [finding.message for finding in probed(GL402, op, X, dtype=dtype).findings] == []
+
+
+class Clipped(Function):
+    """Each row between its second smallest and its second largest value."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values, order = x.sort(-1)
+        ctx.save_for_backward(x, order)
+        return x.clamp(values[..., 1:2], values[..., -2:-1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, order = ctx.saved_tensors
+        low, high = order[..., 1:2], order[..., -2:-1]
+        under, over = x < x.gather(-1, low), x > x.gather(-1, high)
+        grad = g.masked_fill(under | over, 0.0)
+        grad = grad.scatter_add(-1, low, (g * under).sum(-1, keepdim=True))
+        return grad.scatter_add(-1, high, (g * over).sum(-1, keepdim=True))
+
+
+class Cubic(Clipped):
+    """x³ + x, whose gradient lacks a term at zero alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3 + x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (3 * x * x + (x != 0).to(x.dtype))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("shape", [(3, 4), (5,)])
+def test_where_all_are_equal_a_function_of_the_order_has_no_gradient(
+    shape: tuple[int, ...], seed: int
+) -> None:
+    # It is smooth along every line, and not additive. Which cotangents hide that is chance.
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    def told(op: type) -> list[str]:
+        bound = Subject(from_object(op), Sample("s", "given", (x,)), Settings(seed=seed))
+        return [finding.message for finding in GL402.probe(bound).findings]
+
+    assert told(Clipped) == []
+    (message,) = told(Cubic)
+    assert "zero" in message
 
 
 @pytest.mark.parametrize("shared", [True, False])
