@@ -18,6 +18,7 @@ from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
+from gradlint.inputs.stand_ins import with_bound_closures
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -93,7 +94,8 @@ def through_autograd(subject: Subject) -> Problem | None:
         return None
 
     def plainly(_: Any) -> Any:
-        return lambda args, kwargs, state: _forward_of(function, args)
+        forward = with_bound_closures(lambda *args: _forward_of(function, args))
+        return lambda args, kwargs, state: forward(*args)
 
     problem = subject.problem.through(plainly)
     problem.put(dict(enumerate(subject.problem.values())))
