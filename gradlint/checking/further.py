@@ -259,9 +259,7 @@ class FurtherSamples:
             and same_outputs(seen.outputs, self.subject.run.outputs)
         )
 
-    def _is_at_a_pole(
-        self, designed: Designed, seen: JudgementElsewhere, sample: Sample
-    ) -> bool:
+    def _is_at_a_pole(self, designed: Designed, seen: JudgementElsewhere, sample: Sample) -> bool:
         """Whether a number that was moved makes forward divide by zero: ``1 / (alpha - 1)`` at 1.
         What comes out of that may be finite, and says that the number is hardly meant."""
         numbers = [value for value in designed.moved.values() if type(value) in (int, float)]

@@ -28,8 +28,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
         " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
-        " and one; backward raises at inputs that were guessed, for their sizes or values; second"
-        " derivatives silently lost",
+        " and one; backward raises at inputs that were guessed, for their sizes or values; a wrong"
+        " gradient where a function among the arguments was guessed; second derivatives silently"
+        " lost",
     ),
     (
         "info",
@@ -37,8 +38,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises); a difference that is"
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
-        " an input that is zero; digits that cancel at large magnitudes; a number moved by"
-        " gradlint that only backward uses; anything in PyTorch's own code",
+        " an input that is zero; digits that cancel at large magnitudes; numbers that forward keeps"
+        " in 8 bits for backward; a number moved by gradlint that only backward uses; anything in"
+        " PyTorch's own code",
     ),
 )
 
@@ -137,6 +139,16 @@ POLICY = (
         "info",
         "digits cancel at such magnitudes: what differs is rounding",
         lambda g: g.explained == "rounding",
+    ),
+    Reason(
+        "info",
+        "forward keeps numbers in 8 bits for backward, which is right without that",
+        lambda g: g.explained == "stored",
+    ),
+    Reason(
+        "warning",
+        "a function among the arguments was guessed, and the op may be meant for others",
+        lambda g: g.explained == "stand-in",
     ),
     Reason(
         "info",

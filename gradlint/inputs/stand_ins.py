@@ -175,13 +175,27 @@ def _with_parameters(
     if id(module) not in made:
         found = made[id(module)] = object.__new__(type(module))
         vars(found).update(vars(module))
-        own: dict[str, Any] = {k: given.get(id(p), p) for k, p in module._parameters.items()}
-        parts = {
-            name: None if part is None else _with_parameters(part, given, made)
-            for name, part in module._modules.items()
-        }
-        vars(found).update(_parameters=own, _modules=parts)
+        own = vars(module)["_parameters"].items()
+        parts = vars(module)["_modules"].items()
+        vars(found).update(
+            _parameters={name: given.get(id(item), item) for name, item in own},
+            _modules={
+                name: None if part is None else _with_parameters(part, given, made)
+                for name, part in parts
+            },
+        )
     return made[id(module)]
+
+
+def is_stand_in(value: Any) -> bool:
+    """Whether ``value`` stands in for a function or a module of which nothing is known."""
+    functions = (stand_in, first_stand_in, pairwise_distance, squared_distance)
+    modules = (torch.nn.Tanh, torch.nn.Identity)
+    return (
+        isinstance(value, Closure)
+        or type(value) in modules
+        or any(value is function for function in functions)
+    )
 
 
 def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -328,3 +328,24 @@ class Edges(Function):
 def test_all_inputs_may_be_saved_at_once():
     _, edge_index, weight = shapes(Edges)
     assert (edge_index[0], weight) == (2, edge_index[1:])
+
+
+def test_no_backward_reads_what_forward_freed_at_guessed_arguments():
+    """Its end would be that of the process."""
+
+    class Recomputed(Function):
+        @staticmethod
+        def forward(ctx, x, inverse, keep_input):
+            ctx.x, ctx.inverse, ctx.keep_input = x, inverse, keep_input
+            y = torch.tanh(x)
+            if not keep_input:
+                x.untyped_storage().resize_(0)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * (1 - torch.tanh(ctx.x) ** 2), None, None
+
+    x, _, keep_input = infer(from_object(Recomputed), 0)[0].args
+    assert keep_input is True
+    assert x.untyped_storage().nbytes() == x.numel() * 8

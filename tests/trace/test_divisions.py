@@ -76,7 +76,9 @@ def test_guards_are_seen() -> None:
         (lambda x: x * 0.0 + 1.0 / 3.0, False),
     ],
 )
-def test_quotients_by_nothing_but_zeros(function: Callable[[Tensor], object], infinite: bool) -> None:
+def test_quotients_by_nothing_but_zeros(
+    function: Callable[[Tensor], object], infinite: bool
+) -> None:
     found = ZeroDivisors()
     with found:
         function(torch.tensor([[0.7, -1.3, 0.4], [0.2, 1.6, -2.4]]))

@@ -48,7 +48,9 @@ def closed_over(subject: Subject) -> set[int]:
     args = subject.sample.args
     first = [item.first for item in args if isinstance(item, Closure)][:1]
     owned = [at for item in args if isinstance(item, Owner) for at in item.owned.values()]
-    passed = {id(item) for item in (*(args[first[0] :] if first else ()), *(args[k] for k in owned))}
+    passed = {
+        id(item) for item in (*(args[first[0] :] if first else ()), *(args[k] for k in owned))
+    }
     if not passed:
         return set()
     named = subject.sample.named_tensors(subject.op.signature)

@@ -15,10 +15,12 @@ import torch
 
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
+from gradlint.experiments.value.coarse_storage import right_when_kept_fine
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
-from gradlint.inputs.stand_ins import with_bound_closures
+from gradlint.inputs.stand_ins import is_stand_in, with_bound_closures
+from gradlint.model.report import Explanation
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -49,11 +51,17 @@ def what_explains(subject: Subject, position: int, relative_error: float) -> dic
             return {"torch_owned": True}
     elif relative_error <= SLIGHT and agrees_with_autograd(subject, position):
         return {"explained": "measurement"}
+    sample = subject.sample
+    explained: Explanation | None = None
     if right_when_converged(subject, position, relative_error):
-        return {"explained": "solver"}
-    if subject.sample.kind == "extreme" and is_lost_in_rounding(subject, position):
-        return {"explained": "rounding"}
-    return {}
+        explained = "solver"
+    elif right_when_kept_fine(subject, position):
+        explained = "stored"
+    elif sample.kind == "extreme" and is_lost_in_rounding(subject, position):
+        explained = "rounding"
+    elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
+        explained = "stand-in"
+    return {} if explained is None else {"explained": explained}
 
 
 def agrees_with_autograd(subject: Subject, position: int) -> bool:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import agrees_with_autograd, what_explains
@@ -223,3 +224,71 @@ def test_a_truncated_series_is_information(probed: Callable[..., Outcome]) -> No
     assert [item.severity for item in outcome.findings] == ["info"]
     assert outcome.resolution is not None
     assert 1e-6 < outcome.resolution < 1e-3  # x⁸/8! of the cosine
+
+
+def stored(factor: float, *, returned: bool = False) -> type:
+    """x³, keeping x in 8 bits for ``factor`` · 3x²; ``returned``: of the x in 8 bits."""
+
+    class Stored(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            kept = x.to(torch.float8_e4m3fn)
+            ctx.save_for_backward(kept)
+            ctx.dtype = x.dtype
+            return (kept.to(x.dtype) if returned else x) ** 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (kept,) = ctx.saved_tensors
+            return factor * grad * 3 * kept.to(ctx.dtype) ** 2
+
+    return Stored
+
+
+@pytest.mark.parametrize(
+    ("op", "verdict", "explained"),
+    [
+        (stored(1.0), "pass", "stored"),
+        (stored(2.0), "fail", None),
+        (stored(1.0, returned=True), "fail", None),  # a surrogate of rounding
+    ],
+)
+def test_numbers_kept_in_8_bits_for_backward(
+    probed: Callable[..., Outcome], op: type, verdict: str, explained: str | None
+) -> None:
+    outcome = as_loud_as_evidence(probed(GL401, op, normal(3, 4)))
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.grounds.explained) == (verdict, explained)
+    assert (finding.severity == "info") is (verdict == "pass")
+
+
+def through(scale: float) -> type:
+    """What a function returns, and ``scale`` times its own gradient, as if it were linear."""
+
+    class Through(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, matmul: Any) -> torch.Tensor:
+            ctx.matmul = matmul
+            return matmul(x, transpose=True)
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            return scale * ctx.matmul(grad, transpose=False), None
+
+    return Through
+
+
+def test_a_function_that_was_guessed_is_in_question_too() -> None:
+    flags = {"seed": 0, "order": 1, "select": ["GL401"]}
+    (guessed,) = gradlint.check(through(1.0), **flags).targets
+    (finding,) = guessed.findings
+    assert (finding.severity, finding.grounds.explained) == ("warning", "stand-in")
+    weight = normal(4, 4, seed=1)
+
+    def matmul(x: torch.Tensor, *, transpose: bool) -> torch.Tensor:
+        return x @ (weight.mT if transpose else weight)
+
+    x = normal(3, 4).requires_grad_()
+    assert gradlint.check(through(1.0), [(x, matmul)], **flags).targets[0].findings == []
+    (wrong,) = gradlint.check(through(2.0), [(x, matmul)], **flags).targets
+    assert [(item.severity, item.cause) for item in wrong.findings] == [("error", "scaled")]
