@@ -248,13 +248,14 @@ class _Coupled(torch.autograd.Function):
 class _CoupledWrong(_Coupled):
     @staticmethod
     def backward(ctx, g):
-        of_x, _, weight, bias = _Coupled.backward(ctx, g)
-        return of_x, None, weight, bias / 2
+        of_x, _, weight, bias, *others = _Coupled.backward(ctx, g)
+        return of_x, None, weight, bias / 2, *others
 
 
 def _coupled() -> tuple[object, ...]:
     torch.manual_seed(0)
-    module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh()).double()
+    linear = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    module = torch.nn.Sequential(linear[0], torch.nn.Tanh(), linear[1]).double()
     x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     return (x, module, *module.parameters())
 

@@ -60,11 +60,11 @@ def closed_over(subject: Subject) -> set[int]:
 
 def twins(subject: Subject) -> tuple[int, int] | None:
     """Two inputs of one shape and dtype, the first such pair; None where there are none, or the op
-    works in place."""
-    inputs = subject.problem.inputs
+    works in place. Not those that a function closes over: it has a gradient for each of them."""
+    inputs, closed = subject.problem.inputs, closed_over(subject)
     if any(item.declared for item in subject.once(make_guarded).arguments):
         return None
-    for first, second in combinations(range(len(inputs)), 2):
+    for first, second in combinations((k for k in range(len(inputs)) if k not in closed), 2):
         a, b = inputs[first].value, inputs[second].value
         if a.shape == b.shape and a.dtype == b.dtype and a.device == b.device and a.numel():
             return first, second
