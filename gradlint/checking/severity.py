@@ -29,8 +29,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
         " and one; backward raises at inputs that were guessed, for their sizes or values; a wrong"
-        " gradient where a function among the arguments was guessed; second derivatives silently"
-        " lost",
+        " gradient where a function among the arguments was guessed, or at values that were not"
+        " given and from which only a clamp keeps forward finite; second derivatives silently lost",
     ),
     (
         "info",
@@ -149,6 +149,11 @@ POLICY = (
         "warning",
         "a function among the arguments was guessed, and the op may be meant for others",
         lambda g: g.explained == "stand-in",
+    ),
+    Reason(
+        "warning",
+        "forward is finite there only because it clamps: the op is hardly meant for such values",
+        lambda g: g.explained == "clamped",
     ),
     Reason(
         "info",

@@ -91,7 +91,7 @@ Where = Literal[
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
-#: or a function among the arguments that was guessed.
+#: a function among the arguments that was guessed, or a clamp that keeps forward inside its domain.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -104,6 +104,7 @@ Explanation = Literal[
     "rounding",
     "stored",
     "stand-in",
+    "clamped",
 ]
 
 

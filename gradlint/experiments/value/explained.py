@@ -16,6 +16,7 @@ import torch
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.coarse_storage import right_when_kept_fine
+from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
@@ -39,12 +40,15 @@ MOST_CALLS = 5000
 SLIGHT = 1e-2
 
 
-def what_explains(subject: Subject, position: int, relative_error: float) -> dict[str, Any]:
+def what_explains(
+    subject: Subject, position: int, relative_error: float, *, chosen: bool = False
+) -> dict[str, Any]:
     """The fields ``explained`` and ``torch_owned`` of the grounds of a gradient that differs.
 
     Args:
         position: of the input.
         relative_error: of its gradient, as measured.
+        chosen: whether gradlint chose the values of the inputs, although some were given.
     """
     if is_torch_owned_backward(subject):
         if not _stops_gradients(subject.problem):
@@ -59,6 +63,8 @@ def what_explains(subject: Subject, position: int, relative_error: float) -> dic
         explained = "stored"
     elif sample.kind == "extreme" and is_lost_in_rounding(subject, position):
         explained = "rounding"
+    elif (chosen or sample.origin == "inferred") and is_guarded(subject):
+        explained = "clamped"
     elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
         explained = "stand-in"
     return {} if explained is None else {"explained": explained}

@@ -127,7 +127,8 @@ def _wrong_gradient_finding(
         place=gradient_place(subject, subject.problem.inputs[position]),
         evidence=found.numbers,
         grounds=subject.grounds(
-            **found.weight, **what_explains(seen.subject, position, found.relative_error)
+            **found.weight,
+            **what_explains(seen.subject, position, found.relative_error, chosen=True),
         ),
         help=help,
     )

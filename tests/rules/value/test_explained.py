@@ -292,3 +292,47 @@ def test_a_function_that_was_guessed_is_in_question_too() -> None:
     assert gradlint.check(through(1.0), [(x, matmul)], **flags).targets[0].findings == []
     (wrong,) = gradlint.check(through(2.0), [(x, matmul)], **flags).targets
     assert [(item.severity, item.cause) for item in wrong.findings] == [("error", "scaled")]
+
+
+def artanh(masked: bool, bound: float, scale: float = 1.0) -> type:
+    """Of values clamped to ``bound``, with or without the mask of the clamp in backward."""
+
+    class Artanh(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            kept = x.clamp(-bound, bound)
+            ctx.save_for_backward(x, kept)
+            return ((1 + scale * kept) / (1 - scale * kept)).log()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            x, kept = ctx.saved_tensors
+            found = 2 * scale * grad / (1 - (scale * kept) ** 2)
+            return found * (x.abs() <= bound) if masked else found
+
+    return Artanh
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "severity"),
+    [
+        (artanh(False, 1 - 1e-5), 0.8, "warning"),  # right, but at the ends
+        (artanh(False, 1 - 1e-5), 1.5, "error"),  # they were given
+        (artanh(False, 1 - 1e-5, scale=0.1), 0.8, "error"),  # a clamp that guards nothing
+        (artanh(True, 1 - 1e-5), 0.8, ""),
+        (artanh(True, 1 - 1e-5), 1.5, ""),
+    ],
+)
+def test_beyond_a_clamp_that_keeps_forward_finite(op: type, values: float, severity: str) -> None:
+    x = torch.linspace(-values, values, 12, dtype=torch.float64).reshape(3, 4) + 0.01
+    flags = {"seed": 0, "order": 1, "select": ["GL401", "GL402"]}
+    (report,) = gradlint.check(op, [(x.requires_grad_(),)], **flags).targets
+    assert {item.severity for item in report.findings} == ({severity} if severity else set())
+
+
+def test_guesses_beyond_a_clamp_are_in_question() -> None:
+    flags = {"seed": 0, "order": 1, "select": ["GL401"]}
+    (report,) = gradlint.check(artanh(False, 1 - 1e-5), **flags).targets
+    assert {item.severity for item in report.findings} == {"warning"}
+    (report,) = gradlint.check(artanh(False, 1 - 1e-5, scale=0.1), **flags).targets
+    assert {item.severity for item in report.findings} == {"error"}
