@@ -262,7 +262,7 @@ def test_numbers_kept_in_8_bits_for_backward(
     assert (finding.severity == "info") is (verdict == "pass")
 
 
-def through(scale: float) -> type:
+def called(scale: float) -> type:
     """What a function returns, and ``scale`` times its own gradient, as if it were linear."""
 
     class Through(Function):
@@ -280,7 +280,7 @@ def through(scale: float) -> type:
 
 def test_a_function_that_was_guessed_is_in_question_too() -> None:
     flags = {"seed": 0, "order": 1, "select": ["GL401"]}
-    (guessed,) = gradlint.check(through(1.0), **flags).targets
+    (guessed,) = gradlint.check(called(1.0), **flags).targets
     (finding,) = guessed.findings
     assert (finding.severity, finding.grounds.explained) == ("warning", "stand-in")
     weight = normal(4, 4, seed=1)
@@ -289,8 +289,8 @@ def test_a_function_that_was_guessed_is_in_question_too() -> None:
         return x @ (weight.mT if transpose else weight)
 
     x = normal(3, 4).requires_grad_()
-    assert gradlint.check(through(1.0), [(x, matmul)], **flags).targets[0].findings == []
-    (wrong,) = gradlint.check(through(2.0), [(x, matmul)], **flags).targets
+    assert gradlint.check(called(1.0), [(x, matmul)], **flags).targets[0].findings == []
+    (wrong,) = gradlint.check(called(2.0), [(x, matmul)], **flags).targets
     assert [(item.severity, item.cause) for item in wrong.findings] == [("error", "scaled")]
 
 
