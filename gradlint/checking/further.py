@@ -61,6 +61,7 @@ from gradlint.model.report import Tried
 from gradlint.model.sample import Sample
 from gradlint.numerics.differences import significand_bits
 from gradlint.trace.comparisons import Comparisons
+from gradlint.trace.divisions import ZeroDivisors
 from gradlint.trace.op_io import OpRaised, Output
 
 #: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
@@ -195,18 +196,24 @@ class FurtherSamples:
 
     def _watched(self, sample: Sample | None = None) -> Comparisons | None:
         """What forward compares with and how it indexes, at the first sample or another one."""
+        watched = Comparisons()
+        return watched if self._forward_watched(watched, sample) else None
+
+    def _forward_watched(
+        self, watched: AbstractContextManager[Any], sample: Sample | None = None
+    ) -> bool:
+        """Run forward under ``watched``, at the first sample or another one; whether it ran."""
         problem = self.subject.problem
         there = problem if sample is None else problem.at(sample)
-        watched = Comparisons()
         try:
             with watched:
                 there.forward()
         except (OpRaised, RuntimeError):
-            return None
+            return False
         finally:
             if there is not problem:
                 problem.forward_calls += there.forward_calls
-        return watched
+        return True
 
     def _look_at(self, designed: Designed) -> None:
         label = designed.sample.label
@@ -217,7 +224,9 @@ class FurtherSamples:
         with self._covering():
             seen, sample = self._judged(designed)
         self._note_moved(designed, sample, seen)
-        if self._is_for_backward_only(designed, seen):
+        if self._is_at_a_pole(designed, seen, sample):
+            seen.verdict = REFUSED
+        elif self._is_for_backward_only(designed, seen):
             sample = replace(sample, backward_only=True)
         elif seen.verdict in (RIGHT, WRONG):
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
@@ -264,6 +273,20 @@ class FurtherSamples:
             and all(type(value) is float for value in moved)
             and same_outputs(seen.outputs, self.subject.run.outputs)
         )
+
+    def _is_at_a_pole(self, designed: Designed, seen: JudgementElsewhere, sample: Sample) -> bool:
+        """Whether a number that was moved makes forward divide by zero: ``1 / (alpha - 1)`` at 1.
+        What comes out of that may be finite, and says that the number is hardly meant."""
+        numbers = [value for value in designed.moved.values() if type(value) in (int, float)]
+        if seen.verdict not in (WRONG, NOT_FINITE) or not numbers:
+            return False
+        return self._divides_by_zero(sample) and not self._divides_by_zero()
+
+    def _divides_by_zero(self, sample: Sample | None = None) -> bool:
+        """Whether forward does so, at the first sample or another one."""
+        watched = ZeroDivisors()
+        self._forward_watched(watched, sample)
+        return watched.infinite
 
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""

@@ -23,6 +23,7 @@ from gradlint.inputs.stand_ins import with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
+from gradlint.ops.backed import is_backed
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
@@ -48,6 +49,7 @@ _FIRST_FRAMES, _LAST_FRAMES = 6, 14
 _STEP, _AGREEMENT = 1e-5, 1e-3
 #: Roundings of an output that a gradient which is zero may hold (heuristic).
 LAST_DIGITS = 16.0
+_FREED = "forward freed the memory of an input, which backward may read"
 _LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
@@ -132,6 +134,9 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
                     raise
                 leaves.clear()
                 outputs = _call(op, built, working, leaves, clone=True)
+            if backward and not all(map(is_backed, leaves)):
+                # To read it ends the process, and so may the backward of a guessed inverse.
+                raise RuntimeError(_FREED)
             tensors = list(_tensors(outputs))
             finite = _finite(tensors)
     except (Exception, SystemExit, KeyboardInterrupt) as error:

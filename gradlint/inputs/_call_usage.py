@@ -125,13 +125,19 @@ class Calls(Statements):
         elif module.startswith("numpy") or type(target).__module__.startswith("numpy"):
             found.say("tensor", 1.0)
         elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
-            for kind, weight in argument_kinds(name, key, False):
-                found.say(kind, weight)
-            if key == 0:
-                found.domain = domain_needed(name) or found.domain
+            self._passed_to_torch(found, call, key, name)
         elif isinstance(call.func, ast.Attribute) and target is None:
             for kind, weight in argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)
+
+    def _passed_to_torch(self, found: Evidence, call: ast.Call, key: int | str, name: str) -> None:
+        """The parameter is an argument of torch's function ``name``."""
+        for kind, weight in argument_kinds(name, key, False):
+            found.say(kind, weight)
+        if key == 0:
+            found.domain = domain_needed(name) or found.domain
+        if name == "sparse_coo_tensor":
+            self._of_sparse(found, call, key)
 
     def _part_passed(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         """Elements of the parameter are an argument of ``call``: only that they are integers is
@@ -151,6 +157,22 @@ class Calls(Statements):
         module = (getattr(target, "__module__", None) or "").partition(".")[0]
         name = getattr(target, "__name__", "")
         return module in _PATH_MODULES or key in _TAKE_PATHS.get((module, name), ())
+
+    def _of_sparse(self, found: Evidence, call: ast.Call, key: int | str) -> None:
+        """``torch.sparse_coo_tensor(indices, values, size)`` of a matrix: two rows of indices, as
+        many values as these have columns, and two sizes."""
+        given = dict(_arguments(call))
+        indices = self.parameter(given.get(0, given.get("indices")))
+        columns = f"{indices.name}.1" if indices is not None else f"{found.name}.0"
+        if key in (0, "indices"):
+            found.say("index", 5.0)
+            found.shape = found.shape or ("=2", columns)
+        elif key in (1, "values"):
+            found.say("tensor", 3.0)
+            found.shape = found.shape or (columns,)
+        elif key in (2, "size"):
+            found.say("shape", 3.0)
+            found.length = found.length or 2
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""

@@ -112,10 +112,8 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         return []
     if kind in TENSOR_KINDS:
         return _tensors(item, kind, integers or [])
-    if kind == "tensors":
-        return _groups(item)
-    if kind == "dict":
-        return _dicts(item)
+    if kind in ("tensors", "dict"):
+        return _groups(item) if kind == "tensors" else _dicts(item)
     makers: dict[str, Callable[[Evidence], list[Any]]] = {
         "int": _ints,
         "float": _floats,

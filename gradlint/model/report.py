@@ -90,7 +90,8 @@ Where = Literal[
 #: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
-#: backward uses, or rounding at large magnitudes.
+#: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
+#: a function among the arguments that was guessed, or a clamp that keeps forward inside its domain.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -101,6 +102,9 @@ Explanation = Literal[
     "unread",
     "backward-only",
     "rounding",
+    "stored",
+    "stand-in",
+    "clamped",
 ]
 
 

@@ -646,3 +646,42 @@ def test_backward_has_to_run_in_float64_where_forward_does():
     assert message.startswith("backward raised RuntimeError")
     assert message.endswith("in float64")
     assert red(check(op(forward, right), select=codes)) == []
+
+
+def power_of_sigmoid(ctx, x, alpha=2):
+    alpha = torch.tensor(float(alpha), dtype=x.dtype)
+    ctx.save_for_backward(x, alpha)
+    return torch.sigmoid(x) ** (1 / (alpha - 1))  # zero at alpha = 1
+
+
+def power_of_sigmoid_right(ctx, g):
+    x, alpha = ctx.saved_tensors
+    y, power = torch.sigmoid(x), 1 / (alpha - 1)
+    return g * power * y**power * (1 - y), None
+
+
+def shifted_sigmoid(ctx, x, alpha=2):
+    alpha = torch.tensor(float(alpha), dtype=x.dtype)
+    ctx.save_for_backward(x, alpha)
+    return torch.sigmoid(x) * (alpha - 1)
+
+
+def shifted_sigmoid_wrong(ctx, g):
+    x, alpha = ctx.saved_tensors
+    y = torch.sigmoid(x)
+    return g * y * (1 - y) * (alpha - 1) ** 2 / (alpha - 1), None
+
+
+def test_a_number_that_was_chosen_and_forward_divides_by_is_no_fault():
+    report = check(op(power_of_sigmoid, power_of_sigmoid_right), select=["GL1", "GL3", "GL4"])
+    assert red(report) == []
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried["with alpha=1"] == "refused"
+    assert "right" in (verdict for label, verdict in tried.items() if "alpha" in label)
+
+
+def test_a_number_that_only_backward_divides_by_is_one():
+    report = check(op(shifted_sigmoid, shifted_sigmoid_wrong), select=["GL1", "GL3", "GL4"])
+    ((code, message),) = red(report)
+    assert code == "GL302"
+    assert message.endswith("where the function has a finite derivative with alpha=1")

@@ -65,6 +65,9 @@ CASES = {
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "a number of backward only": (Grounds(explained="backward-only"), "info"),
     "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
+    "kept in 8 bits": (Grounds(relative_error=3e-2, explained="stored"), "info"),
+    "a function that was guessed": (Grounds(explained="stand-in"), "warning"),
+    "beyond a clamp": (Grounds("other-size", explained="clamped"), "warning"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }

@@ -13,6 +13,7 @@ from torch.autograd import Function
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
+from gradlint.inputs._infer import infer
 from gradlint.inputs._names import inverse_of, kinds, square_domain
 from gradlint.inputs._proposals import propose
 from gradlint.targets.build import from_object
@@ -262,3 +263,27 @@ def test_names_of_files_are_never_numbers():
         os.path.join(tempfile.gettempdir(), "gradlint-no-such-file"),
         None,
     ]
+
+
+def test_the_arguments_of_a_sparse_matrix():
+    class Spmm(Function):
+        @staticmethod
+        def forward(ctx, indices, values, shape, b):
+            a = torch.sparse_coo_tensor(indices, values, shape)
+            ctx.save_for_backward(a, b)
+            return torch.matmul(a, b)
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            row, column = a._indices()
+            return None, (grad @ b.t())[row, column], None, a.t() @ grad
+
+    indices, values, shape, b = infer(from_object(Spmm), 0)[0].args
+    assert indices.dtype == torch.int64
+    assert indices.shape == (2, len(values))
+    assert len(shape) == 2
+    assert b.shape[0] == shape[1]
+    assert values.requires_grad
+    assert b.requires_grad
+    assert bool((indices < torch.tensor(shape)[:, None]).all())

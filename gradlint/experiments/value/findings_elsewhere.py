@@ -133,7 +133,8 @@ def _wrong_gradient_finding(
         place=span,
         evidence=found.numbers,
         grounds=subject.grounds(
-            **found.weight, **what_explains(seen.subject, position, found.relative_error)
+            **found.weight,
+            **what_explains(seen.subject, position, found.relative_error, chosen=True),
         ),
         help=help,
     )

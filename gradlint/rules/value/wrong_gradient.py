@@ -24,6 +24,11 @@ Where the gradient is right, it is measured again with float arguments moved awa
 values, because a factor of 1 that backward leaves out shows only elsewhere. The same is done for
 inputs whose elements are all equal, such as a weight of ones.
 
+Of the gradient at symmetric matrices that were given, only the symmetric part counts: where that is
+right, a difference is a warning, and information if the source speaks of symmetry. It is
+information, too, where forward keeps numbers in 8 bits for backward and the gradient is right
+without that.
+
 Why it matters
 --------------
 Training goes on and the loss may even fall, only more slowly, or towards something else. Nothing

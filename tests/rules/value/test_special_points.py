@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.experiments.finite.special_values import as_symmetric, is_symmetric
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -460,3 +461,52 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     (finding,) = probed(GL402, Saturated, X).findings
     assert "at magnitudes from 10 to 10000" in finding.message
     assert finding.grounds.explained is None
+
+
+class QuadraticForm(Function):
+    """xᵀMx for symmetric matrices M."""
+
+    @staticmethod
+    def forward(ctx: Any, m: Tensor, x: Tensor) -> Tensor:
+        ctx.save_for_backward(m, x)
+        return ((x @ m) * x).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        m, x = ctx.saved_tensors
+        return x.mT @ (g[:, None] * x), 2 * g[:, None] * (x @ m)
+
+
+class QuadraticFormWrongAtOne(QuadraticForm):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        of_m, of_x = QuadraticForm.backward(ctx, g)
+        return of_m, of_x * (ctx.saved_tensors[1] != 1)
+
+
+@LOW
+def test_symmetric_matrices_stay_symmetric(
+    probed: Callable[..., Outcome], dtype: torch.dtype
+) -> None:
+    m = (X[:, :3] + X[:, :3].mT).to(dtype)
+    x = X.mT.contiguous().to(dtype)
+    outcome = probed(GL402, QuadraticForm, m.requires_grad_(), x.requires_grad_())
+    assert outcome.verdict == "pass"
+    assert outcome.note.startswith("judged: ")
+    outcome = probed(GL402, QuadraticFormWrongAtOne, m, x)
+    assert [finding.input for finding in outcome.findings] == ["x"]
+    assert "it is 1" in outcome.findings[0].message
+
+
+def test_the_symmetric_form_of_special_values() -> None:
+    before = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 5.0], [3.0, 5.0, 6.0]])
+    assert is_symmetric(before)
+    assert not is_symmetric(torch.eye(3))
+    assert not is_symmetric(torch.ones(3, 3))
+    assert not is_symmetric(before.tril())
+    assert not is_symmetric(before[:2])
+    after = before.clone()
+    after[0, 2], after[1, 0], after[0, 1], after[2, 2] = 7.0, 8.0, 9.0, 10.0
+    wanted = torch.tensor([[1.0, 8.0, 7.0], [8.0, 4.0, 5.0], [7.0, 5.0, 10.0]])
+    assert torch.equal(as_symmetric(after, before), wanted)
+    assert as_symmetric(after, before.tril()) is after
