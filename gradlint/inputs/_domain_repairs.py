@@ -139,7 +139,7 @@ def _integers(failed: FailedAttempt, named: list[str]) -> Iterator[Plan]:
         for step, domain in enumerate(_OF_INTEGERS):
             if guess.domain != domain:
                 yield plan.changed(name, replace(guess, domain=domain), 0.4 + _STEP * step)
-        if guess.domain in ("offsets", "pointers") and guess.axes[0][0] != "=":
+        if guess.domain in ("offsets", "pointers") and guess.axes and guess.axes[0][0] != "=":
             # Segments that must not be empty need more elements than there are segments.
             yield plan.sized(guess.axes[0], 3, 0.35)
         for high in dict.fromkeys(failed.sizes.values()):
