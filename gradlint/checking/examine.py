@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from gradlint.checking.further import FurtherSamples
+from gradlint.checking.guesses import first_words, guess_otherwise, is_questioned
 from gradlint.checking.not_tried import not_tried
 from gradlint.checking.plan import beyond_budget, make_plan
 from gradlint.checking.severity import as_loud_as_evidence
@@ -25,6 +26,8 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.events import (
     ANATOMY,
+    FURTHER,
+    REGUESSED,
     Anatomy,
     Begin,
     CheckDone,
@@ -32,8 +35,10 @@ from gradlint.model.events import (
     Emit,
     Event,
     Found,
+    Further,
     Note,
     Predicted,
+    Reguessed,
     Samples,
     Skip,
 )
@@ -47,6 +52,7 @@ from gradlint.model.report import (
     InputPower,
     Location,
     SampleReport,
+    Tried,
 )
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample, described
@@ -114,6 +120,8 @@ def next_step(subject: Subject, code: str, note: str) -> str:
     target = shlex.quote(subject.op.target)
     if "--max-calls" in plan.reason or "--max-calls" in note:
         return "raise --max-calls, or leave it out"
+    if "called again with the same inputs" in note:
+        return "GL606 shows what changes, and says what to look for"
     if "--timeout" in note:
         return "raise --timeout, or give the op smaller inputs (--inputs)"
     if code.startswith(("GL4", "GL5")) and subject.problem.inputs:
@@ -229,20 +237,63 @@ def examine(
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:
         emit(Note(note))
-    emit(Samples([_described(op, sample) for sample in variants]))
-    told: set[str] = set()
-    once = _noting_inputs(_each_defect_once(emit), told)
     coverage = Coverage(op)
+    instead = {
+        sample.label: _again(Subject(op, sample, settings, coverage))
+        for sample in variants
+        if (REGUESSED, sample.label) in done  # before a crash
+    }
+    variants = [instead[v.label].sample if v.label in instead else v for v in variants]
+    emit(Samples([_described(op, sample) for sample in variants]))
+    once = _EachDefectOnce(emit)
     asked = TorchAsked(once, done)
     first: Subject | None = None
-    for sample in variants:
-        subject = Subject(op, sample, settings, coverage)
-        if _examine_sample(subject, rules, once, done, asked, first=first is None):
+    for place, sample in enumerate(variants):
+        subject = instead.get(sample.label) or Subject(op, sample, settings, coverage)
+        supported = _examine_sample(subject, rules, once, done, asked, first=first is None)
+        other = _guessed_otherwise(subject, once, done)
+        if other is not None:
+            subject, variants[place] = other, other.sample
+            done = frozenset(pair for pair in done if pair[1] != sample.label)
+            asked = TorchAsked(once, done)
+            supported = _examine_sample(subject, rules, once, done, asked, first=first is None)
+        if supported:
             first = first or subject
         emit(_covered(op, variants, coverage))
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
-        _look_further(first, rules, once, done, told, asked)
+        others = [sample for sample in variants if _is_optional(first.sample, sample)]
+        _look_further(first, others, rules, once, done, once.told, asked)
         emit(_covered(op, variants, coverage))
+
+
+def _guessed_otherwise(
+    subject: Subject, once: _EachDefectOnce, done: frozenset[tuple[str, str]]
+) -> Subject | None:
+    """The op at another guess, if backward is wrong at that of ``subject`` and right there; what
+    was found at the first is then forgotten."""
+    sample = subject.sample
+    label = f"{REGUESSED}, in place of {sample.label}"
+    if (FURTHER, label) in done or not is_questioned(sample, once.findings):
+        return None
+    started = time.perf_counter()
+    once(Begin(FURTHER, label))
+    with phase("rule"), preserved_state():
+        seen = guess_otherwise(subject)
+    seconds = time.perf_counter() - started
+    tried = Tried(label, seen.verdict, seen.forward_calls, seen.backward_calls, seconds)
+    once(Further(tried))
+    if seen.subject is not None:
+        wrong = first_words(once.findings, sample.label)
+        once.forget(sample.label)
+        note = f"forward takes other inputs, for which it may not be meant: {wrong} there"
+        once(Reguessed(_described(subject.op, seen.subject.sample), note))
+    return seen.subject
+
+
+def _again(subject: Subject) -> Subject:
+    """The op at the guess that took the place of the first before a crash."""
+    with phase("rule"), preserved_state():
+        return guess_otherwise(subject).subject or subject
 
 
 def _covered(op: Op, samples: Sequence[Sample], coverage: Coverage) -> Covered:
@@ -251,27 +302,25 @@ def _covered(op: Op, samples: Sequence[Sample], coverage: Coverage) -> Covered:
     return Covered(coverage.functions(), values, coverage.note)
 
 
-def _noting_inputs(emit: Emit, told: set[str]) -> Emit:
-    """``emit``, with the inputs whose gradient is found wrong added to ``told``."""
-
-    def note(event: Event) -> None:
-        if isinstance(event, Found) and event.finding.code == "GL401":
-            finding = event.finding
-            told.update({finding.input} if finding.input and finding.severity != "info" else ())
-        emit(event)
-
-    return note
+def _is_optional(first: Sample, sample: Sample) -> bool:
+    """Whether ``sample`` was inferred beside ``first``, and differs in a tensor that is given or
+    left out."""
+    counts = [len(item.named_tensors(None)) for item in (first, sample)]
+    dtypes = [{t.dtype for _, t in item.named_tensors(None)} for item in (first, sample)]
+    same = bool(sample.moved) and sample.origin == first.origin == "inferred"
+    return same and counts[0] != counts[1] and not dtypes[0].isdisjoint(dtypes[1])
 
 
 def _look_further(
     first: Subject,
+    others: Sequence[Sample],
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
     told: set[str],
     asked: TorchAsked,
 ) -> None:
-    """Look at further samples, which differ from that of ``first``."""
+    """Look at further samples, which differ from that of ``first``, or from one of ``others``."""
 
     def explain(op: Op, sample: Sample, codes: tuple[str, ...]) -> None:
         def with_words(event: Event) -> None:
@@ -284,7 +333,7 @@ def _look_further(
         _examine_sample(there, wanted, with_words, done, asked, first=False)
 
     with phase("rule"), preserved_state():
-        FurtherSamples(first, emit, done, explain, told).run()
+        FurtherSamples(first, emit, done, explain, told, others).run()
 
 
 def _described(op: Op, sample: Sample) -> SampleReport:
@@ -296,22 +345,44 @@ def _described(op: Op, sample: Sample) -> SampleReport:
     return report
 
 
-def _each_defect_once(emit: Emit) -> Emit:
-    """``emit`` without findings of a defect that an earlier sample has shown already; the checks
-    of every sample stay."""
-    seen: set[tuple[Any, ...]] = set()
+class _EachDefectOnce:
+    """Passes events on without findings of a defect that an earlier sample has shown already; the
+    checks of every sample stay.
 
-    def sieve(event: Event) -> None:
+    Attributes:
+        findings: those passed on.
+        told: the inputs whose gradient was found wrong.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.findings: list[Finding] = []
+        self.told: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
         if isinstance(event, Found):
-            found = event.finding
-            refused = found.evidence.get("dtype")  # each is said
-            key = (found.code, found.severity, found.input, found.output, found.cause, refused)
-            if key in seen:
+            if any(_defect(event.finding) == _defect(known) for known in self.findings):
                 return
-            seen.add(key)
-        emit(event)
+            self._keep(event.finding)
+        self._emit(event)
 
-    return sieve
+    def forget(self, label: str) -> None:
+        """Forget what was found at the sample of this label."""
+        kept = [item for item in self.findings if item.sample != label]
+        self.findings.clear()
+        self.told.clear()
+        for item in kept:
+            self._keep(item)
+
+    def _keep(self, finding: Finding) -> None:
+        self.findings.append(finding)
+        if finding.code == "GL401" and finding.input and finding.severity != "info":
+            self.told.add(finding.input)
+
+
+def _defect(found: Finding) -> tuple[Any, ...]:
+    refused = found.evidence.get("dtype")  # each is said
+    return (found.code, found.severity, found.input, found.output, found.cause, refused)
 
 
 def expand_samples(

@@ -30,6 +30,13 @@ AT_THE_SAMPLE, ONLY_ELSEWHERE = "GL401", ("GL302",)
 #: say so of the layout itself.
 LAYOUT, OF_LAYOUTS = "layout-ignored", ("GL703", "GL704")
 
+#: A saved tensor that backward overwrites: what it computes from then on is not at the sample, and
+#: no gradient that it returns can be judged apart from that.
+OVERWRITTEN = "GL603"
+
+#: The rule on identical calls that differ: where outputs do, gradients have to.
+REPEATED = "GL606"
+
 #: What tells the findings of one fault on several inputs apart: names, indices and numbers.
 _PARTICULARS = re.compile(r"`[^`]*`|\[[\d, ]*\]|\([^)]*elements\)|\bto [\d.e+-]+ in .*|\d+")
 
@@ -78,12 +85,17 @@ def _as_grave(root: Finding, finding: Finding) -> bool:
 
 def _nearer(finding: Finding, findings: Iterable[Finding]) -> Finding | None:
     """The finding that is nearer to the cause, whatever the rules imply elsewhere: what shows at
-    the sample before what shows beyond it, and the layout before the gradient that it spoils."""
+    the sample before what shows beyond it, the layout before the gradient that it spoils, a saved
+    tensor that is overwritten before the gradients computed from it, and an output that changes
+    before its gradients."""
     elsewhere = finding.code in ONLY_ELSEWHERE and finding.grounds.where in BEYOND
     spoilt = finding.code == AT_THE_SAMPLE and finding.cause == LAYOUT
+    changes = finding.code == REPEATED and finding.input is not None
     for other in findings:
         at_sample = other.code == AT_THE_SAMPLE and other.grounds.where not in BEYOND
-        leads = (elsewhere and at_sample) or (spoilt and other.code in OF_LAYOUTS)
+        overwritten = finding.code == AT_THE_SAMPLE and other.code == OVERWRITTEN
+        leads = (elsewhere and at_sample) or (spoilt and other.code in OF_LAYOUTS) or overwritten
+        leads = leads or (changes and other.code == REPEATED and other.input is None)
         if leads and _as_grave(other, finding):
             return other
     return None

@@ -42,6 +42,7 @@ from gradlint.inputs.designed import (
     other_arguments,
     other_indices,
     other_mode,
+    other_optionals,
     other_values,
     several_arguments,
     with_arguments,
@@ -61,11 +62,16 @@ from gradlint.model.report import Tried
 from gradlint.model.sample import Sample
 from gradlint.numerics.differences import significand_bits
 from gradlint.trace.comparisons import Comparisons
+from gradlint.trace.divisions import ZeroDivisors
 from gradlint.trace.op_io import OpRaised, Output
 
 #: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
 #: the rules take 170 calls on a small op).
 MOST_CALLS, SHARE_OF_TIMEOUT = 90, 0.1
+
+#: Calls that samples with several arguments moved take beside these, at most (heuristic: about
+#: eight looks, which a fault at two options needs; most ops have fewer than two options).
+MOST_CALLS_OF_SEVERAL = 40
 
 #: Calls of one look that count towards these: a disagreement is measured again, at length.
 MOST_OF_A_LOOK = 10
@@ -99,6 +105,7 @@ class FurtherSamples:
         done: (code, sample label) pairs that ran before a crash.
         explain: runs the rules of some codes on a sample where something is wrong.
         told: names of the inputs whose gradient was found wrong so far; ``explain`` adds to it.
+        others: samples with another optional argument given or left out.
     """
 
     subject: Subject
@@ -106,7 +113,9 @@ class FurtherSamples:
     done: frozenset[tuple[str, str]]
     explain: Callable[[Op, Sample, tuple[str, ...]], None]
     told: set[str]
-    _spent: int = 0
+    others: Sequence[Sample] = ()
+    _spent: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
+    _refused: set[str] = field(default_factory=set)
     _taken: dict[str, list[Any]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -119,9 +128,11 @@ class FurtherSamples:
             return
         until = time.monotonic() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in self._designed():
-            late = time.monotonic() >= until or not affords_another(self.subject)
-            if late or self._spent >= MOST_CALLS:
+            if time.monotonic() >= until or not affords_another(self.subject):
                 return
+            several = len(designed.sample.moved) > 1
+            if self._spent[several] >= (MOST_CALLS_OF_SEVERAL if several else MOST_CALLS):
+                continue
             label = designed.sample.label
             if label not in self._seen and (FURTHER, label) not in self.done:
                 self._seen.add(label)
@@ -155,7 +166,8 @@ class FurtherSamples:
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
         yield from other_mode(op, sample)
-        yield from several_arguments(op, sample, self._taken, seed)
+        yield from other_optionals(op, self.others, self._taken, seed)
+        yield from several_arguments(op, sample, self._taken, seed, self._refused)
         if sample.origin == "inferred":
             yield from broadcast(op, sample)
             yield from other_values(op, sample)
@@ -204,18 +216,24 @@ class FurtherSamples:
 
     def _watched(self, sample: Sample | None = None) -> Comparisons | None:
         """What forward compares with and how it indexes, at the first sample or another one."""
+        watched = Comparisons()
+        return watched if self._forward_watched(watched, sample) else None
+
+    def _forward_watched(
+        self, watched: AbstractContextManager[Any], sample: Sample | None = None
+    ) -> bool:
+        """Run forward under ``watched``, at the first sample or another one; whether it ran."""
         problem = self.subject.problem
         there = problem if sample is None else problem.at(sample)
-        watched = Comparisons()
         try:
             with watched:
                 there.forward()
         except (OpRaised, RuntimeError):
-            return None
+            return False
         finally:
             if there is not problem:
                 problem.forward_calls += there.forward_calls
-        return watched
+        return True
 
     def _look_at(self, designed: Designed) -> None:
         label = designed.sample.label
@@ -226,7 +244,9 @@ class FurtherSamples:
         with self._covering():
             seen, sample = self._judged(designed)
         self._note_moved(designed, sample, seen)
-        if self._is_for_backward_only(designed, seen):
+        if self._is_at_a_pole(designed, seen, sample):
+            seen.verdict = REFUSED
+        elif self._is_for_backward_only(designed, seen):
             sample = replace(sample, backward_only=True)
         elif seen.verdict in (RIGHT, WRONG):
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
@@ -239,7 +259,11 @@ class FurtherSamples:
             problem.backward_calls - backward,
             time.perf_counter() - started,
         )
-        self._spent += min(tried.forward_calls + tried.backward_calls, MOST_OF_A_LOOK)
+        several = len(designed.sample.moved) > 1
+        calls = tried.forward_calls + tried.backward_calls
+        self._spent[several] += min(calls, MOST_OF_A_LOOK)
+        if seen.verdict == REFUSED:
+            self._refused.add(label)
         self.emit(Further(tried, sample.report(self.subject.op.signature) if codes else None))
         if codes:
             self.explain(designed.op or self.subject.op, sample, codes)
@@ -269,6 +293,20 @@ class FurtherSamples:
             and all(type(value) is float for value in moved)
             and same_outputs(seen.outputs, self.subject.run.outputs)
         )
+
+    def _is_at_a_pole(self, designed: Designed, seen: JudgementElsewhere, sample: Sample) -> bool:
+        """Whether a number that was moved makes forward divide by zero: ``1 / (alpha - 1)`` at 1.
+        What comes out of that may be finite, and says that the number is hardly meant."""
+        numbers = [value for value in designed.moved.values() if type(value) in (int, float)]
+        if seen.verdict not in (WRONG, NOT_FINITE) or not numbers:
+            return False
+        return self._divides_by_zero(sample) and not self._divides_by_zero()
+
+    def _divides_by_zero(self, sample: Sample | None = None) -> bool:
+        """Whether forward does so, at the first sample or another one."""
+        watched = ZeroDivisors()
+        self._forward_watched(watched, sample)
+        return watched.infinite
 
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""

@@ -28,8 +28,10 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
         " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
-        " and one; backward raises at inputs that were guessed, for their sizes or values; second"
-        " derivatives silently lost",
+        " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
+        " gradlint moved an option; a wrong gradient where a function among the arguments was"
+        " guessed, or at values that were not given and from which only a clamp keeps forward"
+        " finite; second derivatives silently lost",
     ),
     (
         "info",
@@ -37,8 +39,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises); a difference that is"
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
-        " an input that is zero; digits that cancel at large magnitudes; a number moved by"
-        " gradlint that only backward uses; anything in PyTorch's own code",
+        " an input that is zero; digits that cancel at large magnitudes; numbers that forward keeps"
+        " in 8 bits for backward; a number moved by gradlint that only backward uses; anything in"
+        " PyTorch's own code",
     ),
 )
 
@@ -140,8 +143,28 @@ POLICY = (
     ),
     Reason(
         "info",
+        "forward keeps numbers in 8 bits for backward, which is right without that",
+        lambda g: g.explained == "stored",
+    ),
+    Reason(
+        "warning",
+        "a function among the arguments was guessed, and the op may be meant for others",
+        lambda g: g.explained == "stand-in",
+    ),
+    Reason(
+        "warning",
+        "forward is finite there only because it clamps: the op is hardly meant for such values",
+        lambda g: g.explained == "clamped",
+    ),
+    Reason(
+        "info",
         "it raises, at inputs of another kind than those given",
         lambda g: not g.silent and g.where not in SAME_KIND,
+    ),
+    Reason(
+        "info",
+        "it raises where gradlint moved an argument, and nothing shows that it takes such a value",
+        lambda g: g.chosen == "by accident" and not g.silent,
     ),
     Reason(
         "info",
@@ -152,6 +175,11 @@ POLICY = (
         "info",
         f"the error is below {MATERIAL:.0e}, and no cause is confirmed",
         lambda g: not is_material(g),
+    ),
+    Reason(
+        "warning",
+        "it raises where gradlint moved an option away from what was given",
+        lambda g: bool(g.chosen) and not g.guessed and not g.silent,
     ),
     Reason(
         "warning",

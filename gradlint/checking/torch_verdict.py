@@ -76,6 +76,11 @@ OTHER_MEASUREMENT = (
     "takes one step"
 )
 
+#: Used where gradlint sees a difference on this sample too, and takes it for information.
+SEEN_AS_INFORMATION = (
+    "gradlint sees a difference here too, and says under GL401 why that is no fault"
+)
+
 #: A step and tolerances for asking again where the verdicts differ (heuristic): the truncation of
 #: the one and the roundoff of torch's own step, 1e-10 relative to the outputs, stay below.
 LARGER_STEP = 1e-4
@@ -158,8 +163,8 @@ def _agreement(
 ) -> str:
     """What is known of who is right, from what was run on this sample."""
     theirs = verdict.verdict
-    measured = "GL401" if asked.name == "gradcheck" else "GL501"
-    only_other_codes = bool(failing) and measured not in failing and _all_judged(subject)
+    measured = {"GL401"} if asked.name == "gradcheck" else {"GL501", "GL502"}
+    only_other_codes = bool(failing) and measured.isdisjoint(failing) and _all_judged(subject)
     if theirs == "fail" and ours == "fail" and only_other_codes:
         about_values = bool(_ABOUT_VALUES.search(verdict.message)) and not asked.broke
         return _why_torch_fails(subject, verdict, asked) if about_values else "agrees"
@@ -269,6 +274,8 @@ def _why_torch_fails(subject: Subject, verdict: TorchVerdict, asked: _Asked) -> 
         found = WRITES_TO_INPUT
     elif not _ABOUT_VALUES.search(verdict.message):
         found = NOT_ABOUT_VALUES
+    elif asked.name == "gradcheck" and _sees_a_difference(subject):
+        found = SEEN_AS_INFORMATION
     elif subject.op.intent.surrogate:
         found = "gradlint is right: a surrogate is declared, which gradcheck can't know"
     elif asked.dtype == torch.float64 and asked.verdict(eps=LARGER_STEP).verdict == "pass":
@@ -276,12 +283,14 @@ def _why_torch_fails(subject: Subject, verdict: TorchVerdict, asked: _Asked) -> 
     return found
 
 
+def _sees_a_difference(subject: Subject) -> bool:
+    """Whether a gradient differs from what was measured on this sample."""
+    return subject.first_order_is_known and bool(subject.wrong_inputs)
+
+
 def _why_torch_passes(subject: Subject, asked: _Asked, failing: Collection[str]) -> str:
     """Why torch accepts an op that gradlint fails, as far as asking it again can tell."""
-    if asked.name == "gradcheck":
-        here = subject.first_order_is_known and bool(subject.wrong_inputs)
-    else:
-        here = "GL501" in failing
+    here = _sees_a_difference(subject) if asked.name == "gradcheck" else "GL501" in failing
     codes = ", ".join(sorted(failing))
     if not here:
         return f"{codes or 'the finding'}: seen outside of what {asked.name} was run on"

@@ -37,6 +37,20 @@ def numbers(arguments: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
+#: In the names of arguments that say by what a sum is divided.
+_REDUCTIONS = ("reduc", "average", "mean", "norm", "aggr")
+
+
+def reductions(arguments: Mapping[str, Any]) -> str:
+    """The names among the arguments on which a size or a count in a gradient depends, as they are
+    passed: ``reduction='mean'``."""
+    return ", ".join(
+        f"{name}={value!r}"
+        for name, value in arguments.items()
+        if isinstance(value, str) and any(word in name.lower() for word in _REDUCTIONS)
+    )
+
+
 def counts(arguments: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
     """Counts in masks and index tensors: the number, an expression, and what it is in words."""
     for name, value in arguments.items():

@@ -52,6 +52,14 @@ _TYPES = (
         "run on a machine with a GPU, or give the op a CPU path",
     ),
     (
+        "cuda-tensors-only",
+        r"(?i:(must|should|has to|have to|needs? to) (be|live|reside) (on |in |an? )*(cuda|gpu)\b"
+        r"|(is|are) not (on |an? )*(cuda|gpu)\b|(requires?|needs?|expects?) (an? )?(cuda|gpu)\b"
+        r"|only (supports?|works?|runs?|implemented) (on |for |with )*(cuda|gpu)\b)",
+        "the op takes tensors on a GPU only",
+        "check it on a machine with a GPU, with `--device cuda` and inputs made on the CPU",
+    ),
+    (
         "cuda-error",
         r"CUDA error: |device-side assert triggered|CUDA driver error",
         "a CUDA kernel failed; it may be an earlier one than the line shown",
@@ -464,10 +472,37 @@ _FUNCTION = (
     ),
 )
 
+#: What Python says of an op that needs more than its arguments: these do not come from PyTorch.
+#: Their texts begin with the name of the exception.
+SURROUNDINGS = (
+    (
+        "server-not-reached",
+        r"^(\w*\.)*(URLError|HTTPError|gaierror|herror|SSLError|Connection\w*Error|Connect\w*Error)(:|$)"
+        r"|^(\w*\.)*(OSError|TimeoutError|ConnectTimeout|ReadTimeout): .*"
+        r"(unreachable|resolution|not known|timed out|refused)",
+        "it talks to a server, which is not reached from here",
+        "run it where the server is reached, or let the caller fetch what it needs and pass it in",
+    ),
+    (
+        "file-not-opened",
+        r"^(FileNotFoundError|PermissionError|IsADirectoryError|NotADirectoryError)(:|$)",
+        "it opens a file that is not there, or not for it",
+        "run it in the folder that its paths start from, or let the caller read the file and pass "
+        "in what it holds",
+    ),
+    (
+        "module-not-installed",
+        r"^(ModuleNotFoundError|ImportError): ",
+        "it imports a package that is not installed here",
+        "install the package that is named",
+    ),
+)
+
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     *_RETURNED,
     *_SAVED,
     *_GRAPH,
     *_FUNCTION,
     *TENSOR_TEXTS,
+    *SURROUNDINGS,
 )

@@ -7,6 +7,7 @@ from functools import partial
 
 import torch
 
+from gradlint.diagnosis._arguments import reductions
 from gradlint.diagnosis._factors import meaning, recognised
 from gradlint.diagnosis._hypothesis import Hypothesis
 from gradlint.diagnosis.evidence import EXPLAINED, Evidence, at, fit_of
@@ -52,10 +53,12 @@ def scaled(evidence: Sequence[Evidence], name: str) -> Hypothesis | None:
     slack = min(ROUGH, max(EXPLAINED, 3.0 * fit.misfit))
     shown = recognised(factor, evidence, slack=slack)
     clause = meaning(factor, evidence, slack=slack)
+    # Another reduction divides by something else, or by nothing.
+    within = reductions(evidence[0].arguments) if clause else ""
     return Hypothesis(
         "scaled",
         f"the returned gradient times {shown} agrees",
-        f"multiply the gradient of `{name}` by {shown}",
+        f"multiply the gradient of `{name}` by {shown}" + (f" where {within}" if within else ""),
         lambda item: item.own * factor,
         f" ({clause})" if clause else "",
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gradlint.base.text import error_text
-from gradlint.diagnosis._engine_texts import KNOWN
+from gradlint.base.text import error_line, error_text
+from gradlint.diagnosis._engine_texts import KNOWN, SURROUNDINGS
+
+#: Errors that speak of what an op needs beside its arguments: no other arguments avoid them.
+BESIDE_THE_INPUTS = frozenset({slug for slug, *_ in SURROUNDINGS} | {"cuda-tensors-only"})
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,11 @@ def explain(error: BaseException) -> Explanation | None:
 
     Safe on exceptions whose ``__str__`` raises.
     """
-    return explain_text(error_text(error))
+    text = error_text(error)
+    found = explain_text(text)
+    if found is None:  # what Python raises is known by its type
+        found = explain_text(error_line(error))
+    return None if found is None else replace(found, text=text)
 
 
 def explain_text(text: str) -> Explanation | None:

@@ -13,6 +13,13 @@ from gradlint.trace.problem import Problem
 #: Domain of a sample whose matrices equal their (conjugate) transposes, as `inputs` words it.
 SYMMETRIC = "symmetric positive definite"
 
+#: Domains of matrices that were guessed because backward may only be right within them.
+WITHIN: dict[str, Projection] = {
+    "skew-symmetric": lambda u: (u - u.mT) / 2,
+    "lower triangular": lambda u: u.tril(),
+    "upper triangular": lambda u: u.triu(),
+}
+
 #: Share of its size by which a triangle is moved to see whether the op reads it (heuristic).
 MOVE = 2.0**-10
 
@@ -29,6 +36,8 @@ def projections(problem: Problem) -> list[Projection | None]:
     for position, item in enumerate(problem.inputs):
         if item.value.dim() >= 2 and domains.get(item.name) == SYMMETRIC:
             found[position] = symmetric
+        elif domains.get(item.name, "") in WITHIN:
+            found[position] = WITHIN[domains[item.name]]
         elif _square(item.value):
             open_ones.append(position)
     if open_ones:

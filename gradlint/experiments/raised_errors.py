@@ -9,7 +9,7 @@ import re
 import sysconfig
 import traceback
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -19,6 +19,7 @@ from gradlint.diagnosis.engine_errors import Explanation, explain
 from gradlint.experiments.gradient_place import Place
 from gradlint.experiments.returned_gradients import backward_place
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.known_values import is_known
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.rule import Rule
 from gradlint.targets import source
@@ -160,6 +161,7 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
     prefer = defining_file(subject)
     explanation = explained(subject, error)
     guessed = inputs_may_be_at_fault(subject, error)
+    chosen = chosen_value(subject, error)
     line = error_line(error)
     return subject.finding(
         rule,
@@ -168,8 +170,19 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         place=raised_place(error, prefer) or _without_line(subject, explanation),
         evidence=raised_evidence(error, prefer),
         help=_next_step(subject, explanation),
-        grounds=subject.grounds(silent=not guessed, guessed=guessed),
+        grounds=subject.grounds(silent=not (guessed or chosen), guessed=guessed, chosen=chosen),
     )
+
+
+def chosen_value(subject: Subject, error: BaseException) -> Literal["", "known", "by accident"]:
+    """Whether ``error`` was raised where an argument has a value that gradlint chose, one that the
+    code or its documentation knows or not; "" where it is a fault whatever the inputs are."""
+    moved = {k: v for k, v in subject.arguments() if k in subject.sample.moved}
+    if not moved or not _others_may_avoid(subject, error):
+        return ""
+    if all(is_known(subject.op, name, value) for name, value in moved.items()):
+        return "known"
+    return "by accident"
 
 
 def explained(subject: Subject, error: BaseException) -> Explanation | None:
@@ -192,7 +205,11 @@ def inputs_may_be_at_fault(subject: Subject, error: BaseException) -> bool:
 
     A misspelt name or a tensor that was not saved is a fault whatever the inputs are.
     """
-    if subject.sample.origin != "inferred" or isinstance(error, _WHATEVER_THE_INPUTS):
+    return subject.sample.origin == "inferred" and _others_may_avoid(subject, error)
+
+
+def _others_may_avoid(subject: Subject, error: BaseException) -> bool:
+    if isinstance(error, _WHATEVER_THE_INPUTS):
         return False
     found = explained(subject, error)
     if found is not None and found.slug == "unpack-saved-tensors":

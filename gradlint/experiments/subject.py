@@ -93,13 +93,13 @@ class Subject:
         return list(self.sample.named_leaves(self.op.signature))
 
     def other_arguments(self) -> dict[str, Any]:
-        """What the op got beside its differentiable inputs, by name: other tensors, numbers, those
-        that are left to their defaults too, and the public numbers that a module keeps as
-        attributes."""
+        """What the op got beside its differentiable inputs, by name: other tensors, numbers and
+        strings, those that are left to their defaults too, and the public numbers that a module
+        keeps as attributes."""
         inputs = {item.name for item in self.problem.inputs}
         found = {name: value for name, value in self.arguments() if name not in inputs}
         for name, parameter in self.op.signature.parameters.items() if self.op.signature else ():
-            if isinstance(parameter.default, (int, float)):
+            if isinstance(parameter.default, (int, float, str)):
                 found.setdefault(name, parameter.default)
         for name, value in vars(self.op.module).items() if self.op.module is not None else ():
             if not name.startswith("_") and isinstance(value, (int, float)):

@@ -10,7 +10,14 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
-from gradlint.inputs.documentation import documented_scalar, documented_sign, prose, shapes_in
+from gradlint.inputs.documentation import (
+    described,
+    documented_dtype,
+    documented_interval,
+    documented_scalar,
+    documented_sign,
+    shapes_in,
+)
 from gradlint.inputs.domains import worded
 from gradlint.model.sample import has_fields
 
@@ -22,6 +29,8 @@ _NO_AXES = frozenset(
     ).split()
 )
 _AXIS = r"(?:[A-Z][A-Za-z0-9_]{0,9}|[a-z][a-z0-9_]{0,11}|\d{1,2})"
+#: An axis of a shape without brackets, as in "q: B H L D" or "image: B x C x H x W".
+_LETTER = r"[A-Z](?:_?[a-z0-9]{1,3})?(?![\w])"
 #: Words for integers beside a parameter's name.
 _INTEGERS = r"(?:ints?|integers?|integer (?:indices|tensor)|indices|long tensor|int64)\b"
 _SHAPE = rf"[\(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{0,5}}\s*,?)\s*[\)\]]"
@@ -163,9 +172,10 @@ def read_name(evidence: Evidence) -> None:
 
 def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     """Add what the docstrings and comments of ``things`` (functions, classes) say."""
-    text = "\n".join(prose(thing) for thing in things if thing is not None)
+    text = "\n".join(described(thing) for thing in things if thing is not None)
     if not text:
         return
+    names = [evidence.name for evidence in parameters]
     for evidence in parameters:
         name = re.escape(evidence.name)
         typed = re.search(
@@ -179,8 +189,14 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
         if not evidence.shape and documented_scalar(text, evidence.name):
             evidence.rank(0, _SCALAR)
         if not evidence.domain:
-            evidence.domain = _domain(name, text) or _SIGNED[documented_sign(text, evidence.name)]
+            evidence.domain = (
+                _domain(name, text)
+                or documented_interval(text, evidence.name, names)
+                or _SIGNED[documented_sign(text, evidence.name)]
+            )
         evidence.mentioned += worded(text)
+        if dtype := documented_dtype(text, evidence.name, names):
+            evidence.say(dtype, _ANNOTATED)
         if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
             evidence.say("index", _DESCRIBED)
     shapes = shapes_in(text)
@@ -219,4 +235,8 @@ def _shape(name: str, text: str) -> tuple[str, ...]:
         if numbers and not re.match(rf"{name}`*\s+\(", found.group(0)):
             continue
         return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
-    return ()
+    bare = re.search(
+        rf"(?<![\w.]){name}`*\s*:\s*({_LETTER}(?:(?:\s+|\s?[x×]\s?){_LETTER}){{0,5}})\s*(?:[,;.\n]|$)",
+        text,
+    )
+    return tuple(re.split(r"\s?[x×]\s?|\s+", bare.group(1))) if bare else ()

@@ -9,7 +9,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +23,7 @@ from gradlint.inputs.stand_ins import with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
+from gradlint.ops.backed import is_backed
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
@@ -45,6 +46,12 @@ _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
 #: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
 _LONGEST_TEXT = 4000
 _FIRST_FRAMES, _LAST_FRAMES = 6, 14
+#: Step of the central difference that :func:`agrees` takes, and the relative error up to which it
+#: agrees: roundoff and truncation leave far less in float64 (heuristic: 1e-8 on smooth functions).
+_STEP, _AGREEMENT = 1e-5, 1e-3
+#: Roundings of an output that a gradient which is zero may hold (heuristic).
+LAST_DIGITS = 16.0
+_FREED = "forward freed the memory of an input, which backward may read"
 _LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
 
@@ -85,6 +92,7 @@ class Trial:
         contract: backward broke the contract of autograd (the inputs are not to blame).
         built: the arguments, as passed.
         zero: number of differentiable tensors without a gradient or with an all-zero one.
+        vanishing: likewise, with those whose gradient is zero apart from rounding.
         progress: lines that raised, in forward first, then in what it called; a later line means
             that more code ran.
         shapes: of the outputs.
@@ -100,6 +108,7 @@ class Trial:
     contract: bool = False
     built: Built | None = None
     zero: int = 0
+    vanishing: int = 0
     progress: tuple[int, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
     reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -130,6 +139,9 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
                     raise
                 leaves.clear()
                 outputs = _call(op, built, working, leaves, clone=True)
+            if backward and not all(map(is_backed, leaves)):
+                # To read it ends the process, and so may the backward of a guessed inverse.
+                raise RuntimeError(_FREED)
             tensors = list(_tensors(outputs))
             finite = _finite(tensors)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
@@ -166,13 +178,71 @@ def _run_backward(
                     if not refuses_grad(error):
                         raise
                     gradients = accumulated(connected, leaves, cotangents)
+            judged = _judged(gradients, built, shapes)
+            vanishing = sum(map(_vanishes(connected), gradients, leaves))
             # Where all are real, the op may return too little; where some are, these are meant so.
             meant = frozenset(real) if len(real) < len(leaves) else frozenset()
-            return replace(_judged(gradients, built, shapes), reduced=reduced, real=meant)
+            return replace(judged, reduced=reduced, vanishing=vanishing, real=meant)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _module_of(op))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)
         return Trial(3, failure, contract, built, shapes=shapes)
+
+
+def agrees(op: Op, built: Built, working: str, seed: int) -> bool:
+    """Whether backward agrees with a central difference along one direction, roughly: a wrong
+    gradient of any size counts, an error of rounding does not. True where that can't be told."""
+    if working != "float64":
+        return True
+    generator = torch.Generator().manual_seed(seed)
+    ways: list[torch.Tensor] = []
+
+    def at(step: float) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        count = itertools.count()
+
+        def moved(tensor: torch.Tensor) -> torch.Tensor:
+            if not tensor.requires_grad:
+                return tensor
+            way = ways[next(count)]
+            return (tensor.detach() + step * way).requires_grad_(True)
+
+        args, kwargs = map_tensors((built.args, built.kwargs), moved)
+        leaves: list[torch.Tensor] = []
+        torch.manual_seed(seed)
+        outputs = list(_tensors(_call(op, Built(args, kwargs), working, leaves, clone=False)))
+        return [t for t in outputs if t.requires_grad and _inexact(t)], leaves
+
+    def drawn(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.requires_grad:
+            if tensor.is_complex() or tensor.layout != torch.strided:
+                raise TypeError("differences are taken of real, strided tensors")
+            ways.append(torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+        return tensor
+
+    try:
+        map_tensors((built.args, built.kwargs), drawn)
+        with torch.enable_grad():
+            outputs, leaves = at(0.0)
+            if len(leaves) != len(ways):
+                return True
+            weights = [
+                torch.randn(t.shape, generator=generator, dtype=torch.float64).to(t.dtype)
+                for t in outputs
+            ]
+            gradients = vjp(outputs, leaves, weights)
+            claimed = sum(
+                float((gradient * way).sum())
+                for gradient, way in zip(gradients, ways, strict=True)
+                if gradient is not None
+            )
+            ends = [
+                sum(float((w * t).sum()) for w, t in zip(weights, at(step)[0], strict=True))
+                for step in (_STEP, -_STEP)
+            ]
+    except Exception:  # of the user's code: anything
+        return True
+    measured = (ends[0] - ends[1]) / (2 * _STEP)
+    return abs(measured - claimed) <= _AGREEMENT * max(abs(measured), abs(claimed), 1e-3)
 
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
@@ -208,6 +278,20 @@ def _judged(
     if not nonzero or not _finite(given):
         return Trial(4, built=built, zero=zero, shapes=shapes)
     return Trial(5 if zero else 6, built=built, zero=zero, shapes=shapes)
+
+
+def _vanishes(outputs: list[torch.Tensor]) -> Callable[[torch.Tensor | None, torch.Tensor], bool]:
+    """Whether the gradient of a tensor is zero apart from rounding: where it moves by as much as it
+    is large, the outputs change in their last digits only."""
+    largest = max(float(_dense(output).abs().max()) for output in outputs)
+
+    def vanishes(gradient: torch.Tensor | None, leaf: torch.Tensor) -> bool:
+        if gradient is None or not leaf.numel():
+            return True
+        change = float((_dense(gradient).abs() * _dense(leaf).abs()).max())
+        return change <= LAST_DIGITS * torch.finfo(leaf.dtype).eps * largest
+
+    return vanishes
 
 
 def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clone: bool) -> Any:

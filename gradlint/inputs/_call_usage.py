@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,19 @@ from gradlint.targets.source_file import literal
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
+
+#: Modules whose functions take the names of files (``os.path`` is one of the first three), and
+#: other functions that do, with the arguments that are names.
+_PATH_MODULES = frozenset({"posixpath", "ntpath", "genericpath", "shutil", "pathlib"})
+_TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
+    **{("torch", name): (place, "f") for name, place in (("load", 0), ("save", 1))},
+    **{("numpy", name): (0, "file", "fname") for name in ("load", "loadtxt", "fromfile", "save")},
+    **{
+        (module, name): (0, "path", "file")
+        for module in ("os", "posix", "nt", "io", "_io")
+        for name in ("open", "listdir", "stat", "makedirs", "mkdir", "remove", "fdopen")
+    },
+}
 
 
 class Calls(Statements):
@@ -33,6 +47,8 @@ class Calls(Statements):
             passed = self.parameter(argument)
             if passed is not None:
                 self._passed(passed, node, key)
+            elif (held := self.root(argument)) is not None:
+                self._part_passed(held, node, key)
             elif isinstance(argument, ast.Starred):
                 starred = self.parameter(argument.value)
                 if starred is not None:
@@ -94,6 +110,9 @@ class Calls(Statements):
         if isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id):
             self._builtin(found, call, key)
             return
+        if self._takes_path(call, key):
+            found.path = True
+            return
         rank = rank_wanted(call, key)
         if rank is not None:
             found.say("any", 3.0)
@@ -106,13 +125,54 @@ class Calls(Statements):
         elif module.startswith("numpy") or type(target).__module__.startswith("numpy"):
             found.say("tensor", 1.0)
         elif target is not None and (module.startswith("torch") or _is_torch_builtin(target)):
-            for kind, weight in argument_kinds(name, key, False):
-                found.say(kind, weight)
-            if key == 0:
-                found.domain = domain_needed(name) or found.domain
+            self._passed_to_torch(found, call, key, name)
         elif isinstance(call.func, ast.Attribute) and target is None:
             for kind, weight in argument_kinds(call.func.attr, key, True):
                 found.say(kind, 0.8 * weight)
+
+    def _passed_to_torch(self, found: Evidence, call: ast.Call, key: int | str, name: str) -> None:
+        """The parameter is an argument of torch's function ``name``."""
+        for kind, weight in argument_kinds(name, key, False):
+            found.say(kind, weight)
+        if key == 0:
+            found.domain = domain_needed(name) or found.domain
+        if name == "sparse_coo_tensor":
+            self._of_sparse(found, call, key)
+
+    def _part_passed(self, found: Evidence, call: ast.Call, key: int | str) -> None:
+        """Elements of the parameter are an argument of ``call``: only that they are integers is
+        then known of it."""
+        method = isinstance(call.func, ast.Attribute) and resolve(call.func, self.globals) is None
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        for kind, weight in argument_kinds(name, key, method) if name else ():
+            if kind == "index":
+                found.say("index", 0.8 * weight)
+                found.indexes = True
+
+    def _takes_path(self, call: ast.Call, key: int | str) -> bool:
+        """Whether an argument of ``call`` names a file or a folder."""
+        target = resolve(call.func, self.globals)
+        if isinstance(target, type) and issubclass(target, os.PathLike):
+            return True
+        module = (getattr(target, "__module__", None) or "").partition(".")[0]
+        name = getattr(target, "__name__", "")
+        return module in _PATH_MODULES or key in _TAKE_PATHS.get((module, name), ())
+
+    def _of_sparse(self, found: Evidence, call: ast.Call, key: int | str) -> None:
+        """``torch.sparse_coo_tensor(indices, values, size)`` of a matrix: two rows of indices, as
+        many values as these have columns, and two sizes."""
+        given = dict(_arguments(call))
+        indices = self.parameter(given.get(0, given.get("indices")))
+        columns = f"{indices.name}.1" if indices is not None else f"{found.name}.0"
+        if key in (0, "indices"):
+            found.say("index", 5.0)
+            found.shape = found.shape or ("=2", columns)
+        elif key in (1, "values"):
+            found.say("tensor", 3.0)
+            found.shape = found.shape or (columns,)
+        elif key in (2, "size"):
+            found.say("shape", 3.0)
+            found.length = found.length or 2
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
@@ -130,6 +190,8 @@ class Calls(Statements):
             found.say("float", 0.5)
         elif name == "callable":
             found.say("callable", 1.0)
+        elif name == "open" and key in (0, "file"):
+            found.path = True
         elif name == "isinstance" and key == 0:
             self._isinstance(call, 0.8)
 

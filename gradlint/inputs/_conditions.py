@@ -45,7 +45,50 @@ def from_conditions(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans under which the condition that stopped the code would hold."""
     for test, truth, frame in failed.conditions():
         yield from _frozen(failed, test)
-        yield from _want(failed, test, truth, frame)
+        yield from _together(failed, test, truth, frame)
+        for plan in _want(failed, test, truth, frame):
+            yield _related(failed, plan, test, frame)
+        for node in ast.walk(test):
+            yield from _made_vectors(failed, node, frame, 0.15)
+
+
+def _together(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
+    """Several parts of a condition answered at once, where each asks for another number of axes of
+    one parameter: ``a.shape != (n,) or b.shape != (n,)``."""
+    if not isinstance(test, ast.BoolOp):
+        return
+    base = failed.plan
+    made = base
+    answers = [next(_want(failed, value, truth, frame), base) for value in test.values]
+    for node in ast.walk(test):
+        answers += list(_made_vectors(failed, node, frame, 0.0))[:1]
+    changed: list[str] = []
+    for answer in answers:
+        for name, guess in zip(base.names, base.guesses, strict=True):
+            other = answer.guess(name)
+            if not (isinstance(guess, TensorGuess) and isinstance(other, TensorGuess)):
+                continue
+            if len(guess.axes) != len(other.axes) and name not in changed:
+                changed.append(name)
+                made = made.changed(name, other)
+    if len(changed) > 1:
+        yield replace(made, cost=base.cost + 0.2)
+
+
+def _related(failed: FailedAttempt, plan: Plan, test: ast.expr, frame: Frame) -> Plan:
+    """``plan``; where it fixes a size that stands in an arithmetic relation to others, as in
+    ``x.shape != (n - 1,)``, these keep theirs."""
+    if len(plan.fixed) <= len(failed.plan.fixed):
+        return plan
+    fixed = dict(plan.fixed)
+    for node in ast.walk(test):
+        for side in (node.left, node.right) if isinstance(node, ast.BinOp) else ():
+            known, size = evaluate(side, frame)
+            symbols = failed.labels.get(size, []) if known and type(size) is int else []
+            for symbol in symbols:
+                if symbol not in fixed and not symbol.startswith("="):
+                    plan = plan.sized(symbol, size)
+    return plan
 
 
 def _frozen(failed: FailedAttempt, test: ast.expr) -> Iterator[Plan]:
@@ -165,7 +208,7 @@ def _make_equal(
 
 
 def _made_vectors(
-    failed: FailedAttempt, node: ast.expr, frame: Frame, cost: float
+    failed: FailedAttempt, node: ast.AST, frame: Frame, cost: float
 ) -> Iterator[Plan]:
     """A vector where ``x.numel()`` should be the size of an axis."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -305,8 +348,12 @@ def _make_ordered_numbers(
     plan = failed.plan
     if _is_value(failed, node):
         steps = (1, 2, 0) if greater else (-1, -2, 0)
+        now = plan.guess(ast.unparse(node))
+        floating = isinstance(value, float) or (
+            isinstance(now, ValueGuess) and isinstance(now.value, float)
+        )
         for index, step in enumerate(steps):
-            near = value + step if isinstance(value, int) else value + 0.7 * step
+            near = value + 0.7 * step if floating else value + step
             number = ValueGuess(near, "number")
             yield plan.changed(ast.unparse(node), number, 0.2 + 0.1 * index)
     known, current = evaluate(node, frame)

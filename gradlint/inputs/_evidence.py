@@ -59,6 +59,11 @@ class Evidence:
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
         has_parameters: whether the code reads its ``parameters()``.
+        shape_of_tuples: its axes if it holds tuples of indices, one a row or one a column.
+        stepped: slice or loop variable, as text → the axis that the code takes by it, as in
+            ``x[s : s + chunk]``.
+        indexes: whether the code indexes with its elements, or passes them as indices.
+        path: whether it names a file or a folder: a number would name an open one of this process.
     """
 
     name: str
@@ -82,6 +87,10 @@ class Evidence:
     parts: set[int] = field(default_factory=set)
     saved: int | None = None
     has_parameters: bool = False
+    shape_of_tuples: tuple[str, ...] = ()
+    stepped: dict[str, int] = field(default_factory=dict)
+    indexes: bool = False
+    path: bool = False
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""
@@ -110,6 +119,8 @@ class Evidence:
 
     def ordered_kinds(self) -> list[tuple[str, float]]:
         """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
+        if self.path:
+            return [("str", 0.0)]
         weights = {kind: weight for kind, weight in self.weights.items() if kind != "any"}
         shared = self.weights.get("any", 0.0)
         for kind in KINDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,9 @@ from gradlint.inputs._attempt import Failure, Frame
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._plan import Plan
 from gradlint.inputs._source import statements_at
+
+#: Functions and methods that give sizes or numbers of axes.
+_OF_SIZES = frozenset({"size", "numel", "dim", "len"})
 
 
 class FailedAttempt:
@@ -74,7 +78,14 @@ class FailedAttempt:
         return None
 
     def conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
-        """Conditions that stopped the code: expression, the truth value it should have, frame."""
+        """Conditions that stopped the code: expression, the truth value it should have, frame.
+
+        Names that stand for sizes, as after ``n = x.numel()``, are replaced by what they stand for.
+        """
+        for test, truth, frame in self._conditions():
+            yield with_sizes_spelled(test, frame), truth, frame
+
+    def _conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
         for frame in reversed(self.failure.frames):
             statements = statements_at(frame.filename, frame.line, frame.column)
             if not statements:
@@ -91,13 +102,96 @@ class FailedAttempt:
                 return
 
 
+def unmet(failed: FailedAttempt) -> int | None:
+    """How much is missing until the conditions that stopped the code would let it pass: one for
+    each comparison, two for each axis and one for each size that differs in a comparison of shapes.
+    None where no condition did."""
+    counts = [_distance(test, truth, frame) for test, truth, frame in failed.conditions()]
+    return sum(counts) if counts else None
+
+
+def _distance(test: ast.expr, truth: bool, frame: Frame) -> int:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _distance(test.operand, not truth, frame)
+    known, holds = evaluate(test, frame)
+    try:
+        if known and bool(holds) is truth:
+            return 0
+    except Exception:  # of a value that is neither true nor false: anything
+        return 1
+    if isinstance(test, ast.BoolOp):
+        return max(1, sum(_distance(value, truth, frame) for value in test.values))
+    if isinstance(test, ast.Compare):
+        sides = [evaluate(side, frame)[1] for side in (test.left, *test.comparators)]
+        shapes = [side for side in sides if isinstance(side, tuple)]
+        if len(shapes) == len(sides):
+            return max(1, sum(map(_difference, shapes, shapes[1:])))
+    return 1
+
+
+def _difference(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
+    return 2 * abs(len(one) - len(other)) + sum(a != b for a, b in zip(one, other, strict=False))
+
+
+def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
+    """``test`` with each local name of a size, or of several, replaced by the expression that it
+    was assigned: ``n - 1`` becomes ``x.numel() - 1``. Names assigned more than once stay."""
+    statements = statements_at(frame.filename, frame.line, frame.column)
+    function = next((s for s in statements if isinstance(s, ast.FunctionDef)), None)
+    if function is None:
+        return test
+    spelled: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                _spell(target, node.value, spelled)
+        elif isinstance(node, (ast.For, ast.AugAssign)):
+            for part in ast.walk(node.target):
+                if isinstance(part, ast.Name):
+                    spelled.setdefault(part.id, []).extend([part, part])
+
+    class Spelled(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            found = spelled.get(node.id, [])
+            value = frame.names.get(node.id)
+            size = type(value) is int or isinstance(value, (tuple, list))
+            if len(found) != 1 or not size or not _is_size(found[0]):
+                return node
+            known, same = evaluate(found[0], frame)
+            return found[0] if known and same == value else node
+
+    return ast.fix_missing_locations(Spelled().visit(copy.deepcopy(test)))
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether an expression is made of sizes and numbers of axes alone, and can be evaluated
+    again."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    called = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
+    attributes = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+    return called <= _OF_SIZES and bool((called | attributes) & (_OF_SIZES | {"shape", "ndim"}))
+
+
+def _spell(target: ast.expr, value: ast.expr, spelled: dict[str, list[ast.expr]]) -> None:
+    if isinstance(target, ast.Name):
+        spelled.setdefault(target.id, []).append(value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        given = value.elts if isinstance(value, (ast.Tuple, ast.List)) else None
+        for position, part in enumerate(target.elts):
+            if given is not None and len(given) == len(target.elts):
+                _spell(part, given[position], spelled)
+            else:
+                _spell(part, ast.Subscript(value, ast.Constant(position), ast.Load()), spelled)
+
+
 def evaluate(node: ast.expr, frame: Frame) -> tuple[bool, Any]:
     """Whether ``node`` can be evaluated in ``frame``, and its value.
 
     It is an expression of the user's code that has just been evaluated there.
     """
     try:
-        code = compile(ast.Expression(node), "<condition>", "eval")
+        whole = ast.fix_missing_locations(ast.Expression(node))
+        code = compile(whole, "<condition>", "eval")
         return True, eval(code, frame.globals, frame.names)
     except Exception:
         return False, None

@@ -86,8 +86,23 @@ def _annotation(op: Op, parameter: inspect.Parameter) -> Any:
 
 def _relate(found: list[Evidence]) -> None:
     """Add evidence about a parameter from what is known about the others."""
+    for item in found:
+        _read_tuples(item)
     tensors = [item for item in found if item.tensorness > 0]
-    names = {item.name.lower() for item in found}
+    _relate_names(tensors, {item.name.lower() for item in found})
+    known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
+    likely = [max(item.ranks, key=item.ranks.__getitem__) for weight, item in known if weight >= 4]
+    common = max(likely, default=0)
+    if not common:
+        return
+    for item in tensors:
+        # A tensor without evidence most likely has the rank of the others.
+        if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
+            item.rank(common, 2.0)
+
+
+def _relate_names(tensors: list[Evidence], names: set[str]) -> None:
+    """Numbers of axes of tensors whose names belong together."""
     for group in _ATTENTION:
         if len(group & names) >= 2:
             for item in tensors:
@@ -99,15 +114,13 @@ def _relate(found: list[Evidence]) -> None:
         for item in tensors:
             if item.name.lower() in ("gamma", "beta"):
                 item.rank(1, 2.0)
-    known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
-    likely = [max(item.ranks, key=item.ranks.__getitem__) for weight, item in known if weight >= 4]
-    common = max(likely, default=0)
-    if not common:
-        return
-    for item in tensors:
-        # A tensor without evidence most likely has the rank of the others.
-        if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
-            item.rank(common, 2.0)
+
+
+def _read_tuples(item: Evidence) -> None:
+    """Rows or columns that are used as indices: a mask has none."""
+    if item.indexes and item.shape_of_tuples and not item.shape:
+        item.shape = item.shape_of_tuples
+        item.say("index", 3.0)
 
 
 def _give_parameters(found: list[Evidence]) -> None:

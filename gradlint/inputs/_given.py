@@ -19,6 +19,7 @@ from gradlint.base.text import error_line, nearest, short_text
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.evaluate import evaluate_arguments
 from gradlint.inputs._attempt import process_state_restored, run
+from gradlint.inputs.stand_ins import Owner, with_bound_closures, with_owners
 from gradlint.inputs.values import Built
 from gradlint.model.op import Op
 from gradlint.model.report import Location
@@ -233,6 +234,9 @@ def _sample(
             copy = copy.clone()
         return copy.requires_grad_(wants_grad(tensor))
 
+    args = with_owners(args)
+    if any(isinstance(item, Owner) for item in args):
+        op.call = with_bound_closures(op.call)
     given = Sample(label, origin, args, kwargs)
     made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
     made.notes += [

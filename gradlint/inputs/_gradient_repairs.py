@@ -11,6 +11,10 @@ from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._moves import with_rank
 from gradlint.inputs._plan import Plan, TensorGuess
 
+#: Inputs of almost one shape from which on a gradient in the shape of another is taken for a hint
+#: (heuristic: gradients that are exchanged are mostly those of two inputs).
+MOST_EXCHANGED = 3
+
 
 def tensor_at(plan: Plan, index: int) -> str:
     """The parameter that the engine means by ``index``: it counts tensors alone. Empty for
@@ -26,7 +30,9 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
     axes, and would look right. One after the first becomes a scalar, only where nothing says how
     many axes it has: a gradient that was reduced too far fits a scalar too. Sizes may grow to a
     multiple: forward splits its input, and each part was broadcast. Axes are added only where the
-    gradient was reduced with ``keepdim`` to another number of elements.
+    gradient was reduced with ``keepdim`` to another number of elements. Where three or more inputs
+    have one shape but for a single axis, as the parts of a quaternion that forward concatenates,
+    they take the shape of the one whose gradient fits: what is exchanged between two stays seen.
     """
     index = int(match.group(1))
     plan, name = failed.plan, tensor_at(failed.plan, index)
@@ -46,6 +52,7 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
     # A square gradient of a matrix that is not square, as of recurrent weights, can't come from a
     # transposition.
     square = len(set(got)) < len(got)
+    yield from _as_another(failed, name, guess, got)
     sizes = [failed.sizes[axis] for axis in guess.axes]
     if len(got) == len(sizes) and all(
         n > 1 and g % n == 0 for g, n in zip(got, sizes, strict=True)
@@ -95,6 +102,26 @@ def as_real(plan: Plan, returned: Collection[int]) -> Iterator[Plan]:
         if isinstance(guess, TensorGuess) and guess.dtype == "complex":
             plan = plan.changed(name, replace(guess, dtype="float"), 0.1)
     yield plan
+
+
+def _as_another(
+    failed: FailedAttempt, name: str, guess: TensorGuess, got: list[int]
+) -> Iterator[Plan]:
+    plan = failed.plan
+    alike = [
+        (other, item)
+        for other, item in plan.tensors()
+        if isinstance(plan.guess(other), TensorGuess)
+        and len(item.axes) == len(guess.axes)
+        and item.dtype == guess.dtype
+        and sum(a != b for a, b in zip(item.axes, guess.axes, strict=True)) <= 1
+    ]
+    wanted = [item for _, item in alike if [failed.sizes[axis] for axis in item.axes] == got]
+    if len(alike) < MOST_EXCHANGED or not wanted:
+        return
+    for other, item in alike:
+        plan = plan.changed(other, replace(item, axes=wanted[0].axes))
+    yield replace(plan, cost=failed.plan.cost + 0.2)
 
 
 def keeps_axes(match: re.Match[str]) -> bool:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradlint.base.text import short_text
-from gradlint.inputs._attempt import Trial, process_state_restored
+from gradlint.inputs._attempt import Trial, attempt, process_state_restored
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._gather import gather
-from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._plan import (
+    GroupGuess,
+    Guess,
+    ListGuess,
+    Omitted,
+    Plan,
+    TensorGuess,
+    ValueGuess,
+)
 from gradlint.inputs._proposals import propose
 from gradlint.inputs._refine import refine, variants
 from gradlint.inputs._search import Search
-from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs._suggested import Suggested, other_guesses
+from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
+
+#: Times that values are drawn again where a gradient vanishes (heuristic).
+REDRAWN = 4
 
 #: A note where better inputs, or more of them, may exist.
 CUT_SHORT = (
@@ -51,6 +63,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
                 search.attempts,
             )
         plan, trial = refine(search, found)
+        trial = _drawn_again(search, plan, trial)
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
             variant = _sample(label, search, other, outcome)
@@ -60,6 +73,21 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
+
+
+def _drawn_again(search: Search, plan: Plan, trial: Trial) -> Trial:
+    """``trial``, or one with other values where integers were drawn at which a gradient vanishes:
+    nodes without neighbours, rows that are not picked. ``search`` keeps the seed of the values."""
+    drawn = any(guess.dtype == "int" for _, guess in plan.tensors())
+    for more in range(1, REDRAWN + 1):
+        if not (drawn and trial.score >= 4 and trial.vanishing) or search.out_of_time:
+            break
+        seed = search.seed + more
+        other = attempt(search.op, plan, seed, search.keywords)
+        if other.score >= trial.score and other.vanishing < trial.vanishing:
+            search.seed = seed
+            return other
+    return trial
 
 
 def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
@@ -77,7 +105,26 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
         if axis in search.held
     )
     notes = _notes(search, plan, trial)
-    return Sample(label, "inferred", built.args, built.kwargs, notes, domains, held)
+
+    def otherwise() -> Iterator[Sample]:
+        for other, outcome, changed in other_guesses(search, plan, trial):
+            made = _sample(label, search, other, outcome)
+            made.notes.insert(0, _why(changed))
+            yield made
+
+    return Sample(
+        label, "inferred", built.args, built.kwargs, notes, domains, held, otherwise=otherwise
+    )
+
+
+def _why(changed: Sequence[Suggested]) -> str:
+    """What was guessed otherwise, and what suggests it."""
+    parts = [
+        f"`{item.name}`: {_domain(TensorGuess((), domain=item.domain))} ({item.reason})"
+        for item in changed
+    ]
+    said = "guessed otherwise, since a gradient is wrong at other "
+    return said + ("values: " + ", ".join(parts) if parts else "shapes, which forward broadcasts")
 
 
 def _tensor_names(search: Search, built: Built, plan: Plan) -> list[str]:
@@ -99,13 +146,17 @@ def _domain(guess: TensorGuess) -> str:
             "ancestors": "positions of parents, each before its children",
             "sizes": "sizes",
         }.get(guess.domain, guess.domain if "inverse" in guess.domain else "indices")
-    return DOMAINS.get(guess.domain, guess.domain)
+    return {**DOMAINS, **CONFINED}.get(guess.domain, guess.domain)
 
 
 def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     """What was inferred, in words."""
     notes = list(_tensor_notes(plan))
     for name, value in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(value, ListGuess):
+            owner, size = plan.cut(value)
+            kind = "bounds" if value.domain == "pointers" else "lengths"
+            notes.append(f"{name} = {value.values(size)}, {kind} of segments of {owner}")
         chosen = isinstance(value, ValueGuess) and value.kind != "default"
         if chosen and search.evidence[name].default is MISSING:
             notes.append(f"{name} = {_value(value)}, chosen: it has no default")
@@ -182,6 +233,8 @@ def describe(plan: Plan) -> str:
         elif isinstance(guess, GroupGuess):
             inner = [tensor(item) for item in guess.items if isinstance(item, TensorGuess)]
             parts.append(f"{name}: [{', '.join(inner)}]")
+        elif isinstance(guess, ListGuess):
+            parts.append(f"{name}={guess.values(plan.cut(guess)[1])}")
         elif not isinstance(guess, Omitted):
             parts.append(f"{name}={short_text(guess.value, 30)}")
     return ", ".join(parts)

@@ -231,7 +231,7 @@ def kinds(name: str) -> dict[str, float]:
         return {"int": 2.0, "tensor": 1.5} if bare in _UPPER_COUNTS else {"tensor": 2.5}
     found: dict[str, float] = {}
     for words, weights in _KINDS:
-        if _matches(words, bare):
+        if matches(words, bare):
             for kind, weight in weights.items():
                 found[kind] = max(found.get(kind, 0.0), weight)
     return found
@@ -244,12 +244,12 @@ def ranks(name: str) -> tuple[int, ...]:
 
 def square_domain(name: str) -> str:
     """The domain of a matrix that is square by its name ("spd", "tril"); empty when it is not."""
-    return next((domain for words, domain in _SQUARE if _matches(words, name)), "")
+    return next((domain for words, domain in _SQUARE if matches(words, name)), "")
 
 
 def domain(name: str) -> str:
     """The domain that the name of a floating tensor suggests."""
-    return next((domain for words, domain in _DOMAINS if _matches(words, name)), "real")
+    return next((domain for words, domain in _DOMAINS if matches(words, name)), "real")
 
 
 def floats(name: str) -> tuple[float, ...]:
@@ -270,9 +270,9 @@ def strings(name: str) -> tuple[str, ...]:
 
 def window(name: str) -> int | None:
     """The usual element of a list of window parameters (strides, paddings …) of this name."""
-    if _matches("stride dilation *_stride *_dilation", name):
+    if matches("stride dilation *_stride *_dilation", name):
         return 1
-    return 0 if _matches("padding *_padding pad", name) else None
+    return 0 if matches("padding *_padding pad", name) else None
 
 
 def stops_gradients(name: str) -> bool:
@@ -281,14 +281,19 @@ def stops_gradients(name: str) -> bool:
     return any(word in name.lower() for word in ("padding_idx", "pad_id"))
 
 
+def permutes(name: str) -> bool:
+    """Whether the name says that integers are an order of positions, in which each occurs once."""
+    return matches("*perm* *order* *ranking* *shuffle*", name)
+
+
 def of_window(name: str) -> bool:
     """Whether the name says how windows lie on an image."""
-    return _matches("stride dilation padding *_stride *_dilation", name)
+    return matches("stride dilation padding *_stride *_dilation", name)
 
 
 def is_axis(name: str) -> bool:
     """Whether the name says that the parameter selects an axis."""
-    return _matches("dim axis dimension *_dim *_axis", name)
+    return matches("dim axis dimension *_dim *_axis", name)
 
 
 def inverse_of(name: str, others: list[str]) -> str:
@@ -316,7 +321,8 @@ def _table(words: str) -> tuple[frozenset[str], tuple[tuple[str, str, str], ...]
     return frozenset(plain), tuple(patterns)
 
 
-def _matches(words: str, name: str) -> bool:
+def matches(words: str, name: str) -> bool:
+    """Whether ``name`` is among ``words``, which may hold patterns."""
     lower = name.strip("_").lower()
     plain, patterns = _table(words)
     # `x` stands for `x1` too.
@@ -332,4 +338,4 @@ def _matches(words: str, name: str) -> bool:
 def _first(
     table: tuple[tuple[str, tuple[Any, ...]], ...], name: str, default: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    return next((values for words, values in table if _matches(words, name)), default)
+    return next((values for words, values in table if matches(words, name)), default)

@@ -84,11 +84,32 @@ class GroupGuess:
 
 
 @dataclass(frozen=True)
+class ListGuess:
+    """A list of Python integers about one axis: how it is cut into segments.
+
+    Args:
+        domain: "lengths" of the segments, which add up to the size of the axis, or "pointers", from
+            0 to that size.
+        place: position of the axis in the first floating tensor.
+    """
+
+    domain: str
+    place: int
+
+    def values(self, size: int) -> list[int]:
+        """The integers for an axis of ``size``: segments of unequal lengths, one of them single."""
+        lengths = [2, 1, size - 3] if size > 3 else [2, 1] if size == 3 else [1] * size
+        if self.domain == "lengths":
+            return lengths
+        return list(itertools.accumulate(lengths, initial=0))
+
+
+@dataclass(frozen=True)
 class Omitted:
     """The parameter is not passed; its default holds."""
 
 
-Guess = TensorGuess | ValueGuess | GroupGuess | Omitted
+Guess = TensorGuess | ValueGuess | GroupGuess | ListGuess | Omitted
 
 
 @dataclass(frozen=True)
@@ -127,6 +148,14 @@ class Plan:
                 for item in guess.items:
                     if isinstance(item, TensorGuess):
                         yield name, item
+
+    def cut(self, guess: ListGuess) -> tuple[str, int]:
+        """The name of the first floating tensor, and the size of its axis that ``guess`` cuts."""
+        sizes = self.sizes()
+        for name, tensor in self.tensors():
+            if tensor.dtype == "float" and tensor.axes:
+                return name, sizes[tensor.axes[min(guess.place, len(tensor.axes) - 1)]]
+        return "", 0
 
     def symbols(self) -> list[str]:
         """Symbols in order of appearance."""

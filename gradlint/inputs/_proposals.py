@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,7 +14,16 @@ import torch
 from gradlint.inputs import _names
 from gradlint.inputs._annotations import read_annotation, read_name
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
-from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess, ValueGuess, axes
+from gradlint.inputs._plan import (
+    GroupGuess,
+    Guess,
+    ListGuess,
+    Omitted,
+    Plan,
+    TensorGuess,
+    ValueGuess,
+    axes,
+)
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.stand_ins import ClosureModule, callables
 from gradlint.model.op import Op
@@ -31,6 +42,12 @@ _INTEGER_DOMAINS = (
     ("permutation", r"^perm(?:utation)?$"),
     ("increasing", r"^(?:rois?|b?boxes|windows|spans|intervals)$"),
 )
+#: What a list of integers says about an axis, by words in its name; axes that are tried.
+_SEGMENTS = (
+    ("pointers", r"^crow|ptr$|^cu_|^cum?sum|cu_?seq_?len|offsets?$|^bound"),
+    ("lengths", r"(?:sizes|lengths|lens|counts|splits|sections|segments|seq_?len)$"),
+)
+_MOST_PLACES = 3
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
 
@@ -91,12 +108,12 @@ def _of(item: Evidence, integers: list[str]) -> list[Proposal]:
 
 def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> list[Proposal]:
     """Guesses of one kind for a parameter; ``integers``: parameters that are integer tensors."""
+    if item.path and kind != "str":
+        return []
     if kind in TENSOR_KINDS:
         return _tensors(item, kind, integers or [])
-    if kind == "tensors":
-        return _groups(item)
-    if kind == "dict":
-        return _dicts(item)
+    if kind in ("tensors", "dict"):
+        return _groups(item) if kind == "tensors" else _dicts(item)
     makers: dict[str, Callable[[Evidence], list[Any]]] = {
         "int": _ints,
         "float": _floats,
@@ -117,7 +134,18 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
     if kind == "shape":
         shape = (ValueGuess("shape of the first tensor", "shape-of"), 0.3)
         found.insert(1, shape)
+        return [*_segments(item), *found]
     return list(found)
+
+
+def _segments(item: Evidence) -> list[Proposal]:
+    """Lists of integers that cut an axis into segments, where the name says so."""
+    lower = item.name.lower()
+    domain = next((d for d, pattern in _SEGMENTS if re.search(pattern, lower)), "")
+    if not domain or item.length or item.default is not MISSING:
+        return []
+    # As likely as any other list, and the first axis more than the others.
+    return [(ListGuess(domain, place), -0.3 + 0.25 * place) for place in range(_MOST_PLACES)]
 
 
 def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
@@ -266,6 +294,8 @@ def _bools(item: Evidence) -> list[Any]:
 
 
 def _strings(item: Evidence) -> list[Any]:
+    if item.path:  # what is written there harms nobody
+        return [os.path.join(tempfile.gettempdir(), "gradlint-no-such-file")]
     return _merged(item, str, _names.strings(item.name))
 
 

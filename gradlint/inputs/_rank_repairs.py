@@ -23,6 +23,8 @@ _COUNTED = re.compile(
     r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
 )
 _EXPAND = re.compile(r"expand\(.*?\{\[([\d, ]+)\]\}, size=\[([\d, ]+)\]\)")
+#: Weight from which the evidence for a number of axes is no guess.
+_SURE_RANK = 4.0
 #: Axes that a proposal may have at most.
 _MOST_AXES = 6
 
@@ -53,6 +55,7 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
                 yield with_rank(failed.plan, name, 0, 0.4)
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
         yield from like_view(failed, match)
+    yield from _operands(failed)
     yield from _expanded(failed)
     yield from _stacked(failed)
     yield from _stated(failed)
@@ -97,6 +100,29 @@ def _summed(failed: FailedAttempt, position: int) -> Iterator[Plan]:
         for name in failed.named(found[0], place[1]):
             if rank_of(failed.plan, name) not in (None, found[1]):
                 yield with_rank(failed.plan, name, found[1], 0.15)
+
+
+def _operands(failed: FailedAttempt) -> Iterator[Plan]:
+    """``q[i] * q[j] * w`` of a matrix ``q`` and a vector ``w``: operands that do not broadcast were
+    meant to have as many axes. Equal sizes would let them, by accident."""
+    place = failed.innermost()
+    if place is None or "must match the size of tensor" not in failed.failure.text:
+        return
+    for node in ast.walk(place[0]):
+        if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.MatMult):
+            continue
+        sides = [evaluate(side, place[1])[1] for side in (node.left, node.right)]
+        if not all(isinstance(side, torch.Tensor) and side.dim() for side in sides):
+            continue
+        more = sides[0].dim() - sides[1].dim()
+        larger = node.left if more > 0 else node.right
+        if not more:
+            continue
+        for name in failed.named(larger, place[1]):
+            rank = rank_of(failed.plan, name) or 0
+            known = failed.evidence[name].ranks if name in failed.evidence else {}
+            if rank > abs(more) and max(known.values(), default=0.0) < _SURE_RANK:
+                yield with_rank(failed.plan, name, rank - abs(more), 0.3)
 
 
 def _unbound(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:

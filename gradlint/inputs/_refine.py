@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import Trial, attempt, reads_only
+from gradlint.inputs._attempt import Trial, agrees, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Found, Search, with_linked_permutations
@@ -30,6 +30,9 @@ _POOLS = (
 OPTIONAL_TENSOR = 1.5
 #: Variants in addition to the main sample.
 VARIANTS = 2
+#: Weight from which the evidence for a number of axes is no guess: what names and the other tensors
+#: suggest weighs less, what the code asserts or unpacks more.
+SURE_RANK = 4.0
 
 
 def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
@@ -44,6 +47,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _all_used,
         _wide_indices,
         _telling_indices,
+        _shared_by_the_batch,
     ):
         if search.out_of_time:
             break
@@ -211,7 +215,7 @@ def _within(
 ) -> tuple[Plan, Trial]:
     """Pointers that end where an axis does, and lengths up to the size of the axis that they cut:
     the first free one of a floating tensor, or the first behind the axis that is shared."""
-    if guess.domain not in ("pointers", "sizes"):
+    if guess.domain not in ("pointers", "offsets", "sizes"):
         return plan, trial
     sizes = plan.sizes()
     behind = guess.domain == "sizes"
@@ -222,7 +226,16 @@ def _within(
         free = [axis for axis in other.axes if axis not in guess.axes]
         if not free or (behind and not shared):
             continue
-        bounded = plan.changed(name, replace(guess, high=sizes[free[0]]))
+        size = sizes[free[0]]
+        bounded = plan.changed(name, replace(guess, high=size))
+        if not behind:
+            # Bounds of segments; of segments that are longer than one, where there is room.
+            bounded = plan.changed(name, replace(guess, high=size, domain="pointers"))
+            few = bounded.sized(guess.axes[0], size // 2 + 1)
+            alone = all(guess.axes[0] not in t.axes for _, t in plan.tensors() if t is not guess)
+            better = _try(search, few, trial) if alone and size > 3 else None
+            if better is not None:
+                return few, better
         better = _try(search, bounded, trial)
         if better is not None:
             return bounded, better
@@ -257,6 +270,36 @@ def _telling_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
         if better is not None:
             plan, trial = changed, better
     return plan, trial
+
+
+def _shared_by_the_batch(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Where backward disagrees with forward, and a tensor has the first axis of another one only
+    because nothing said how many axes it has: the tensor without that axis, if backward agrees
+    then. Forward may have broadcast parameters that were meant for the whole batch."""
+    if trial.score < 5 or _agreeing(search, plan):
+        return plan, trial
+    sizes = plan.sizes()
+    for name, guess in list(plan.tensors())[1:]:
+        item = search.evidence[name]
+        said = item.shape or max(item.ranks.values(), default=0.0) >= SURE_RANK
+        own = isinstance(plan.guess(name), TensorGuess) and guess.dtype == "float"
+        if not own or said or len(guess.axes) <= max(item.least_rank, 1):
+            continue
+        others = [other.axes for _, other in plan.tensors() if other is not guess]
+        if not any(axes[:1] == guess.axes[:1] and len(axes) > 1 for axes in others):
+            continue
+        shared = plan.changed(name, replace(guess, axes=guess.axes[1:]))
+        better = _try(search, shared, trial)
+        same = better is not None and better.shapes == trial.shapes and not better.reduced
+        if better is not None and same and sizes[guess.axes[0]] > 1 and _agreeing(search, shared):
+            return shared, better
+    return plan, trial
+
+
+def _agreeing(search: Search, plan: Plan) -> bool:
+    built = build(plan, search.seed, search.keywords)
+    search.attempts += 1
+    return agrees(search.op, built, plan.working, search.seed)
 
 
 def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Plan, Trial]]:

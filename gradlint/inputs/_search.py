@@ -15,11 +15,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
-from gradlint.inputs._frames import FailedAttempt
+from gradlint.inputs._frames import FailedAttempt, unmet
 from gradlint.inputs._gradient_repairs import as_real, keeps_axes
 from gradlint.inputs._moves import (
     SQUARE_COST,
@@ -49,6 +50,9 @@ PATIENT_SECONDS = 15.0
 MOST_ELEMENTS = 2_000_000
 #: After so many attempts that all raised the same error, the inputs are not at fault.
 HOPELESS = 100
+#: Likewise after so many, where the first attempt, and none that got further, was refused by what
+#: the op needs beside its arguments: a file, a server, a package, a GPU. Each may take a time-out.
+NEEDS_MORE = 12
 #: Attempts still made in the hope of a better score, by the best score so far.
 _PATIENCE = {1: 40, 2: 40, 3: 24, 4: 14, 5: 6}
 #: Likewise where all went well, but the engine had to sum a gradient to the shape of its input:
@@ -61,6 +65,8 @@ _MOST_EXTRA_COST = 1.3
 _AS_LIKELY = 0.15
 #: Bonus for a plan under which forward got further than under the one it came from.
 _BONUS = 0.25
+#: Bonus for a plan under which less is missing of a condition: what such a move costs at least.
+_NEARER = 0.1
 
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
@@ -100,6 +106,9 @@ class _Candidate:
         text: that plan's error.
         kin: whether forward ran under a plan that it was derived from.
         forced: number of tensors that got equal sizes because forward asked for them.
+        unmet: how much was missing until the conditions held that stopped that plan; None where
+            no condition did.
+        backward: how far backward got under that plan, where forward ran.
     """
 
     plan: Plan
@@ -108,6 +117,8 @@ class _Candidate:
     text: str = ""
     kin: bool = False
     forced: int = 0
+    unmet: int | None = None
+    backward: tuple[float, ...] = ()
 
 
 class Search:
@@ -147,7 +158,7 @@ class Search:
             if self.wall_s > PATIENT_SECONDS or (self.spent_s > SECONDS and self.attempts >= 12):
                 self.cut_short = True
                 break
-            if best is None and self.attempts >= HOPELESS and self._hopeless():
+            if best is None and self.attempts >= NEEDS_MORE and self._hopeless():
                 break
             _, _, node = heapq.heappop(self._queue)
             plan = node.plan
@@ -164,7 +175,8 @@ class Search:
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
                     break
-            bonus = node.bonus + self._gain(node, trial)
+            missing = self._missing(plan, trial)
+            bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
                 # Forward takes these inputs: repairs of them come before any other inputs.
                 bonus = max(bonus, plan.cost)
@@ -175,26 +187,39 @@ class Search:
                 if self._real and _complex(child) > _complex(plan):
                     continue
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
-                self._push(_Candidate(child, bonus, reach, text, kin, node.forced + more))
+                forced = node.forced + more
+                derived = _Candidate(child, bonus, reach, text, kin, forced, missing)
+                derived.backward = _reach_of_backward(trial)
+                self._push(derived)
         if best is None:
             return None
         return Found(*best)
 
     def _start(self) -> None:
         """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
-        first = first_plan(self.op, self.proposals)
+        first = _in_step(first_plan(self.op, self.proposals), self.evidence)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         for plan in (first, *examples, *_alternatives(first)):
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
-        """Whether every attempt raised the same error, numbers aside."""
+        """Whether every attempt raised the same error, numbers aside, and none came nearer; or the
+        op needs something beside its arguments."""
+        first = self.failures[0][1] if self.failures else None
+        if first is not None and _needs_more(first):
+            return all(trial.progress <= first.progress for _, trial in self.failures)
+        if self.attempts < HOPELESS:
+            return False
         texts = {
-            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text))
-            for _, trial in self.failures[-HOPELESS:]
+            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text), self._missing(plan, trial))
+            for plan, trial in self.failures[-HOPELESS:]
             if trial.failure is not None
         }
         return len(texts) == 1
+
+    def restart(self) -> None:
+        """Count time anew."""
+        self._started = time.monotonic(), time.process_time()
 
     @property
     def wall_s(self) -> float:
@@ -213,8 +238,12 @@ class Search:
         self.cut_short = self.cut_short or late
         return late
 
-    def repair(self, plan: Plan, attempts: int = 30) -> Found | None:
-        """A plan near ``plan`` under which everything goes well, found by repairs alone."""
+    def repair(self, plan: Plan, attempts: int = 30, *, square: bool = False) -> Found | None:
+        """A plan near ``plan`` under which everything goes well, found by repairs alone.
+
+        Args:
+            square: whether forward may ask for a square matrix.
+        """
         queue = [(plan.cost, next(self._order), plan)]
         seen: set[object] = set()
         while queue and attempts > 0:
@@ -227,19 +256,30 @@ class Search:
             if trial.score == 6:
                 return Found(current, trial)
             if trial.failure is not None and not trial.contract:
+                more = 1 if square and trial.score == 0 else 0
                 for child in repairs(FailedAttempt(current, trial.failure, self.evidence)):
-                    if child.squares() <= plan.squares():
+                    if child.squares() <= max(plan.squares() + more, current.squares()):
                         heapq.heappush(
                             queue, (child.cost, next(self._order), with_linked_permutations(child))
                         )
         return None
 
-    def _gain(self, node: _Candidate, trial: Trial) -> float:
-        """What the move that led to ``node`` was worth, judged by how the error changed."""
+    def _missing(self, plan: Plan, trial: Trial) -> int | None:
+        if trial.score or trial.failure is None:
+            return None
+        return unmet(FailedAttempt(plan, trial.failure, self.evidence))
+
+    def _gain(self, node: _Candidate, trial: Trial, missing: int | None) -> float:
+        """What the move that led to ``node`` was worth, judged by how the error changed, and by how
+        much is still ``missing`` of the conditions that failed."""
+        if trial.score == 3 and node.backward:
+            return _BONUS if _reach_of_backward(trial) > node.backward else 0.0
         if trial.score or trial.failure is None:
             return 0.0
         text = str(trial.failure)
         if text == node.text:
+            if missing is not None and node.unmet is not None and missing != node.unmet:
+                return _NEARER if missing < node.unmet else -_BONUS
             return -_BONUS
         gain = _BONUS if node.reach and trial.progress > node.reach else 0.0
         pattern = re.sub(r"\d+", "", text)
@@ -332,6 +372,22 @@ class Search:
                     yield plan.changed(name, guess, extra, cost)
 
 
+def _reach_of_backward(trial: Trial) -> tuple[float, ...]:
+    """The lines that raised in backward, in order; beyond all lines where the engine did not take
+    what backward returned. Empty where backward did not raise."""
+    if trial.score != 3 or trial.failure is None:
+        return ()
+    if GRADIENT_SHAPE_ERROR.search(trial.failure.text):
+        return (float("inf"),)
+    return tuple(float(frame.line) for frame in trial.failure.frames)
+
+
+def _needs_more(trial: Trial) -> bool:
+    """Whether an attempt was refused by what the op needs beside its arguments."""
+    found = explain_text(str(trial.failure)) if trial.failure is not None else None
+    return found is not None and found.slug in BESIDE_THE_INPUTS
+
+
 def _by_accident(plan: Plan, trial: Trial) -> Trial:
     """``trial``, with those summed gradients that have more axes than any input. A smaller operand
     that forward broadcasts to a larger one is common; operands that make up a shape which none of
@@ -371,6 +427,23 @@ def with_linked_permutations(plan: Plan) -> Plan:
             other = plan.guess(partner)
             if isinstance(other, TensorGuess) and other.axes != guess.axes:
                 plan = plan.changed(name, replace(guess, axes=other.axes))
+    return plan
+
+
+def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
+    """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``."""
+    leaders: dict[str, str] = {}
+    for name, item in evidence.items():
+        guess = plan.guess(name) if name in plan.names else None
+        if not isinstance(guess, TensorGuess):
+            continue
+        for step, axis in item.stepped.items():
+            if axis < len(guess.axes):
+                symbol = guess.axes[axis]
+                leader = leaders.setdefault(step, symbol)
+                tied = plan if symbol.startswith("=") else plan.tied(leader, symbol)
+                if tied.squares() <= plan.squares():
+                    plan = tied
     return plan
 
 

@@ -18,6 +18,14 @@ _PRESERVING = frozenset(
     | {"type", "data", "requires_grad_", "detach_", "abs", "neg", "exp", "square", "sigmoid"}
     | {"tanh", "relu", "clamp"}
 )
+#: Methods whose result has the elements of the tensor they are called on, in another shape, or some
+#: of them replaced.
+_VIEWS = frozenset(
+    {"unsqueeze", "squeeze", "view", "reshape", "flatten", "expand", "expand_as", "t", "transpose"}
+    | {"unbind", "clamp", "clamp_min", "clamp_max", "masked_fill", "long", "int", "view_as"}
+)
+#: Those among them, and attributes, that exchange the first axis and the last.
+_TRANSPOSING = frozenset({"t", "T", "mT"})
 #: Class names in ``isinstance`` → the kind of argument that they mean.
 _CLASS_KINDS = (
     ("Tensor", "any"),
@@ -68,6 +76,10 @@ class References(ast.NodeVisitor):
         self.inputs = inputs
         self.depth = depth
         self.nested = 0
+        #: Variables of loops over ranges.
+        self.counters: set[str] = set()
+        #: Name → parameter whose elements it holds, or some of them, in another shape.
+        self.derived: dict[str, Evidence] = {}
 
     def read(self) -> None:
         """Visit the function's body."""
@@ -87,6 +99,41 @@ class References(ast.NodeVisitor):
             preserved = node.func.attr in _PRESERVING
             return self.parameter(node.func.value) if preserved else None
         return self._of_inputs(node) if isinstance(node, ast.Subscript) else None
+
+    def root(self, node: ast.AST | None) -> Evidence | None:
+        """The parameter whose elements ``node`` holds, all of them or some: ``pairs[:, 0]``,
+        ``labels.view(-1)``, ``i`` after ``i, j = pairs.t()``."""
+        found = self.parameter(node)
+        if found is not None:
+            return found
+        if isinstance(node, ast.Name):
+            return self.derived.get(node.id)
+        if isinstance(node, ast.Attribute):
+            return self.root(node.value) if node.attr in _TRANSPOSING else None
+        if isinstance(node, ast.Subscript):
+            return None if self._shape_of(node.value) else self.root(node.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            called = node.func
+            return self.root(called.value) if called.attr in _VIEWS | _PRESERVING else None
+        return None
+
+    def _parted(self, node: ast.AST) -> tuple[Evidence, bool] | None:
+        """The parameter of which an unpacked ``node`` gives the parts, and whether these are its
+        columns: ``pairs``, ``pairs.t()``, ``pairs.unbind(1)``."""
+        whole = self.parameter(node)
+        if whole is not None:
+            return whole, False
+        if isinstance(node, ast.Attribute) and node.attr in _TRANSPOSING:
+            whole = self.parameter(node.value)
+            return (whole, True) if whole is not None else None
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            return None
+        if node.func.attr not in ("t", "unbind"):
+            return None
+        whole = self.parameter(node.func.value)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        axis = literal(given[0])[1] if given else 0
+        return (whole, node.func.attr == "t" or axis in (1, -1)) if whole is not None else None
 
     def _of_inputs(self, node: ast.Subscript) -> Evidence | None:
         """The parameter that ``inputs[2]`` is in ``setup_context(ctx, inputs, output)``."""
@@ -136,6 +183,10 @@ class Statements(References):
             return
         found = self.parameter(value)
         if isinstance(target, ast.Name):
+            held = self.root(value)
+            self.derived.pop(target.id, None)
+            if held is not None:
+                self.derived[target.id] = held
             if found is not None:
                 self.names[target.id] = found
             elif target.id in self.names and not self.nested:
@@ -169,6 +220,7 @@ class Statements(References):
             for target, item in zip(targets, value.elts, strict=False):
                 self._assign(target, item)
             return
+        self._unpack_parts(targets, value, starred)
         found = self.parameter(value)
         if found is not None and not starred:
             found.say("tensors", 2.0)
@@ -181,6 +233,20 @@ class Statements(References):
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)
+
+    def _unpack_parts(self, targets: list[ast.expr], value: ast.expr, starred: bool) -> None:
+        """``i, j = pairs.t()``: the names hold elements of a tensor, which has as many columns (or
+        rows) if they turn out to be indices."""
+        parted = self._parted(value)
+        for target in targets:
+            if isinstance(target, ast.Name):
+                self.derived.pop(target.id, None)
+                if parted is not None:
+                    self.derived[target.id] = parted[0]
+        if parted is not None and not starred:
+            found, columns = parted
+            sizes = (f"{found.name}.0", f"={len(targets)}")
+            found.shape_of_tuples = sizes if columns else (sizes[1], f"{found.name}.1")
 
     def _name(self, targets: list[ast.expr], sources: list[Evidence | None]) -> None:
         """From here on, names in ``targets`` stand for ``sources``."""
@@ -209,6 +275,8 @@ class Statements(References):
         if found is not None:
             found.say("tensors", 2.0)
             found.say("shape", 0.6)
+        if isinstance(node.target, ast.Name) and "range(" in ast.unparse(node.iter):
+            self.counters.add(node.target.id)
         self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:

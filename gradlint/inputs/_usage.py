@@ -62,6 +62,7 @@ class Reader(Calls):
             shaped.at_least(constant + 1 if constant >= 0 else -constant)
         if owner is not None:
             self._indexed(owner, index, constant if known else None)
+            self._stepped(owner, index)
         for item in index:
             if isinstance(item, ast.Slice):
                 for bound in (item.lower, item.upper, item.step):
@@ -70,6 +71,11 @@ class Reader(Calls):
                         found.say("int", 2.5)
             else:
                 found = self.parameter(item)
+                held = self.root(item) if found is None else None
+                if held is not None and self._shape_of(node.value) is None:
+                    # A part of a tensor: of integers, or a mask that was given another shape.
+                    held.say("index", 2.5)
+                    held.indexes = True
                 if found is not None:
                     self._index(found, node.value)
                     if isinstance(node.ctx, ast.Store):
@@ -95,6 +101,17 @@ class Reader(Calls):
             owner.say("tensors", 0.5)
             owner.say("shape", 0.5)
 
+    def _stepped(self, owner: Evidence, index: list[ast.expr]) -> None:
+        """``owner[:, t]`` in a loop over t, ``owner[s : s + chunk]``: what another tensor is
+        indexed with too is a position on an axis that they share."""
+        for axis, item in enumerate(index):
+            if self._adds_no_axis(item):
+                return
+            names = {part.id for part in ast.walk(item) if isinstance(part, ast.Name)}
+            stepping = isinstance(item, (ast.Slice, ast.Name))
+            if stepping and names & self.counters:
+                owner.stepped.setdefault(f"{self.function.__qualname__} {ast.unparse(item)}", axis)
+
     def _index(self, found: Evidence, owner: ast.expr) -> None:
         table = resolve(owner, self.globals)
         if isinstance(table, dict) and table:
@@ -107,6 +124,7 @@ class Reader(Calls):
             found.say("int", 1.2)
             found.say("index", 1.6)
             found.say("mask", 0.8)
+            found.indexes = True
 
     @staticmethod
     def _adds_no_axis(item: ast.expr) -> bool:

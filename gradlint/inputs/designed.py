@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ import torch
 
 from gradlint.inputs import _names
 from gradlint.inputs._gather import gather
+from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
@@ -27,6 +29,14 @@ from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_na
 #: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
 #: that is not the default shows most faults; a second one those of a constant that happens to fit).
 MOST_VALUES, MOST_ARGUMENTS = 2, 8
+
+#: Rows of several arguments that are made for the sake of pairs that none of the usual ones has
+#: (heuristic: five arguments with two values each have 40 pairs, which take about eight rows).
+MOST_ROWS = 12
+
+#: Samples with an optional argument given and another one moved (heuristic: a weight and the two
+#: other reductions of a loss, and as many again).
+MOST_OPTIONALS = 5
 
 #: Strings of which an op that knows one often knows the others.
 _FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "border", "reflect"))
@@ -41,6 +51,9 @@ MOST_OPERANDS, MOST_AXES = 3, 2
 #: Size of an axis that one operand has more than the others (odd, and not the first size of any
 #: inferred sample).
 EXTRA_AXIS = 2
+
+#: Members of a tuple of indices, at most: the four atoms of a torsion.
+MOST_MEMBERS = 4
 
 #: Factors of values (heuristic: exp(30·x) is far out on its flat sides, but finite).
 LARGE, SMALL = 30.0, 0.03
@@ -104,24 +117,103 @@ def other_arguments(op: Op, sample: Sample, seed: int) -> Iterator[Designed]:
             yield _with(op, sample, {name: value}, seed)
 
 
+#: An argument's name and its value in one row, and what forward takes: argument → values.
+_Row = dict[str, Any]
+Taken = Mapping[str, Sequence[Any]]
+
+
 def several_arguments(
-    op: Op, sample: Sample, taken: Mapping[str, Sequence[Any]], seed: int
+    op: Op, sample: Sample, taken: Taken, seed: int, refused: Collection[str] = ()
 ) -> Iterator[Designed]:
-    """``sample`` with several arguments moved together: all numbers, then the numbers with every
-    value of each flag and each choice of names.
+    """``sample`` with several arguments moved together, until each value of each argument has met
+    each value of each other one, or :data:`MOST_ROWS` are made.
 
     Args:
         taken: argument → its values that forward takes.
+        refused: labels of the samples that forward refused; whoever calls adds to it meanwhile.
     """
+    met: set[_Pair] = set()
+    alone = False
+    for row in _rows(taken):
+        made = _with(op, sample, row, seed)
+        yield made
+        if made.sample.label not in refused:
+            met |= _pairs_in(row)
+        elif len(row) > 2:
+            alone = True  # which of them do not go together is not known
+    for _ in range(MOST_ROWS):
+        pair = next((pair for pair in _all_pairs(taken) if not _pairs_in(pair) <= met), None)
+        if pair is None:
+            return
+        row = pair if alone else _with_numbers(pair, taken, met)
+        made = _with(op, sample, row, seed)
+        yield made
+        met |= _pairs_in(pair)
+        if made.sample.label not in refused:
+            met |= _pairs_in(row)
+        else:
+            alone = True
+
+
+def _rows(taken: Taken) -> Iterator[_Row]:
+    """All numbers together, then the numbers with each flag and each choice of names, then all
+    flags and choices."""
     numbers = {k: v[0] for k, v in taken.items() if v and _is_number(v[0])}
     choices = {k: v for k, v in taken.items() if v and k not in numbers}
     if len(numbers) > 1:
-        yield _with(op, sample, numbers, seed)
+        yield numbers
     for name, values in choices.items():
         if numbers:
-            yield _with(op, sample, {**numbers, name: values[0]}, seed)
+            yield {**numbers, name: values[0]}
     if len(choices) > 1:
-        yield _with(op, sample, {k: v[-1] for k, v in choices.items()}, seed)
+        yield {k: v[-1] for k, v in choices.items()}
+
+
+#: Two arguments with a value each; values as text, because a list has no hash.
+_Pair = frozenset[tuple[str, str]]
+
+
+def _pairs_in(row: _Row) -> set[_Pair]:
+    shown = [(name, repr(value)) for name, value in row.items()]
+    return {frozenset(pair) for pair in itertools.combinations(shown, 2)}
+
+
+def _all_pairs(taken: Taken) -> list[_Row]:
+    """Every two arguments with every value of each; the values that were tried first come first."""
+    ranked = []
+    for (one, values), (other, others) in itertools.combinations(taken.items(), 2):
+        for rank, value in enumerate(values):
+            ranked += [(rank + k, {one: value, other: more}) for k, more in enumerate(others)]
+    return [pair for _, pair in sorted(ranked, key=lambda item: item[0])]
+
+
+def _with_numbers(pair: _Row, taken: Taken, met: Collection[_Pair]) -> _Row:
+    """``pair`` and the numbers that meet something new beside it. A third flag or choice stays at
+    its default: one often switches off what another one chooses."""
+    row = dict(pair)
+    for name, values in taken.items():
+        for value in values if name not in row else ():
+            added = {**row, name: value}
+            if _is_number(value) and not _pairs_in(added) - _pairs_in(row) <= set(met):
+                row = added
+                break
+    return row
+
+
+def other_optionals(
+    op: Op, samples: Sequence[Sample], taken: Taken, seed: int
+) -> Iterator[Designed]:
+    """Each of ``samples``, in which an optional argument is given or left out, with another
+    argument moved to each value that forward takes; :data:`MOST_OPTIONALS` at most."""
+    most = max((len(values) for values in taken.values()), default=0)
+    moves = [(name, v[rank]) for rank in range(most) for name, v in taken.items() if rank < len(v)]
+    pairs = [(there, *move) for move in moves for there in samples if move[0] not in there.moved]
+    for there, name, value in pairs[:MOST_OPTIONALS]:
+        made = _with(op, there, {name: value}, seed)
+        for sample in (made.sample, *made.alternatives):
+            sample.label = f"with {there.label}, {sample.label.removeprefix('with ')}"
+            sample.moved = (*there.moved, name)
+        yield made
 
 
 def _with(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:
@@ -330,22 +422,83 @@ def other_indices(
     for name, tensor in sample.named_tensors(op.signature):
         if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
-        # Rows may index axes of other sizes, as pairs of a row and a column do.
-        highest = tensor.amax(-1, keepdim=True)
-        if repeat and int(highest.max()) >= 2:
-            even = torch.arange(tensor.shape[-1]) % 2 == 0
-            crowded = torch.where(even, 0, highest).flip(-1)
-            yield replaced(
-                sample, tensor, crowded, f"where `{name}` repeats the first and the last index"
-            )
+        if _names.permutes(name):
+            # Each position once, in an order that is not its own inverse.
+            if tensor.shape[-1] > 2:
+                turned = torch.arange(tensor.shape[-1]).roll(1).expand_as(tensor)
+                yield replaced(sample, tensor, turned, f"where `{name}` is another order")
+            continue
         if repeat:
-            yield replaced(
-                sample, tensor, highest.expand_as(tensor), f"where `{name}` is one index only"
-            )
+            yield from _crowded(sample, name, tensor, _kept_apart(op, sample, tensor))
         if from_the_end and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
             mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
             yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+
+
+def _crowded(
+    sample: Sample, name: str, tensor: torch.Tensor, others: list[torch.Tensor]
+) -> Iterator[Designed]:
+    """``sample`` with the first and the last index of a tensor only, and with one only; none of
+    them becomes equal to that of ``others`` at its place."""
+    axis = _axis_of_tuples(tensor)
+    if axis is not None:
+        # Whole tuples repeat: edges, bonds, triangles.
+        count = tensor.shape[1 - axis]
+        ends = torch.where(torch.arange(count) % 2 == 0, 0, count - 1).flip(0)
+        twice = tensor.index_select(1 - axis, ends)
+        yield replaced(
+            sample, tensor, twice, f"where `{name}` repeats the first and the last index"
+        )
+        once = tensor.narrow(1 - axis, count - 1, 1).expand_as(tensor)
+        yield replaced(sample, tensor, once, f"where `{name}` is one index only")
+        return
+    # Rows may index axes of other sizes, as pairs of a row and a column do.
+    highest = tensor.amax(-1, keepdim=True)
+    clear = torch.ones_like(tensor, dtype=torch.bool)
+
+    def apart(made: torch.Tensor) -> torch.Tensor:
+        for other in others:
+            clear.logical_and_(made != other)
+        return torch.where(clear, made, tensor)
+
+    if int(highest.max()) >= 2:
+        even = torch.arange(tensor.shape[-1]) % 2 == 0
+        crowded = torch.where(even, 0, highest).flip(-1).expand_as(tensor)
+        label = f"where `{name}` repeats the first and the last index"
+        yield replaced(sample, tensor, apart(crowded), label)
+    single = highest.expand_as(tensor)
+    if all(bool((single != other).all()) for other in others):
+        yield replaced(sample, tensor, single, f"where `{name}` is one index only")
+
+
+def _axis_of_tuples(tensor: torch.Tensor) -> int | None:
+    """The axis along which a matrix of integers holds tuples whose members are never equal, as the
+    corners of triangles are; None where it holds none."""
+    if tensor.dim() != 2:
+        return None
+    for axis in (1, 0):
+        ordered = tensor.sort(axis).values
+        few = 1 < tensor.shape[axis] <= MOST_MEMBERS < tensor.shape[1 - axis] + 3
+        highest = tensor.amax(1 - axis)
+        # Members that index one axis reach about as far; a row and a column of a matrix need not.
+        alike = int(highest.max() - highest.min()) <= 1
+        if few and alike and bool((ordered.diff(dim=axis) > 0).all()):
+            return axis
+    return None
+
+
+def _kept_apart(op: Op, sample: Sample, tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Other indices of the same shape that are nowhere equal to ``tensor``: the other ends of
+    edges."""
+    return [
+        other
+        for name, other in sample.named_tensors(op.signature)
+        if other is not tensor
+        and domain_of(sample, name) == "indices"
+        and other.shape == tensor.shape
+        and bool((other != tensor).all())
+    ]
 
 
 def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
@@ -424,7 +577,12 @@ def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
     if len(named) < 2:
         return
     for name, tensor in named[:MOST_OPERANDS]:
+        domain = domain_of(sample, name)
+        if domain in CONFINED.values():
+            continue
         ends = dict.fromkeys((tensor.dim() - 1, 0)) if tensor.dim() else ()
+        if any(word in domain for word in _ALONG_LAST):
+            ends = dict.fromkeys((0,) if tensor.dim() > 1 else ())
         for axis in list(ends)[:MOST_AXES]:
             if tensor.shape[axis] > 1:
                 narrow = leaf_like(tensor.narrow(axis, 0, 1), tensor)
@@ -436,7 +594,14 @@ def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
                 sample, tensor, leaf_like(tensor[0], tensor), tensor.shape, label, "other-rank"
             )
     (first, tensor), *others = named
-    if tensor.dim() and all(other.dim() <= tensor.dim() for _, other in others):
+    along = [word in domain_of(sample, n) for n, _ in others for word in _ALONG_LAST]
+    scaled = domain_of(sample, first) in ("", *_SAME_SIGN)
+    if (
+        scaled
+        and not any(along)
+        and tensor.dim()
+        and all(other.dim() <= tensor.dim() for _, other in others)
+    ):
         more = torch.stack([tensor.detach() * (1 - 0.1 * k) for k in range(EXTRA_AXIS)])
         label = f"where `{first}` has an axis more"
         exchange = {id(tensor): leaf_like(more, tensor)}

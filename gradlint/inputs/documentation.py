@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import textwrap
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradlint.model.op import Op
@@ -20,11 +22,25 @@ _SHAPE = re.compile(rf"(?<![\w.])[(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{1,5}})\s*,?
 _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_?[a-z0-9]{1,4})?")
 _ANY = frozenset({"*", "...", "…"})
 
+#: A shape of one axis or more, in a clause that is known to be about a tensor.
+_ANY_SHAPE = re.compile(r"[(\[]\s*\w+(?:\s*[-+*/]\s*\w+)?\s*,(?:\s*[\w.+*-]+\s*,?)*\s*[)\]]")
+
+#: Characters of a clause about a parameter that are read.
+_LONGEST_CLAUSE = 120
+
+#: Ends of an interval → domain. Whether an end belongs to it is no matter: values keep a distance.
+_INTERVALS = {
+    (0.0, 1.0): "unit",
+    (-1.0, 1.0): "small",
+    (0.0, math.inf): "positive",
+    (1.0, math.inf): "above",
+}
+
 
 def documented_ranks(op: Op) -> frozenset[int]:
     """Numbers of axes of the shapes that docstrings and comments of ``op`` show; empty where they
     show none, or one of any number of axes: ``(N, *)``, ``(..., D)``."""
-    return ranks_in(prose(op.defining)) if op.defining is not None else frozenset()
+    return ranks_in(described(op.defining)) if op.defining is not None else frozenset()
 
 
 def ranks_in(text: str) -> frozenset[int]:
@@ -86,6 +102,67 @@ def documented_scalar(text: str, name: str) -> bool:
     return re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}", text) is not None
 
 
+def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
+    """What ``text`` says of the parameter ``name``: from each place that names it to the next one
+    that introduces another of ``names``, or to the end of the sentence. "row, col: (E,) int64"
+    says of both that they are integers."""
+    others = [re.escape(other) for other in names if other != name]
+    other = f"`*(?:{'|'.join(others)})`*(?![\\w.])" if others else r"(?!)"
+    joined = re.compile(rf"(?:\s*(?:,\s*and\b|,|/|\band\b|\bor\b)\s*{other})+")
+    introduced = re.compile(rf"(?<![\w.]){other}(?=\s*[:(=]|\s+(?:is|are|in|must|has)\b)")
+    for found in re.finditer(rf"(?<![\w.]){re.escape(name)}(?!\w)`*", text):
+        rest = text[found.end() : found.end() + _LONGEST_CLAUSE]
+        if together := joined.match(rest):
+            rest = rest[together.end() :]
+        rest = re.split(r"\.\s|;|\n\s*\n", rest + "\n\n")[0]
+        yield introduced.split(rest)[0]
+
+
+def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
+    """The domain that ``text`` gives for a tensor by an interval, "alpha: (R, S) opacities in
+    [0, 1)" or "0 < s <= 1"; "" where it gives none."""
+    own = rf"(?<![\w.|]){re.escape(name)}`*(?!\w)"
+    number = r"(-?\d+(?:\.\d*)?)"
+    if found := re.search(
+        rf"(?<![\w.]){number}\s*(?:<|<=|≤)\s*`*{own}\s*(?:<|<=|≤)\s*{number}", text
+    ):
+        return _INTERVALS.get((float(found.group(1)), float(found.group(2))), "")
+    if re.search(rf"\|\s*{re.escape(name)}\s*\|\s*(?:<|<=|≤)\s*1\b", text):
+        return "small"
+    for clause in clauses(text, name, names):
+        found = re.search(rf"[\[(]\s*{number}\s*,\s*(?:{number}|\+?(inf|∞|oo)\w*)\s*[\])]", clause)
+        if found:
+            end = math.inf if found.group(3) else float(found.group(2))
+            if domain := _INTERVALS.get((float(found.group(1)), end), ""):
+                return domain
+    return ""
+
+
+def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
+    """The kind of tensor that ``text`` says ``name`` is, with its shape: "event (N,) bool" gives
+    "mask", "hits: (N, C) int64 successes" gives "index"; "" where it says neither."""
+    for clause in clauses(text, name, names):
+        shape = _ANY_SHAPE.search(clause)
+        if shape is None:
+            continue
+        near = " ".join(clause[: shape.start()].split()[-3:] + clause[shape.end() :].split()[:3])
+        if re.search(r"(?i)\bbool(?:ean)?s?\b|\bbooltensor\b", near):
+            return "mask"
+        if re.search(r"(?i)\b(?:u?int\d{0,2}|long|integers?|indices|longtensor)\b", near):
+            return "index"
+    return ""
+
+
+def described(thing: Any) -> str:
+    """:func:`prose`, and the texts of the errors that ``thing`` raises: "x must be (N, C, L)"
+    describes x as a docstring does."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except Exception:  # of a source that is not there or can't be read: anything
+        return prose(thing)
+    return "\n".join([prose(thing), *_refusals(tree)])
+
+
 def prose(thing: Any) -> str:
     """Docstrings and comments of ``thing``, a function or a class."""
     own = inspect.cleandoc(getattr(thing, "__doc__", None) or "")  # not that of a base class
@@ -104,3 +181,15 @@ def prose(thing: Any) -> str:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     ]
     return "\n".join([*documents, *comments])
+
+
+def _refusals(tree: ast.AST) -> Iterator[str]:
+    """Texts of the errors that are raised, without what an f-string puts in."""
+    for node in ast.walk(tree):
+        raised = node.exc if isinstance(node, ast.Raise) else None
+        told = node.msg if isinstance(node, ast.Assert) else None
+        parts = raised.args[:1] if isinstance(raised, ast.Call) else [told] if told else []
+        for part in parts:
+            texts = part.values if isinstance(part, ast.JoinedStr) else [part]
+            constants = [text.value for text in texts if isinstance(text, ast.Constant)]
+            yield " … ".join(text for text in constants if isinstance(text, str)) + " ."

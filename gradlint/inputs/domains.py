@@ -24,8 +24,20 @@ DOMAINS = {
     "triu": "upper triangular, positive on the diagonal",
 }
 
+#: Domain → how a report describes it, of those that are only tried where a gradient is wrong at
+#: other values. "lower" and "upper" are triangular matrices that stay so when they are moved.
+CONFINED = {
+    "skew": "skew-symmetric",
+    "lower": "lower triangular",
+    "upper": "upper triangular",
+    "signs": "-1 or 1",
+    "binary": "0 or 1",
+}
+
 #: Domains of square matrices.
-OF_SQUARES = frozenset({"spd", "nsd", "tril", "triu", "orthogonal", "contraction"})
+OF_SQUARES = frozenset(
+    {"spd", "nsd", "tril", "triu", "orthogonal", "contraction", "skew", "lower", "upper"}
+)
 
 #: Domain → words of error texts, docstrings and comments that ask for it, the most special first.
 WORDS = (
@@ -55,8 +67,12 @@ WORDS = (
         "ordered",
         r"\b(?:strictly |monotonically )?increasing\b|\bascending\b|(?<!un)\bsorted\b|monoton",
     ),
-    ("unit", r"\bprobabilit|\(0, ?1\)|\[0, ?1\]|between 0 and 1|\b0 < \w+ < 1\b"),
-    ("small", r"\(-1, ?1\)|\[-1, ?1\]|between -1 and 1|magnitude below (?:1|one)|less than one"),
+    ("unit", r"\bprobabilit|[\[(]0(?:\.0?)?, ?1(?:\.0?)?[\])]|between 0 and 1|\b0 < \w+ < 1\b"),
+    (
+        "small",
+        r"[\[(]-1(?:\.0?)?, ?1(?:\.0?)?[\])]|between -1 and 1|magnitude below (?:1|one)"
+        r"|less than one",
+    ),
     ("positive", r"(?<!semi-)(?<!semi )\bpositive\b|strictly above 0|greater than (?:0|zero)"),
     ("above", r"(?:greater|larger) than (?:1|one)\b"),
 )

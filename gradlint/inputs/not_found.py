@@ -52,6 +52,8 @@ def line_to_add(evidence: list[Evidence], function: bool) -> str:
 
 def _placeholder(item: Evidence) -> str:
     kind = item.ordered_kinds()[0][0]
+    if item.path:
+        return "'path/to/file'"
     if kind == "index":
         return "randint(0, 3, (3,))"
     if kind == "mask":

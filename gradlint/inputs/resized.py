@@ -2,8 +2,9 @@
 
 Axes of one size belong together, unless forward says otherwise. New slices of floating tensors mix
 the elements of old ones with weights between 0 and 1, which keeps values positive, in the unit
-interval, and away from ties; rows that sum to one sum to one again, symmetric matrices stay
-symmetric, positive definite ones positive definite, and triangular ones triangular. New slices of
+interval, and away from ties; rows that sum to one sum to one again, unit vectors stay unit vectors,
+zeros and ones stay such, signs too, symmetric matrices stay symmetric, positive definite ones
+positive definite, skew-symmetric, triangular and orthogonal ones of their kind. New slices of
 integers repeat old ones.
 """
 
@@ -195,8 +196,13 @@ def _along(tensor: torch.Tensor, axis: int, size: int, generator: torch.Generato
         return tensor.new_zeros((*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]))
 
     def drawn() -> torch.Tensor:
-        which = torch.randint(old, (size - old,), generator=generator).to(tensor.device)
-        return tensor.index_select(axis, which)
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            # The same slices of every tensor: both ends of an edge stay together.
+            paired = torch.Generator().manual_seed(old)
+            which = torch.randint(old, (size - old,), generator=paired)
+        else:
+            which = torch.randint(old, (size - old,), generator=generator)
+        return tensor.index_select(axis, which.to(tensor.device))
 
     one = drawn()
     if tensor.is_floating_point() or tensor.is_complex():
@@ -212,23 +218,62 @@ def _along(tensor: torch.Tensor, axis: int, size: int, generator: torch.Generato
 
 
 def _in_domain(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
-    """``found`` with sums of rows, or as a matrix, of the kind that ``before`` is."""
+    """``found`` with values, sums of rows, or as a matrix, of the kind that ``before`` is."""
     if not before.is_floating_point() or not before.numel() or not found.numel():
         return found
-    if before.dim() and before.shape[-1] > 1 and bool((before >= 0).all()):
-        sums = before.sum(-1)
-        if bool(sums.min() > 0) and bool((sums - sums.mean()).abs().max() <= SAME * sums.mean()):
-            return found / found.sum(-1, keepdim=True) * sums.mean()
     square = before.dim() >= 2 and before.shape[-1] == before.shape[-2] > 1
-    if square and found.shape[-1] == found.shape[-2]:
-        if not bool(before.triu(1).any()):
-            return _as_triangular(found, before)
-        if not bool(before.tril(-1).any()):
-            return _as_triangular(found.mT, before.mT).mT
-        asymmetry = (before - before.mT).abs().max()
-        if bool(asymmetry <= SAME * before.abs().max()):
-            return _as_definite((found + found.mT) / 2, before)
-    return found
+    kinds: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor | None]] = [_of_two_values]
+    kinds += [_as_rows] if before.dim() and before.shape[-1] > 1 else []
+    kinds += [_as_matrix] if square and found.shape[-1] == found.shape[-2] else []
+    kinds += [_as_unit] if before.dim() and before.shape[-1] > 1 else []
+    return next((made for kind in kinds if (made := kind(found, before)) is not None), found)
+
+
+def _of_two_values(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
+    """Zeros and ones, or signs, if both occur ``before`` and nothing else does."""
+    first = before.reshape(-1)[0]
+    if before.numel() < 2 or not bool((before != first).any()):
+        return None
+    if bool(((before == 0) | (before == 1)).all()):
+        return (found > 0.5).to(found.dtype)
+    if bool((before.abs() == 1).all()):
+        return torch.where(found < 0, -1.0, 1.0).to(found.dtype)
+    return None
+
+
+def _as_rows(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
+    """Rows of one sum."""
+    if not bool((before >= 0).all()):
+        return None
+    sums = before.sum(-1)
+    if bool(sums.min() > 0) and bool((sums - sums.mean()).abs().max() <= SAME * sums.mean()):
+        return found / found.sum(-1, keepdim=True) * sums.mean()
+    return None
+
+
+def _as_unit(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
+    """Unit vectors along the last axis."""
+    if bool((before.norm(dim=-1) - 1.0).abs().max() <= SAME):
+        return found / found.norm(dim=-1, keepdim=True)
+    return None
+
+
+def _as_matrix(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
+    """Triangular, symmetric, skew-symmetric and orthogonal matrices."""
+    negligible = SAME * before.abs().max()
+    eye = torch.eye(before.shape[-1], dtype=before.dtype, device=before.device)
+    made = None
+    if not bool(before.triu(1).any()):
+        made = _as_triangular(found, before)
+    elif not bool(before.tril(-1).any()):
+        made = _as_triangular(found.mT, before.mT).mT
+    elif bool((before - before.mT).abs().max() <= negligible):
+        made = _as_definite((found + found.mT) / 2, before)
+    elif bool((before + before.mT).abs().max() <= negligible):
+        made = (found - found.mT) / 2
+    elif bool((before @ before.mT - eye).abs().max() <= SAME):
+        made = torch.linalg.qr(found.double()).Q.to(found.dtype)
+    return made
 
 
 def _as_triangular(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -129,15 +129,86 @@ class _Owner(torch.nn.Module):
         return tuple(made / (k + 1) for k in range(self._outputs))
 
 
+class Owner:
+    """A module that was given, some of whose parameters were given beside it as tensors.
+
+    Reversible blocks, checkpoints and implicit layers take both: a value of such a tensor is one
+    of the module's parameter.
+
+    Args:
+        module: as it was given.
+        owned: name of the parameter → its position among the op's arguments.
+    """
+
+    def __init__(self, module: torch.nn.Module, owned: Mapping[str, int]) -> None:
+        self.module, self.owned = module, dict(owned)
+
+    def over(self, args: Sequence[Any]) -> torch.nn.Module:
+        """The module, with the tensors among ``args`` as its parameters; everything else of it is
+        shared."""
+        given = {id(self.module.get_parameter(k)): args[at] for k, at in self.owned.items()}
+        return _with_parameters(self.module, given, {})
+
+    def __repr__(self) -> str:
+        return repr(self.module)
+
+
+def with_owners(args: Sequence[Any]) -> tuple[Any, ...]:
+    """``args``, in which every module is an :class:`Owner` that has parameters among them."""
+    places = {id(item): at for at, item in enumerate(args) if isinstance(item, torch.Tensor)}
+
+    def owner(item: Any) -> Any:
+        if not isinstance(item, torch.nn.Module) or isinstance(item, torch.jit.ScriptModule):
+            return item
+        owned = {k: places[id(p)] for k, p in item.named_parameters() if id(p) in places}
+        return Owner(item, owned) if owned else item
+
+    return tuple(owner(item) for item in args)
+
+
+def _with_parameters(
+    module: torch.nn.Module,
+    given: Mapping[int, torch.Tensor],
+    made: dict[int, torch.nn.Module],
+) -> torch.nn.Module:
+    """A shallow copy of a module, with ``given`` in place of the parameters of these ids."""
+    if id(module) not in made:
+        found = made[id(module)] = object.__new__(type(module))
+        vars(found).update(vars(module))
+        own = vars(module)["_parameters"].items()
+        parts = vars(module)["_modules"].items()
+        vars(found).update(
+            _parameters={name: given.get(id(item), item) for name, item in own},
+            _modules={
+                name: None if part is None else _with_parameters(part, given, made)
+                for name, part in parts
+            },
+        )
+    return made[id(module)]
+
+
+def is_stand_in(value: Any) -> bool:
+    """Whether ``value`` stands in for a function or a module of which nothing is known."""
+    functions = (stand_in, first_stand_in, pairwise_distance, squared_distance)
+    modules = (torch.nn.Tanh, torch.nn.Identity)
+    return (
+        isinstance(value, Closure)
+        or type(value) in modules
+        or any(value is function for function in functions)
+    )
+
+
 def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call``, in which every :class:`Closure` among the arguments depends on the tensors of that
-    call."""
+    """``call``, in which every :class:`Closure` and every :class:`Owner` among the arguments
+    depends on the tensors of that call."""
+
+    def bound(item: Any, args: tuple[Any, ...]) -> Any:
+        if isinstance(item, Closure):
+            return item.over(args[item.first :])
+        return item.over(args) if isinstance(item, Owner) else item
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        given = [
-            item.over(args[item.first :]) if isinstance(item, Closure) else item for item in args
-        ]
-        return call(*given, **kwargs)
+        return call(*(bound(item, args) for item in args), **kwargs)
 
     return called
 

@@ -6,13 +6,14 @@ closer than a share of their spacing: random kinks (ties, zeros) do not occur.
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from gradlint.inputs._plan import GroupGuess, Guess, Omitted, Plan, TensorGuess
+from gradlint.inputs._plan import GroupGuess, Guess, ListGuess, Omitted, Plan, TensorGuess
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.model.sample import has_fields
 
@@ -20,6 +21,8 @@ from gradlint.model.sample import has_fields
 _JITTER = 0.3
 #: Domain → start and width of an interval.
 _INTERVALS = {
+    "signs": (0.0, 1.0),
+    "binary": (0.0, 1.0),
     "unit": (0.1, 0.8),
     "above": (1.2, 2.0),
     "negative": (-0.3, -1.7),
@@ -27,6 +30,10 @@ _INTERVALS = {
     "offset": (0.35, 0.5),
     "positive": (0.3, 1.7),
 }
+#: Names of integers of which several may be equal without being degenerate.
+_LABELS = re.compile(r"label|target|class|^y|token|^tags?$|^k$|^n$|count|hits|trials")
+#: Members of a tuple of indices, at most: the four corners of a torsion.
+_LARGEST_TUPLE = 4
 #: Distance kept from zero, in units of the standard deviation (heuristic).
 _GAP = 0.12
 
@@ -74,12 +81,17 @@ def _make(
 ) -> Any:
     if isinstance(guess, TensorGuess):
         tensor = _tensor(guess, plan, sizes, generator, made)
+        if guess.dtype == "int" and guess.domain in ("real", "repeated"):
+            high = guess.high or min(sizes.values(), default=3)
+            tensor = _apart(name, guess, tensor, plan, high, made)
         made[name] = tensor
         return tensor
     if isinstance(guess, GroupGuess):
         return _grouped(
             guess, [_make(name, item, plan, sizes, generator, made) for item in guess.items]
         )
+    if isinstance(guess, ListGuess):
+        return guess.values(plan.cut(guess)[1])
     if isinstance(guess, Omitted):
         return None
     if guess.kind == "shape-of":
@@ -165,6 +177,43 @@ def _integers(
     return _indices(guess.domain, count, max(high, 1), generator).reshape(shape)
 
 
+def _apart(
+    name: str,
+    guess: TensorGuess,
+    tensor: torch.Tensor,
+    plan: Plan,
+    high: int,
+    made: dict[str, torch.Tensor],
+) -> torch.Tensor:
+    """``tensor``, with indices that belong together unequal: the members of an edge, of a bond, of
+    a triangle. The distance of a point to itself has no derivative, and a triangle of which two
+    corners are one has no area. Labels may be equal."""
+    if _LABELS.search(name.lower()):
+        return tensor
+    held = dict(plan.fixed)
+    for axis in (0, 1) if tensor.dim() == 2 else ():
+        tuples = guess.axes[axis].startswith("=") or guess.axes[axis] in held
+        if tuples and 1 < tensor.shape[axis] <= min(_LARGEST_TUPLE, high):
+            members = list(tensor.unbind(axis))
+            for place, member in enumerate(members):
+                members[place] = _unequal(member, members[:place], high)
+            return torch.stack(members, axis)
+    others = [
+        other
+        for key, other in made.items()
+        if other.dtype == torch.int64 and other.shape == tensor.shape and not _LABELS.search(key)
+    ]
+    return _unequal(tensor, others, high)
+
+
+def _unequal(values: torch.Tensor, others: list[torch.Tensor], high: int) -> torch.Tensor:
+    """``values`` with those raised, modulo ``high``, that are equal to one of ``others``."""
+    for _ in others if len(others) < high else ():
+        for other in others:
+            values = torch.where(values == other, (values + 1) % high, values)
+    return values
+
+
 def _permutation(order: torch.Tensor) -> torch.Tensor:
     """``order`` with no row that is its own inverse, where there is room: a backward that applies
     it a second time would look right."""
@@ -232,6 +281,9 @@ def spread(domain: str, shape: list[int], count: int, generator: torch.Generator
     if domain in OF_SQUARES and square:
         return _matrices(domain, shape, count, generator)
     level = _levels(shape, count, generator)
+    if domain in ("signs", "binary"):
+        ones = _rows_of_both(level > 0.5).double()
+        level = ones if domain == "binary" else 2 * ones - 1
     if domain in ("real", "rows", "lengths", "ordered", *OF_SQUARES):
         return _reals(domain, shape, level)
     if domain == "small":
@@ -270,8 +322,10 @@ def _matrices(
 ) -> torch.Tensor:
     """Square matrices of a domain in :data:`OF_SQUARES`."""
     factor = spread("real", shape, count, generator)
-    if domain == "triu":
+    if domain in ("triu", "upper"):
         return spread("tril", shape, count, generator).mT.contiguous()
+    if domain == "skew":
+        return factor - factor.mT
     if domain == "orthogonal":
         return torch.linalg.qr(factor).Q
     if domain == "contraction":

@@ -27,6 +27,8 @@ from gradlint.model.report import (
 ANATOMY = "anatomy"
 #: The first look at a further sample, whose label need not be known before.
 FURTHER = "further sample"
+#: What is kept of a sample that was guessed otherwise, beside the checks that are done.
+REGUESSED = "guessed otherwise"
 TorchCheck = Literal["gradcheck", "gradgradcheck"]
 
 
@@ -97,6 +99,19 @@ class Further(Event, frozen=True):
 
     tried: Tried
     sample: SampleReport | None = None
+
+
+class Reguessed(Event, frozen=True):
+    """Another guess takes the place of a sample, since backward is right there and wrong at the
+    first: what was found at that counts no longer, and all rules run again.
+
+    Args:
+        sample: the new one, under the label of the first.
+        note: what was wrong at the first, in a sentence.
+    """
+
+    sample: SampleReport
+    note: str
 
 
 class Skip(Event, frozen=True):

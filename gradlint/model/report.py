@@ -90,7 +90,8 @@ Where = Literal[
 #: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
-#: backward uses, or rounding at large magnitudes.
+#: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
+#: a function among the arguments that was guessed, or a clamp that keeps forward inside its domain.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -101,6 +102,9 @@ Explanation = Literal[
     "unread",
     "backward-only",
     "rounding",
+    "stored",
+    "stand-in",
+    "clamped",
 ]
 
 
@@ -118,6 +122,8 @@ class Grounds:
         confirmed: whether a cause explains the error in its whole size.
         torch_owned: whether only PyTorch's own code is involved.
         guessed: whether it raises at inputs that were guessed, and others could avoid that.
+        chosen: whether it raises where an argument has a value that gradlint chose, and others
+            could avoid that: one that the code knows, or one that it may take by accident.
         refused: whether the op says openly that it does not support what was asked of it.
         explained: what else explains the difference, if anything does.
     """
@@ -130,6 +136,7 @@ class Grounds:
     confirmed: bool = False
     torch_owned: bool = False
     guessed: bool = False
+    chosen: Literal["", "known", "by accident"] = ""
     refused: bool = False
     explained: Explanation | None = None
 

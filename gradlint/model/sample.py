@@ -39,6 +39,8 @@ class Sample:
         moved: arguments with other values than in the first sample, which gradlint chose.
         backward_only: whether forward returns exactly what it returned before these were moved:
             they can only change backward.
+        otherwise: makes samples that were guessed otherwise, one after the other, for a gradient
+            that is wrong here; None where nothing was guessed.
     """
 
     label: str
@@ -51,6 +53,9 @@ class Sample:
     kind: SampleKind = "same"
     moved: tuple[str, ...] = ()
     backward_only: bool = False
+    otherwise: Callable[[], Iterator[Sample]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -70,6 +75,7 @@ class Sample:
             moved = tensor.detach().to(device=device, dtype=wanted)
             return moved.requires_grad_(tensor.requires_grad)
 
+        make = self.otherwise
         return Sample(
             self.label,
             self.origin,
@@ -81,6 +87,7 @@ class Sample:
             self.kind,
             self.moved,
             self.backward_only,
+            None if make is None else lambda: (other.converted(dtype, device) for other in make()),
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -66,14 +66,20 @@ def render(
 
 
 def add_concise(page: Page, report: Report) -> None:
-    """Add one line per finding and one per inconclusive check; nothing else."""
+    """Add one line per finding, one per inconclusive check, and one per check that did not run
+    where nothing else was asked for; nothing else."""
     for target in report.targets:
         for finding in target.findings:
             place = str(finding.location) if finding.location else target.target
             level = "" if finding.severity == "error" else f" ({finding.severity})"
             _add_line(page, place, finding.code, finding.severity, f"{finding.message}{level}")
+        unsure = {"inconclusive"}
+        if target.verdict == "inconclusive" and not any(
+            check.verdict in unsure for check in target.checks
+        ):
+            unsure = {"skipped"}  # rules that were selected, and could not run
         for check in target.checks:
-            if check.verdict == "inconclusive":
+            if check.verdict in unsure:
                 note = f": {check.note}" if check.note else ""
                 step = f"; next: {check.help}" if check.help else ""
                 words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"

@@ -11,6 +11,7 @@ from gradlint.model.coverage import FunctionCoverage, by_phase, merged, not_reac
 from gradlint.model.events import (
     ANATOMY,
     FURTHER,
+    REGUESSED,
     Anatomy,
     Begin,
     CheckDone,
@@ -20,6 +21,7 @@ from gradlint.model.events import (
     Further,
     Note,
     Predicted,
+    Reguessed,
     Samples,
     Skip,
     TorchCheck,
@@ -135,6 +137,8 @@ class Collector:
             case Further(tried, sample):
                 self._conclude(FURTHER, tried.label)
                 self._looked_at(tried, sample)
+            case Reguessed(sample, note):
+                self._reguess(sample, note)
             case Predicted(predictions):
                 self._require(self._open, "a prediction, while no rule was running")
                 again = {item.sample for item in predictions}
@@ -245,6 +249,27 @@ class Collector:
         if sample is not None:
             self._labels[tried.label] += 1
             self.report.samples.append(sample)
+
+    def _reguess(self, sample: SampleReport, note: str) -> None:
+        """Another guess takes the place of the sample of the same label."""
+        label, report = sample.label, self.report
+        what = f"another guess in place of sample {label}"
+        self._require(label in self._every and not self._open, what)
+        self._require((REGUESSED, label) not in self.done, f"{what} a second time")
+        report.findings = [item for item in report.findings if item.sample != label]
+        before = len(report.checks)
+        report.checks = [item for item in report.checks if item.sample != label]
+        self._since = max(self._since - before + len(report.checks), 0)
+        report.samples = [sample if item.label == label else item for item in report.samples]
+        self.give_up_current()
+        self.done = {pair for pair in self.done if pair[1] != label} | {(REGUESSED, label)}
+        for pair in [pair for pair in self._begun if pair[1] == label]:
+            del self._begun[pair]
+        for which in get_args(TorchCheck):
+            made = getattr(report, which)
+            if made is not None and made.sample == label:
+                setattr(report, which, None)
+        self.add_note(note)
 
     def _begin(self, code: str, sample: str) -> None:
         what = f"the start of {code} on sample {sample}"

@@ -191,7 +191,11 @@ class TargetTask:
             ending.stack,
             ending.tail,
         )
-        return final_finding(scene, self._last, ending)
+        finding = final_finding(scene, self._last, ending)
+        sought = self.settings.inputs is None and not self.report.samples
+        if sought and ending.phase in ("forward", "backward"):
+            _findings.at_guessed_inputs(finding, timed_out=ending.killed == "timeout")
+        return finding
 
     def _add(self, finding: Finding) -> bool:
         """Add it, or its rule to the same finding made before (then True)."""

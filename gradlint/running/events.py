@@ -18,6 +18,7 @@ from gradlint.model.events import (
     Further,
     Note,
     Predicted,
+    Reguessed,
     Samples,
     Skip,
     TorchVerdictMade,
@@ -203,6 +204,7 @@ Examined = (
     | Further
     | Anatomy
     | Predicted
+    | Reguessed
     | TorchVerdictMade
     | Skip
     | Note

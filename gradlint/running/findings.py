@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from gradlint.checking.severity import decided
 from gradlint.experiments.loading.process_findings import (
     WorkerEnd,
     out_of_memory_finding,
@@ -12,7 +13,7 @@ from gradlint.experiments.loading.process_findings import (
 )
 from gradlint.model.events import FURTHER
 from gradlint.model.op import OpRef
-from gradlint.model.report import Finding, Location
+from gradlint.model.report import Finding, Grounds, Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 from gradlint.rules.loading import (
@@ -267,6 +268,15 @@ def no_inputs(ref: OpRef, settings: Settings, event: NoInputs) -> Finding:
 def _sought(finding: Finding) -> Finding:
     finding.evidence["while"] = "inputs were looked for"
     return finding
+
+
+def at_guessed_inputs(finding: Finding, *, timed_out: bool) -> None:
+    """Say of ``finding`` that it was made while inputs were looked for: a loop that ends for the
+    inputs that the op is meant for may go on forever at others."""
+    _sought(finding)
+    if timed_out:
+        finding.severity, _ = decided(finding.severity, Grounds(silent=False, guessed=True))
+        finding.help = f"the inputs were guessed: give others (--inputs); {finding.help}"
 
 
 def _number(text: str) -> int | str | None:

@@ -180,6 +180,11 @@ class Coverage:
         """Whether one of ``names`` occurs in the op's own functions that ran, or its backward."""
         return any(names_in(node) & names for _, _, node in self._nodes())
 
+    def ends_early(self) -> bool:
+        """Whether a loop in these functions ends at what it computes, as an iteration does that
+        stops at a tolerance."""
+        return any(_ends_early(node) for _, _, node in self._nodes())
+
     # -- which code counts ----------------------------------------------------------------------
     def _is_users(self, code: CodeType) -> bool:
         path = code.co_filename
@@ -390,3 +395,13 @@ def _backward_codes(op: Op) -> list[CodeType]:
             if code is not None:
                 return [code]
     return []
+
+
+def _ends_early(function: FunctionNode) -> bool:
+    for loop in ast.walk(function):
+        if isinstance(loop, ast.While) and not isinstance(loop.test, ast.Constant):
+            return True
+        inside = ast.walk(loop) if isinstance(loop, (ast.For, ast.While)) else ()
+        if any(isinstance(node, ast.Break) for node in inside):
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""Which of its inputs a forward divides by, where they are zero: seen while it runs."""
+"""What a forward divides by where that is zero, inputs or numbers: seen while it runs."""
 
 from __future__ import annotations
 
@@ -129,6 +129,41 @@ def _is_beyond(bound: Any, near: float) -> bool:
     if isinstance(bound, torch.Tensor):
         return bound.is_floating_point() and bool((bound.abs() > near).all())
     return isinstance(bound, (int, float)) and abs(bound) > near
+
+
+class ZeroDivisors(TorchDispatchMode):
+    """Notes whether forward divides by a number, or by a tensor of nothing but zeros.
+
+    Attributes:
+        infinite: whether a quotient by it is infinite.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.infinite = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        name = getattr(getattr(func, "overloadpacket", None), "__name__", "").rstrip("_")
+        if not self.infinite and _is_zero(_divisor(name, args)):
+            self.infinite = any(bool(one.isinf().any()) for one in _tensors(found))
+        return found
+
+
+def _divisor(name: str, args: tuple[Any, ...]) -> Any:
+    """What a call of ``name`` with ``args`` divides by, a tensor or a number; None if nothing."""
+    if name == "pow" and not (isinstance(args[1], (int, float)) and args[1] < 0):
+        return None
+    place = _DIVIDING.get(name)
+    return args[place] if place is not None and len(args) > place else None
+
+
+def _is_zero(divisor: Any) -> bool:
+    if isinstance(divisor, torch.Tensor):
+        return divisor.numel() > 0 and not bool(divisor.any())
+    return isinstance(divisor, (int, float)) and divisor == 0
 
 
 def _divides(name: str, args: tuple[Any, ...]) -> bool:

@@ -349,6 +349,66 @@ def sampled_right(ctx, g):
     return g * y * (1 - y), None
 
 
+def two_options(ctx, x, reduction="mean", squared=False):
+    ctx.save_for_backward(x)
+    ctx.options = reduction, squared
+    value = x * x if squared else x.sin()
+    return {"mean": value.mean, "sum": value.sum, "none": value.clone}[reduction]()
+
+
+def two_options_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    reduction, squared = ctx.options
+    grad = g * (2 * x if squared else x.cos())
+    return grad / x.numel() if reduction == "mean" else grad, None, None
+
+
+def two_options_wrong(ctx, g):
+    grad = two_options_right(ctx, g)[0]
+    return grad / 2 if ctx.options == ("sum", True) else grad, None, None
+
+
+def test_a_fault_at_two_options_together_is_found():
+    report = check(op(two_options, two_options_wrong))
+    (found,) = red(report)
+    assert found == ("GL401", "wrong gradient for `x` with reduction='sum', squared=True")
+    right = check(op(two_options, two_options_right))
+    assert not red(right)
+    together = [item.label for item in right.tried if item.label.count("=") > 1]
+    assert together == [
+        "with reduction='none', squared=True",
+        "with reduction='sum', squared=True",
+    ]
+
+
+def weighted(ctx, x, target, weight=None, reduction="mean"):
+    rows = torch.arange(len(target))
+    scale = torch.ones_like(x[0]) if weight is None else weight
+    ctx.save_for_backward(x, target, scale)
+    ctx.options = reduction, weight is not None
+    loss = -scale[target] * x.log_softmax(1)[rows, target]
+    return {"mean": lambda: loss.sum() / scale[target].sum(), "sum": loss.sum}[reduction]()
+
+
+def weighted_right(ctx, g):
+    x, target, scale = ctx.saved_tensors
+    one = F.one_hot(target, x.shape[1]).to(x)
+    grad = g * (x.softmax(1) - one) * scale[target, None]
+    return grad / scale[target].sum() if ctx.options[0] == "mean" else grad, None, None, None
+
+
+def weighted_wrong(ctx, g):
+    _, target, scale = ctx.saved_tensors
+    grad = weighted_right(ctx, g)[0]
+    return grad / scale[target, None] if ctx.options == ("sum", True) else grad, None, None, None
+
+
+def test_a_fault_at_an_option_with_an_optional_tensor_is_found():
+    (found, *_) = red(check(op(weighted, weighted_wrong)))
+    assert found == ("GL401", "wrong gradient for `x` with weight given, reduction='sum'")
+    assert not red(check(op(weighted, weighted_right)))
+
+
 def test_an_option_that_asks_for_a_surrogate_is_no_fault():
     report = check(op(sampled, sampled_right))
     assert red(report) == []
@@ -611,3 +671,42 @@ def test_an_input_whose_gradient_is_real_stays_real_where_others_are_complex():
     assert "with complex numbers" in {t.label for t in report.tried if t.verdict == "right"}
     (message,) = [message for _, message in red(check(op(gain, gain_wrong), select=codes))]
     assert message == "wrong gradient for `z` with complex numbers"
+
+
+def power_of_sigmoid(ctx, x, alpha=2):
+    alpha = torch.tensor(float(alpha), dtype=x.dtype)
+    ctx.save_for_backward(x, alpha)
+    return torch.sigmoid(x) ** (1 / (alpha - 1))  # zero at alpha = 1
+
+
+def power_of_sigmoid_right(ctx, g):
+    x, alpha = ctx.saved_tensors
+    y, power = torch.sigmoid(x), 1 / (alpha - 1)
+    return g * power * y**power * (1 - y), None
+
+
+def shifted_sigmoid(ctx, x, alpha=2):
+    alpha = torch.tensor(float(alpha), dtype=x.dtype)
+    ctx.save_for_backward(x, alpha)
+    return torch.sigmoid(x) * (alpha - 1)
+
+
+def shifted_sigmoid_wrong(ctx, g):
+    x, alpha = ctx.saved_tensors
+    y = torch.sigmoid(x)
+    return g * y * (1 - y) * (alpha - 1) ** 2 / (alpha - 1), None
+
+
+def test_a_number_that_was_chosen_and_forward_divides_by_is_no_fault():
+    report = check(op(power_of_sigmoid, power_of_sigmoid_right), select=["GL1", "GL3", "GL4"])
+    assert red(report) == []
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried["with alpha=1"] == "refused"
+    assert "right" in (verdict for label, verdict in tried.items() if "alpha" in label)
+
+
+def test_a_number_that_only_backward_divides_by_is_one():
+    report = check(op(shifted_sigmoid, shifted_sigmoid_wrong), select=["GL1", "GL3", "GL4"])
+    ((code, message),) = red(report)
+    assert code == "GL302"
+    assert message.endswith("where the function has a finite derivative with alpha=1")

@@ -46,6 +46,13 @@ CASES = {
     "a solver": (Grounds(relative_error=1e-1, explained="solver"), "info"),
     "the measurement": (Grounds(relative_error=5e-3, explained="measurement"), "info"),
     "raises at a guess": (Grounds(silent=False, guessed=True), "warning"),
+    "raises at an option": (Grounds(silent=False, chosen="known"), "warning"),
+    "raises at a number": (Grounds(silent=False, chosen="by accident"), "info"),
+    "raises at a guess and a number": (
+        Grounds(silent=False, guessed=True, chosen="by accident"),
+        "info",
+    ),
+    "silent at a number": (Grounds(chosen="by accident"), "error"),
     "silent at a guess": (Grounds(guessed=True), "error"),
     "another rank, raises at a guess": (Grounds("other-rank", silent=False, guessed=True), "info"),
     "a surrogate in words": (Grounds(explained="surrogate"), "info"),
@@ -58,6 +65,9 @@ CASES = {
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "a number of backward only": (Grounds(explained="backward-only"), "info"),
     "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
+    "kept in 8 bits": (Grounds(relative_error=3e-2, explained="stored"), "info"),
+    "a function that was guessed": (Grounds(explained="stand-in"), "warning"),
+    "beyond a clamp": (Grounds("other-size", explained="clamped"), "warning"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }

@@ -199,3 +199,33 @@ def test_two_bounds_that_are_arguments():
     assert "where `x` is outside of a range" in found.cause_text
     assert "(`eps` is 0.05)" in found.cause_text
     assert "(1-eps is 0.95)" in found.cause_text
+
+
+class Averaged(torch.autograd.Function):
+    """The mean or the sum of x², whose backward forgets to divide by the number of elements."""
+
+    @staticmethod
+    def forward(ctx, x, reduction="mean"):
+        ctx.save_for_backward(x)
+        return (x * x).mean() if reduction == "mean" else (x * x).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x, None
+
+
+@pytest.mark.parametrize("args", [(), ("mean",)])
+def test_a_size_is_the_factor_for_one_reduction_only(args):
+    found = finding(Averaged, draw(3, 5), *args)
+    assert found.help == "multiply the gradient of `x` by 1/x.numel() where reduction='mean'"
+
+
+def test_a_factor_that_is_no_size_holds_for_every_reduction():
+    class Halved(Averaged):
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x / x.numel(), None
+
+    assert finding(Halved, draw(3, 5)).help == "multiply the gradient of `x` by 2"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import urllib.error
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from gradlint.base.text import error_line, error_text
 from gradlint.diagnosis._engine_texts import KNOWN
-from gradlint.diagnosis.engine_errors import REJECTIONS, explain
+from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, REJECTIONS, explain
 
 
 def leaf(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -53,6 +55,10 @@ def saves(value: Callable[[Any], Any]) -> Callable[..., Any]:
 
 def reads(ctx: Any, grad: Tensor) -> Tensor:
     return grad * ctx.saved_tensors[0]
+
+
+def raise_(error: BaseException) -> None:
+    raise error
 
 
 def backward_twice() -> None:
@@ -368,6 +374,12 @@ PROVOKED: list[tuple[str, Callable[[], Any]]] = [
     ("index-out-of-range", lambda: torch.ones(3)[7]),
     ("index-out-of-range", lambda: torch.ones(3).sum(4)),
     ("none-in-arithmetic", unmaterialised),
+    ("file-not-opened", lambda: open("no-such-folder/weights.txt")),  # noqa: SIM115
+    ("file-not-opened", lambda: torch.load("no-such-weights.pt")),
+    ("server-not-reached", lambda: raise_(ConnectionRefusedError(111, "Connection refused"))),
+    ("server-not-reached", lambda: raise_(urllib.error.URLError("Name or service not known"))),
+    ("server-not-reached", lambda: raise_(OSError(101, "Network is unreachable"))),
+    ("module-not-installed", lambda: importlib.import_module("no_such_module")),
 ]
 
 #: Texts that can't be provoked without a GPU, as PyTorch prints them.
@@ -382,6 +394,9 @@ QUOTED = [
         "cuda-not-available",
         "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
     ),
+    ("cuda-tensors-only", "x must be a CUDA tensor"),
+    ("cuda-tensors-only", "weight is not on a GPU"),
+    ("cuda-tensors-only", "this kernel only supports CUDA"),
     ("cuda-error", "CUDA error: an illegal memory access was encountered"),
     ("out-of-memory", "CUDA out of memory. Tried to allocate 20.00 GiB."),
     ("view-of-non-contiguous", "input must be contiguous"),
@@ -413,6 +428,21 @@ def test_quoted_error_is_explained(slug: str, text: str) -> None:
     explanation = explain(RuntimeError(text))
     assert explanation is not None
     assert explanation.slug == slug
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("must be one of mean, sum"),
+        RuntimeError("expected a tensor on the same device"),
+        OSError(28, "No space left on device"),
+        RuntimeError("FileNotFoundError is what open raises"),
+        ValueError("cuda_graphs must be a bool"),
+    ],
+)
+def test_what_the_arguments_may_cause_is_not_laid_to_the_surroundings(error: Exception) -> None:
+    found = explain(error)
+    assert found is None or found.slug not in BESIDE_THE_INPUTS
 
 
 def test_every_slug_is_provoked_or_quoted() -> None:

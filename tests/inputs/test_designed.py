@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from typing import Any, Literal
 
 import pytest
 import torch
 
 from gradlint.inputs.designed import (
+    MOST_OPTIONALS,
+    MOST_ROWS,
     Designed,
     around,
     broadcast,
@@ -17,6 +20,7 @@ from gradlint.inputs.designed import (
     nearer,
     other_arguments,
     other_indices,
+    other_optionals,
     other_values,
     several_arguments,
 )
@@ -142,6 +146,17 @@ def test_a_permutation_stays_one():
     assert not list(other_indices(op_of(picked), given, repeat=True, from_the_end=True))
 
 
+def test_what_is_an_order_by_its_name_stays_one():
+    def reordered(x, new_order):
+        return x[new_order]
+
+    given = sample(randn(4, 3), INDEX, x="all reals", new_order="indices")
+    (found,) = other_indices(op_of(reordered), given, repeat=True, from_the_end=True)
+    turned = found.sample.args[1]
+    assert turned.tolist() == [3, 0, 1, 2]
+    assert turned.argsort().tolist() != turned.tolist()
+
+
 def test_what_is_ignored_occurs():
     def loss(x, target, ignore_index=-100):
         return x
@@ -216,6 +231,15 @@ def test_operands_are_broadcast_one_at_a_time():
         assert item.as_if is not None
         assert torch.equal(add(*item.sample.args), add(*item.as_if.args))
         assert all(t.requires_grad and t.is_leaf for t in item.sample.args)
+
+
+def test_operands_stay_in_their_domains_where_they_are_broadcast():
+    def add(x, y):
+        return x + y
+
+    given = sample(randn(3, 4), randn(3, 4), x="rows sum to 1", y="0 or 1")
+    shapes = [item.sample.args[0].shape for item in broadcast(op_of(add), given)]
+    assert [tuple(shape) for shape in shapes] == [(1, 4), (4,)]
 
 
 def test_values_lie_on_both_sides_of_every_threshold():
@@ -307,3 +331,67 @@ def test_values_around_a_threshold_stay_in_their_domain(domain, marks, low, high
     for mark in (m for m in marks if low < m < high):
         assert bool((x < mark).any() & (x > mark).any())
         assert f"{mark:g}" in found.sample.label
+
+
+def met(rows: list[Designed]) -> set[frozenset[tuple[str, Any]]]:
+    return {
+        frozenset(pair)
+        for row in rows
+        for pair in itertools.combinations([(k, repr(v)) for k, v in row.moved.items()], 2)
+    }
+
+
+TAKEN = {"stride": [2, 3], "eps": [0.1], "keepdim": [True], "reduction": ["sum", "none"]}
+#: Every two arguments with every value of each.
+PAIRS = {
+    frozenset([(one, repr(value)), (other, repr(more))])
+    for one, other in itertools.combinations(TAKEN, 2)
+    for value in TAKEN[one]
+    for more in TAKEN[other]
+}
+
+
+def test_every_pair_of_values_meets():
+    rows = list(several_arguments(op_of(pooled), sample(randn(3, 4)), TAKEN, 0))
+    assert met(rows) == PAIRS
+    assert len(rows) == 7
+    assert [row.sample.label for row in rows[:2]] == [
+        "with stride=2, eps=0.1",
+        "with stride=2, eps=0.1, keepdim=True",
+    ]
+
+
+def test_pairs_of_a_row_that_forward_refuses_are_made_alone():
+    refused: set[str] = set()
+    rows = []
+    for row in several_arguments(op_of(pooled), sample(randn(3, 4)), TAKEN, 0, refused):
+        rows.append(row)
+        if len(row.moved) > 2:
+            refused.add(row.sample.label)
+    alone = [row for row in rows if len(row.moved) == 2]
+    assert met(alone) >= {pair for pair in PAIRS if "reduction" not in dict(pair)}
+    assert len(alone) <= MOST_ROWS + 2
+
+
+def test_a_third_choice_stays_at_its_default():
+    choices = {"keepdim": [True], "reduction": ["sum", "none"], "mode": ["b"], "stride": [2, 3]}
+    rows = list(several_arguments(op_of(pooled), sample(randn(3, 4)), choices, 0))
+    several = [sum(not isinstance(v, int) or v is True for v in r.moved.values()) for r in rows]
+    # The row in which all of them are moved is one of the usual ones.
+    assert sorted(several)[-2:] == [2, 3]
+    assert ("reduction", "'sum'") in set().union(*met(rows))
+    assert frozenset([("keepdim", "True"), ("reduction", "'sum'")]) in met(rows)
+
+
+def test_options_are_moved_where_an_optional_argument_is_given():
+    there = sample(randn(3, 4))
+    there.label, there.moved = "weight given", ("weight",)
+    found = list(other_optionals(op_of(pooled), [there], {"reduction": ["sum", "none"]}, 0))
+    assert [item.sample.label for item in found] == [
+        "with weight given, reduction='sum'",
+        "with weight given, reduction='none'",
+    ]
+    assert [item.sample.moved for item in found] == [("weight", "reduction")] * 2
+    assert not list(other_optionals(op_of(pooled), [there], {"weight": [None]}, 0))
+    many = {f"a{k}": [1, 2] for k in range(9)}
+    assert len(list(other_optionals(op_of(pooled), [there], many, 0))) == MOST_OPTIONALS

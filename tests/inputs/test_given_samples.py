@@ -8,9 +8,11 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.base.errors import InputsError
 from gradlint.inputs._given import from_option
 from gradlint.inputs.samples import samples_for
+from gradlint.inputs.stand_ins import with_owners
 from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
 
@@ -221,3 +223,65 @@ def test_requires_grad_false_in_an_expression_is_honoured():
     (sample,) = from_option(from_object(added), text, 0)
     x, y, parts = sample.args
     assert [t.requires_grad for t in (x, y, *parts)] == [False, True, True, False]
+
+
+class _Coupled(torch.autograd.Function):
+    """y = x + module(x), with the parameters of the module beside it."""
+
+    @staticmethod
+    def forward(ctx, x, module, *weights):
+        ctx.save_for_backward(x)
+        ctx.module = module
+        with torch.no_grad():
+            return x + module(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            y = x + ctx.module(x)
+        of_x, *of_weights = torch.autograd.grad(y, (x, *ctx.module.parameters()), g)
+        return of_x, None, *of_weights
+
+
+class _CoupledWrong(_Coupled):
+    @staticmethod
+    def backward(ctx, g):
+        of_x, _, weight, bias, *others = _Coupled.backward(ctx, g)
+        return of_x, None, weight, bias / 2, *others
+
+
+def _coupled() -> tuple[object, ...]:
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    module = torch.nn.Sequential(linear[0], torch.nn.Tanh(), linear[1]).double()
+    x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    return (x, module, *module.parameters())
+
+
+def test_parameters_beside_their_module_are_those_of_the_module():
+    """A tensor that is a parameter of a given module moves with it."""
+    flags = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"]}
+    (right,) = gradlint.check(_Coupled, _coupled, **flags).targets
+    assert right.verdict == "pass", right.findings
+    assert not [item for item in right.findings if item.code.startswith("GL4")]
+    (wrong,) = gradlint.check(_CoupledWrong, _coupled, **flags).targets
+    assert {(item.code, item.input) for item in wrong.findings if item.severity == "error"} == {
+        ("GL401", "weights[1]")
+    }
+
+
+def test_modules_without_parameters_among_the_arguments_stay_what_they_are():
+    module = torch.nn.Linear(2, 2).double()
+    shared = torch.nn.Sequential(module, torch.nn.ReLU(), module)
+    x = torch.randn(3, 2, dtype=torch.float64)
+    assert with_owners((x, shared)) == (x, shared)
+    _, owner, weight = with_owners((x, shared, module.weight))
+    other = torch.zeros_like(weight)
+    made = owner.over((x, owner, other))
+    assert made[0] is made[2]  # a part that is there twice stays one part
+    assert made[0].weight is other
+    assert made[0].bias is module.bias
+    assert torch.equal(made(x)[0], module.bias)
+    assert shared[0].weight is weight

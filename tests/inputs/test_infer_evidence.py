@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+import tempfile
 from typing import Optional
 
 import pytest
@@ -10,7 +13,9 @@ from torch.autograd import Function
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
+from gradlint.inputs._infer import infer
 from gradlint.inputs._names import inverse_of, kinds, square_domain
+from gradlint.inputs._proposals import propose
 from gradlint.targets.build import from_object
 
 
@@ -232,3 +237,53 @@ def test_domains_that_documentation_names():
         "other": "",
         "w": "nsd",
     }
+
+
+def reads_files(x, path, folder, weights, name, table, number):
+    with open(path) as file:
+        scale = float(file.read())
+    loaded = torch.load(os.path.join(folder, "x.pt")) + torch.load(weights)
+    return x * scale + loaded + pathlib.Path(name).stat().st_size + _helped(table) + int(number)
+
+
+def _helped(where):
+    with open(where) as file:
+        return float(file.read())
+
+
+def test_names_of_files_are_never_numbers():
+    # open(1) is what this process writes to, and closing it would end that.
+    found = evidence(reads_files)
+    assert [name for name, item in found.items() if item.path] == [
+        *("path", "folder", "weights", "name", "table")
+    ]
+    assert found["path"].ordered_kinds() == [("str", 0.0)]
+    proposed = propose(from_object(reads_files), list(found.values()))
+    assert [guess.value for guess, _ in proposed["path"]] == [
+        os.path.join(tempfile.gettempdir(), "gradlint-no-such-file"),
+        None,
+    ]
+
+
+def test_the_arguments_of_a_sparse_matrix():
+    class Spmm(Function):
+        @staticmethod
+        def forward(ctx, indices, values, shape, b):
+            a = torch.sparse_coo_tensor(indices, values, shape)
+            ctx.save_for_backward(a, b)
+            return torch.matmul(a, b)
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            row, column = a._indices()
+            return None, (grad @ b.t())[row, column], None, a.t() @ grad
+
+    indices, values, shape, b = infer(from_object(Spmm), 0)[0].args
+    assert indices.dtype == torch.int64
+    assert indices.shape == (2, len(values))
+    assert len(shape) == 2
+    assert b.shape[0] == shape[1]
+    assert values.requires_grad
+    assert b.requires_grad
+    assert bool((indices < torch.tensor(shape)[:, None]).all())

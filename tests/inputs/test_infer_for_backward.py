@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.inputs._infer import infer
 from gradlint.targets.build import from_object
 
@@ -381,3 +382,59 @@ def test_inputs_documented_as_real_stay_real():
 
     assert not infer(from_object(Spectrum), 0)[0].args[0].is_complex()
     assert "input_is_complex" in notes(Spectrum)
+
+
+def test_no_backward_reads_what_forward_freed_at_guessed_arguments():
+    """Its end would be that of the process."""
+
+    class Recomputed(Function):
+        @staticmethod
+        def forward(ctx, x, inverse, keep_input):
+            ctx.x, ctx.inverse, ctx.keep_input = x, inverse, keep_input
+            y = torch.tanh(x)
+            if not keep_input:
+                x.untyped_storage().resize_(0)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * (1 - torch.tanh(ctx.x) ** 2), None, None
+
+    x, _, keep_input = infer(from_object(Recomputed), 0)[0].args
+    assert keep_input is True
+    assert x.untyped_storage().nbytes() == x.numel() * 8
+
+
+class Parts(Function):
+    """A product with three matrices below each other, which are as large as the first."""
+
+    @staticmethod
+    def forward(ctx, x, a, b, c):
+        kernel = torch.cat((a, b, c))
+        ctx.save_for_backward(x, kernel)
+        ctx.rows = len(a)
+        return x @ kernel
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, kernel = ctx.saved_tensors
+        rows, of_kernel = ctx.rows, x.mT @ grad
+        parts = (of_kernel[k * rows : (k + 1) * rows] for k in range(3))
+        return grad @ kernel.mT, *parts
+
+
+class PartsExchanged(Parts):
+    @staticmethod
+    def backward(ctx, grad):
+        of_x, of_a, of_b, of_c = Parts.backward(ctx, grad)
+        return of_x, of_a, of_c, of_b
+
+
+def test_parts_are_of_the_shape_that_backward_gives_them():
+    x, a, b, c = shapes(Parts)
+    assert a == b == c
+    assert x[1] == 3 * a[0]
+    flags = {"seed": 0, "order": 1, "select": ["GL2", "GL401"]}
+    assert gradlint.check(Parts, **flags).targets[0].verdict == "pass"
+    found = gradlint.check(PartsExchanged, **flags).targets[0].findings
+    assert {(item.code, item.input) for item in found} == {("GL401", "b"), ("GL401", "c")}

@@ -153,6 +153,9 @@ def test_square_domains_hold_what_they_say(domain):
         "nsd": lambda m: torch.allclose(m, m.mT) and torch.linalg.eigvalsh(m).max() < 0,
         "tril": lambda m: torch.equal(m, m.tril()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
         "triu": lambda m: torch.equal(m, m.triu()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
+        "lower": lambda m: torch.equal(m, m.tril()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
+        "upper": lambda m: torch.equal(m, m.triu()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
+        "skew": lambda m: torch.equal(m, -m.mT) and m.abs().max() > 0.1,
         "orthogonal": lambda m: torch.allclose(m @ m.mT, eye.expand_as(m)),
         "contraction": lambda m: 0.1 < torch.linalg.eigvals(m).abs().max() < 0.7,
     }[domain]

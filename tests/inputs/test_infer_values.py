@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from gradlint.inputs._infer import infer
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs.domains import DOMAINS
 from gradlint.inputs.values import build, spread
+from gradlint.targets.build import from_object
 
 
 def drawn(domain: str, *shape: int) -> torch.Tensor:
@@ -47,6 +49,14 @@ def test_structured_domains():
     lower = drawn("tril", 4, 4)
     assert torch.equal(lower, lower.tril())
     assert float(lower.diagonal().min()) > 0
+    assert torch.equal(drawn("lower", 4, 4), lower)
+    upper = drawn("upper", 4, 4)
+    assert torch.equal(upper, upper.triu())
+    assert float(upper.diagonal().min()) > 0
+    skew = drawn("skew", 4, 4)
+    assert torch.equal(skew, -skew.mT)
+    for domain, values in (("binary", {0.0, 1.0}), ("signs", {-1.0, 1.0})):
+        assert all(set(row.tolist()) == values for row in drawn(domain, 3, 5))
 
 
 def test_a_scalar_is_not_zero():
@@ -99,3 +109,27 @@ def test_plans_that_look_the_same_are_the_same():
     tied, sized = plan.tied("x.0", "y.0"), plan.sized("y.0", plan.sizes()["x.0"])
     assert tied != sized
     assert tied.arguments_key() == plan.tied("y.0", "x.0").arguments_key()
+
+
+class ByDegree(torch.autograd.Function):
+    """Weights over the sum of those that enter the same node: constant where nodes have one."""
+
+    @staticmethod
+    def forward(ctx, weight, index):
+        weight = weight.abs()
+        total = weight.new_zeros(3).index_add(0, index, weight)
+        ctx.save_for_backward(weight, index, total)
+        return weight / total[index]
+
+    @staticmethod
+    def backward(ctx, g):
+        weight, index, total = ctx.saved_tensors
+        inner = torch.zeros_like(total).index_add(0, index, g * weight / total[index] ** 2)
+        return g / total[index] - inner[index], None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_indices_at_which_a_gradient_vanishes_are_drawn_again(seed):
+    weight, index = infer(from_object(ByDegree), seed)[0].args
+    assert index.unique().numel() < index.numel()
+    assert weight.requires_grad

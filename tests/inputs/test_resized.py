@@ -72,6 +72,28 @@ def test_rows_that_sum_to_one_still_do() -> None:
     assert bool((found > 0).all())
 
 
+def test_zeros_and_ones_signs_and_unit_vectors_still_are() -> None:
+    ones = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
+    unit = torch.nn.functional.normalize(randn(2, 3), dim=-1)
+    found = changed(sample(ones, 2 * ones - 1, unit), {2: 9, 3: 17}).args
+    assert [set(t.unique().tolist()) for t in found[:2]] == [{0.0, 1.0}, {-1.0, 1.0}]
+    assert torch.allclose(found[2].norm(dim=-1), torch.ones(9, dtype=torch.float64))
+
+
+def test_skew_symmetric_and_orthogonal_matrices_still_are() -> None:
+    (skew,) = changed(sample(randn(3, 3) - randn(3, 3).mT), {3: 9}).args
+    assert torch.equal(skew, -skew.mT)
+    assert float(skew.abs().max()) > 0.1
+    (turned,) = changed(sample(torch.linalg.qr(randn(3, 3)).Q), {3: 9}).args
+    assert torch.allclose(turned @ turned.mT, torch.eye(9, dtype=torch.float64))
+
+
+def test_other_values_are_not_rounded() -> None:
+    half = torch.tensor([0.0, 1.0, 0.5])
+    assert len(changed(sample(half), {3: 17}).args[0].unique()) > 3
+    assert changed(sample(torch.ones(3)), {3: 4}).args[0].tolist() != [1.0] * 4
+
+
 def test_positive_definite_matrices_still_are() -> None:
     half = randn(3, 3)
     matrix = half @ half.mT + torch.eye(3)

@@ -38,6 +38,17 @@ def test_concise_of_nothing_is_nothing(passing_target: TargetReport) -> None:
     assert render(Report([passing_target]), "concise") == ""
 
 
+def test_concise_says_why_selected_rules_could_not_run(passing_target: TargetReport) -> None:
+    passing_target.verdict = "inconclusive"
+    passing_target.checks = [Check("GL403", "skipped", note="no jvp of its own")]
+    text = render(Report([passing_target]), "concise")
+    assert text.endswith(": GL403 inconclusive (not counted as passed): no jvp of its own\n")
+    # Where another check is inconclusive, rules that were skipped have nothing to add.
+    passing_target.checks.append(Check("GL401", "inconclusive", note="noisy"))
+    (line,) = render(Report([passing_target]), "concise").splitlines()
+    assert "GL401 inconclusive" in line
+
+
 def test_json_follows_its_schema(report: Report, hostile: Callable[[str], Report]) -> None:
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -49,6 +49,14 @@ def test_a_missing_gradient_leads_its_second_derivative() -> None:
     assert shown(found("GL501", input="x"), missing) == [("GL501", None), ("GL103", None)]
 
 
+def test_outputs_that_change_between_calls_lead_their_gradients() -> None:
+    output = found("GL606", "warning")
+    gradient = found("GL606", "warning", input="x")
+    assert shown(gradient, output) == [("GL606", None), ("GL606", "GL606")]
+    assert shown(gradient, found("GL606", "warning", input="y")) == [("GL606", None)] * 2
+    assert shown(gradient, found("GL606", "info")) == [("GL606", None)] * 2
+
+
 def at(code: str, where: str, input: str, severity: str = "error", **more) -> Finding:
     """A finding at inputs of a certain kind."""
     message = f"{code} for `{input}` at [0, 1] (12 of 12 elements)"

@@ -11,7 +11,8 @@ import torch
 
 from gradlint.checking import torch_verdict as _torch_verdict
 from gradlint.checking.examine import examine
-from gradlint.checking.torch_verdict import WRITES_TO_INPUT, torch_verdict
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.checking.torch_verdict import SEEN_AS_INFORMATION, WRITES_TO_INPUT, torch_verdict
 from gradlint.experiments.subject import Subject
 from gradlint.model.events import Event, TorchVerdictMade
 from gradlint.model.sample import Sample
@@ -49,6 +50,60 @@ class OffByLittle(Untouched):
     @staticmethod
     def backward(ctx, g):
         return Doubled.backward(ctx, g) * (1 + 1e-4)
+
+
+class Centred(torch.nn.Module):
+    """x − m, where m is a moving average of x that no gradient goes through."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros((), dtype=torch.float64))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.mean += 0.5 * (x.mean() - self.mean)
+        return Minus.apply(x, self.mean.clone())
+
+
+class Minus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, mean):
+        return x - mean
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, -g.sum()
+
+
+class LostTwice(torch.autograd.Function):
+    """sin x, whose second derivative is lost: its slope is saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.cos())
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (slope,) = ctx.saved_tensors
+        return g * slope
+
+
+def test_a_second_derivative_that_is_lost_is_no_confirmation():
+    x = torch.tensor([0.3, -1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    subject = Subject(from_object(LostTwice), Sample("test", "given", (x,)), Settings(seed=1))
+    assert GL401.probe(subject).verdict == "pass"
+    assert by_code("GL502").probe(subject).verdict == "fail"
+    found = torch_verdict(subject, "gradgradcheck", "fail", ["GL502"])
+    assert (found.verdict, found.agreement) == ("fail", "agrees")
+
+
+def test_what_is_held_constant_is_not_said_to_be_confirmed():
+    x = torch.tensor([0.3, -1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    subject = Subject(from_object(Centred()), Sample("test", "given", (x,)), Settings(seed=1))
+    assert as_loud_as_evidence(GL401.probe(subject)).verdict == "pass"
+    found = torch_verdict(subject, "gradcheck", "pass")
+    assert (found.verdict, found.agreement) == ("fail", SEEN_AS_INFORMATION)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from gradlint.model.events import (
     Further,
     Note,
     Predicted,
+    Reguessed,
     Samples,
     Skip,
     TorchVerdictMade,
@@ -85,6 +86,15 @@ HONEST: dict[str, list[Event]] = {
         *ran("GL101", "with n=3"),
         Done(),
     ],
+    "another guess, on which all rules run again": [
+        *START,
+        *ALL,
+        Begin("further sample", "another"),
+        Further(Tried("another", "right")),
+        Reguessed(SampleReport("t", "inferred"), "why"),
+        *ALL[4:],
+        Done(),
+    ],
     "coverage between checks": [*START, *ALL[:2], Covered([], [], ""), *ALL[2:4]],
     "two samples of one label": [
         Samples([SampleReport("s", "given"), SampleReport("s", "given")]),
@@ -146,6 +156,26 @@ FORGED: dict[str, tuple[list[Event], Event, str]] = {
         Begin("further sample", "u"),
         "not one of the samples",
     ),
+    "another guess for no sample": (
+        START,
+        Reguessed(SampleReport("u", "inferred"), "why"),
+        "in place of sample u",
+    ),
+    "another guess within a check": (
+        [*START, ALL[0]],
+        Reguessed(SampleReport("s", "inferred"), "why"),
+        "in place of sample s",
+    ),
+    "a third guess": (
+        [*START, *ALL, Reguessed(SampleReport("s", "inferred"), "why")],
+        Reguessed(SampleReport("s", "inferred"), "why"),
+        "a second time",
+    ),
+    "the end before a new guess was examined": (
+        [*START, *ALL, Reguessed(SampleReport("s", "inferred"), "why")],
+        Done(),
+        "before GL003, GL101 had run",
+    ),
     "an anatomy of nothing": (START, Anatomy([]), "not running"),
     "a skip of an unknown rule": (START, Skip("GL401", "why"), "skip GL401, which is not selected"),
     "the end without samples": ([LOADED], Done(), "before any sample"),
@@ -193,6 +223,18 @@ def test_further_samples_of_a_worker_that_crashed_stay() -> None:
     assert {("further sample", "u"), ("further sample", "v")} <= made.done
     assert [sample.label for sample in made.report.samples] == ["s", "t", "u"]
     assert [(item.label, item.verdict) for item in made.report.tried] == [("u", "wrong")]
+
+
+def test_what_was_found_at_a_guess_that_gives_way_is_forgotten() -> None:
+    wrong = Finding("GL003", "n", "error", "m", sample="t")
+    kept = Finding("GL101", "n", "error", "m", sample="s")
+    made = collector(*START, *ALL[:2], ALL[2], Found(kept), ALL[3], ALL[4], Found(wrong), *ALL[5:])
+    made.take(Reguessed(SampleReport("t", "inferred", notes=["other"]), "why"))
+    assert made.report.findings == [kept]
+    assert {check.sample for check in made.report.checks} == {"s"}
+    assert made.report.notes == ["why"]
+    assert made.done == {("GL003", "s"), ("GL101", "s"), ("guessed otherwise", "t")}
+    assert [sample.notes for sample in made.report.samples] == [[], ["other"]]
 
 
 def test_results_of_a_worker_that_is_not_trusted_are_dropped() -> None:

@@ -142,6 +142,19 @@ def test_a_loop_that_never_ends_at_the_sample_is_a_time_out(tmp_path: Path) -> N
     assert [finding.code for finding in report.findings] == ["GL006"]
 
 
+def test_a_loop_that_never_ends_at_guessed_inputs_is_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "guessed.py"
+    body = SLOW.format(name="Guessed", body="while float(x.abs().max()) < 1e6: pass")
+    file.write_text(body.split("    @staticmethod\n    def sample_inputs")[0], encoding="utf-8")
+    settings = Settings(timeout=2.0, seed=1, order=1)
+    (report,) = execute([f"{file}:Guessed"], settings).report.targets
+    (finding,) = report.findings
+    assert (finding.code, finding.severity) == ("GL006", "warning")
+    assert finding.evidence["while"] == "inputs were looked for"
+    assert finding.help.startswith("the inputs were guessed: give others (--inputs); ")
+    assert report.verdict == "error"
+
+
 def test_an_op_that_sleeps_where_a_check_chose_its_inputs_still_ends(tmp_path: Path) -> None:
     body = "time.sleep(60.0 if float(x.abs().max()) > 50.0 else 0.0)"
     started = time.monotonic()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gradlint.trace.divisions import Divisions
+from gradlint.trace.divisions import Divisions, ZeroDivisors
 
 X = torch.tensor([[0.7, -1.3, 0.4], [0.0, 1.6, -2.4]])
 RATE = torch.tensor([0.5, 0.0, 1.1])
@@ -97,3 +97,25 @@ def test_zeros_over_zeros_of_single_elements_are_told_apart() -> None:
     found = watched(lambda x, rate: torch.sin(x) / x)
     assert (found.vanishing, found.stretched) == ({0}, set())
     assert watched(lambda x, rate: x / rate).vanishing == set()
+
+
+@pytest.mark.parametrize(
+    ("function", "infinite"),
+    [
+        (lambda x: x ** (1 / (torch.tensor(1.0) - 1)), True),
+        (lambda x: x / 0.0, True),
+        (lambda x: x * torch.zeros(()) ** -1, True),
+        (lambda x: x / (x - x), True),
+        (lambda x: x / torch.tensor([1.0, 0.0, 2.0]), False),  # not all zeros
+        (lambda x: x * 0.0 / (torch.tensor(1.0) - 1), False),  # 0 / 0 says nothing
+        (lambda x: x ** torch.zeros(()), False),
+        (lambda x: x * 0.0 + 1.0 / 3.0, False),
+    ],
+)
+def test_quotients_by_nothing_but_zeros(
+    function: Callable[[Tensor], object], infinite: bool
+) -> None:
+    found = ZeroDivisors()
+    with found:
+        function(torch.tensor([[0.7, -1.3, 0.4], [0.2, 1.6, -2.4]]))
+    assert found.infinite is infinite

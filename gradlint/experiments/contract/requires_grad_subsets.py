@@ -9,7 +9,7 @@ from itertools import combinations
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.stand_ins import Closure
+from gradlint.inputs.stand_ins import Closure, Owner
 from gradlint.trace.op_io import OpRaised
 
 #: Inputs up to which every subset is tried: 14 of them (bugs seen are about one input and another,
@@ -45,10 +45,14 @@ def subsets(count: int, seed: int) -> list[list[int]]:
 
 def closed_over(subject: Subject) -> set[int]:
     """Inputs that a function argument closes over: they are passed because they require grad."""
-    first = [item.first for item in subject.sample.args if isinstance(item, Closure)]
-    if not first:
+    args = subject.sample.args
+    first = [item.first for item in args if isinstance(item, Closure)][:1]
+    owned = [at for item in args if isinstance(item, Owner) for at in item.owned.values()]
+    passed = {
+        id(item) for item in (*(args[first[0] :] if first else ()), *(args[k] for k in owned))
+    }
+    if not passed:
         return set()
-    passed = {id(item) for item in subject.sample.args[first[0] :]}
     named = subject.sample.named_tensors(subject.op.signature)
     names = {name for name, tensor in named if id(tensor) in passed}
     return {k for k, item in enumerate(subject.problem.inputs) if item.name in names}
@@ -56,11 +60,11 @@ def closed_over(subject: Subject) -> set[int]:
 
 def twins(subject: Subject) -> tuple[int, int] | None:
     """Two inputs of one shape and dtype, the first such pair; None where there are none, or the op
-    works in place."""
-    inputs = subject.problem.inputs
+    works in place. Not those that a function closes over: it has a gradient for each of them."""
+    inputs, closed = subject.problem.inputs, closed_over(subject)
     if any(item.declared for item in subject.once(make_guarded).arguments):
         return None
-    for first, second in combinations(range(len(inputs)), 2):
+    for first, second in combinations((k for k in range(len(inputs)) if k not in closed), 2):
         a, b = inputs[first].value, inputs[second].value
         if a.shape == b.shape and a.dtype == b.dtype and a.device == b.device and a.numel():
             return first, second

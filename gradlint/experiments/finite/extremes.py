@@ -239,9 +239,18 @@ def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]
     problem, ranges, bounds = subject.problem, ranges_of(subject), bounds_of(subject)
 
     def make(name: str) -> tuple[list[torch.Tensor] | None, list[SpecialElement]]:
+        before = problem.values()
+        places: list[SpecialElement] = []
+        found: list[torch.Tensor] | None
         if name == "single":
-            return _special.single(problem.values(), ranges, bounds) or (None, [])
-        return getattr(_special, name)(problem.values(), ranges), []
+            found, places = _special.single(before, ranges, bounds) or (None, [])
+        else:
+            found = getattr(_special, name)(before, ranges)
+        if found is None:
+            return None, []
+        kept = [_special.as_symmetric(new, old) for new, old in zip(found, before, strict=True)]
+        alone = [p for p in places if not _special.is_symmetric(before[p.position])]
+        return kept, alone
 
     def again(name: str) -> list[torch.Tensor]:
         return make(name)[0] or []

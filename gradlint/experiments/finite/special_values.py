@@ -143,6 +143,28 @@ def single(
     return (found, places) if places else None
 
 
+def is_symmetric(value: torch.Tensor) -> bool:
+    """Whether a tensor holds matrices that are symmetric, and neither diagonal nor constant."""
+    if value.dim() < 2 or value.layout != torch.strided or not value.is_floating_point():
+        return False
+    if not (value.shape[-1] == value.shape[-2] > 1 and value.numel()):
+        return False
+    constant = bool((value == value.reshape(-1)[0]).all())
+    return not constant and bool(value.tril(-1).any()) and torch.allclose(value, value.mT)
+
+
+def as_symmetric(value: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """``value``, or its symmetric form if the matrices ``before`` were symmetric: what depends on
+    that, as the gradient of another input, would be wrong elsewhere. An element that was changed
+    stands on both sides of the diagonal; of two, the lower one."""
+    if not is_symmetric(before):
+        return value
+    changed = value != before
+    upper = torch.where(changed.mT, value.mT, value)
+    below = torch.where(changed, value, upper).tril(-1)
+    return below + below.mT + value.tril().triu()
+
+
 def _each(
     values: Sequence[torch.Tensor], ranges: Sequence[ValueRange], change: object
 ) -> list[torch.Tensor] | None:

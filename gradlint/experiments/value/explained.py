@@ -15,9 +15,13 @@ import torch
 
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
+from gradlint.experiments.value.coarse_storage import right_when_kept_fine
+from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
+from gradlint.inputs.stand_ins import is_stand_in, with_bound_closures
+from gradlint.model.report import Explanation
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -36,23 +40,34 @@ MOST_CALLS = 5000
 SLIGHT = 1e-2
 
 
-def what_explains(subject: Subject, position: int, relative_error: float) -> dict[str, Any]:
+def what_explains(
+    subject: Subject, position: int, relative_error: float, *, chosen: bool = False
+) -> dict[str, Any]:
     """The fields ``explained`` and ``torch_owned`` of the grounds of a gradient that differs.
 
     Args:
         position: of the input.
         relative_error: of its gradient, as measured.
+        chosen: whether gradlint chose the values of the inputs, although some were given.
     """
     if is_torch_owned_backward(subject):
         if not _stops_gradients(subject.problem):
             return {"torch_owned": True}
     elif relative_error <= SLIGHT and agrees_with_autograd(subject, position):
         return {"explained": "measurement"}
+    sample = subject.sample
+    explained: Explanation | None = None
     if right_when_converged(subject, position, relative_error):
-        return {"explained": "solver"}
-    if subject.sample.kind == "extreme" and is_lost_in_rounding(subject, position):
-        return {"explained": "rounding"}
-    return {}
+        explained = "solver"
+    elif right_when_kept_fine(subject, position):
+        explained = "stored"
+    elif sample.kind == "extreme" and is_lost_in_rounding(subject, position):
+        explained = "rounding"
+    elif (chosen or sample.origin == "inferred") and is_guarded(subject):
+        explained = "clamped"
+    elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
+        explained = "stand-in"
+    return {} if explained is None else {"explained": explained}
 
 
 def agrees_with_autograd(subject: Subject, position: int) -> bool:
@@ -93,7 +108,8 @@ def through_autograd(subject: Subject) -> Problem | None:
         return None
 
     def plainly(_: Any) -> Any:
-        return lambda args, kwargs, state: _forward_of(function, args)
+        forward = with_bound_closures(lambda *args: _forward_of(function, args))
+        return lambda args, kwargs, state: forward(*args)
 
     problem = subject.problem.through(plainly)
     problem.put(dict(enumerate(subject.problem.values())))

@@ -17,6 +17,9 @@ from gradlint.model.report import Explanation, Finding, Severity, Where
 from gradlint.model.rule import Rule
 from gradlint.targets import source
 
+#: Causes that lie in the values there, so that advice on sizes would contradict them.
+_OF_VALUES = ("repeated-index",)
+
 
 def findings_elsewhere(
     subject: Subject,
@@ -117,6 +120,9 @@ def _wrong_gradient_finding(
         arguments=seen.subject.other_arguments(),
         subject=seen.subject,
     )
+    span = gradient_place(subject, subject.problem.inputs[position])
+    if found.cause is not None and found.cause.slug in _OF_VALUES:
+        help = found.cause.help
     return subject.finding(
         rule,
         f"wrong gradient for `{item.name}` where {where}",
@@ -124,10 +130,11 @@ def _wrong_gradient_finding(
         cause_text=found.cause.text if found.cause else "",
         input=item.name,
         index=found.worst,
-        place=gradient_place(subject, subject.problem.inputs[position]),
+        place=span,
         evidence=found.numbers,
         grounds=subject.grounds(
-            **found.weight, **what_explains(seen.subject, position, found.relative_error)
+            **found.weight,
+            **what_explains(seen.subject, position, found.relative_error, chosen=True),
         ),
         help=help,
     )

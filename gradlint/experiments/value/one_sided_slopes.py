@@ -191,9 +191,8 @@ class SlopesAtPoint:
         """Slopes along one direction, with what the gradient predicts, and Σ |gᵢ·uᵢ|.
 
         Args:
-            seed: 0 for a direction aligned with the gradient, 1 and 2 for random ones, 3 for the
-                sum of these two, :data:`VALUES_DIRECTION` for the values themselves: equal elements
-                stay equal.
+            seed: 0 for a direction aligned with the gradient, 1 and 2 for random ones,
+                :data:`VALUES_DIRECTION` for the values themselves: equal elements stay equal.
         """
         directions, claimed, size, floor = {}, 0.0, 0.0, 0.0
         for position in positions:
@@ -206,17 +205,43 @@ class SlopesAtPoint:
         found = self._slopes(directions, step, floor)
         return None if found is None else (found, claimed, size)
 
+    def is_additive(self, position: int, step: float) -> bool:
+        """Whether every output changes along the sum and the difference of the random directions as
+        along both of them: at a point where values are equal, a function of their order is smooth
+        along every line, and has no gradient all the same.
+
+        Outputs are compared one by one: weighted by cotangents, their gaps may cancel by chance.
+        """
+        one, other = (self._unit(position, seed) for seed in (1, 2))
+        changes = []
+        for unit in (one, other, one + other, one - other):
+            values = list(self.values)
+            values[position] = values[position] + (unit * step).to(values[position].dtype)
+            found = self._evaluate(values)
+            if found is None:
+                return False
+            changes.append(found)
+        for name in self._cotangents:
+            base = self._base[name]
+            first, second, both, apart = (
+                torch.where(base.isfinite(), found[name] - base, 0.0) for found in changes
+            )
+            gap = max(norm(both - first - second), norm(apart - first + second))
+            size = max(norm(first), norm(second))
+            noise = ROUNDINGS * self._roundoff * norm(torch.where(base.isfinite(), base, 0.0))
+            if not gap <= STEADY * size + noise:
+                return False
+        return True
+
     def _unit(self, position: int, seed: int) -> torch.Tensor:
         """The direction of :meth:`along` in one input."""
         value, gradient = self.values[position], self.gradients[position]
         signs = gradient.sign() if seed == 0 else torch.zeros_like(gradient)
-        unit = torch.zeros_like(gradient)
-        for one in (1, 2) if seed == 3 else (seed,):
-            generator = torch.Generator().manual_seed(100 * position + one)
-            drawn = torch.rand((2, *value.shape), generator=generator, dtype=torch.float64)
-            drawn = drawn.to(gradient.device)
-            chosen = torch.where(signs == 0, (drawn[0] - 0.5).sign(), signs)
-            unit = unit + chosen * (0.5 + drawn[1])
+        generator = torch.Generator().manual_seed(100 * position + seed)
+        drawn = torch.rand((2, *value.shape), generator=generator, dtype=torch.float64)
+        drawn = drawn.to(gradient.device)
+        chosen = torch.where(signs == 0, (drawn[0] - 0.5).sign(), signs)
+        unit = chosen * (0.5 + drawn[1])
         unit = unit * torch.where(value == 0, self._typical[position], value.abs())
         unit = widened(value) if seed == VALUES_DIRECTION else unit
         keep = self._project[position]

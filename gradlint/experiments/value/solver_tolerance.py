@@ -60,6 +60,10 @@ MORE_ITERATIONS, LEAST_ITERATIONS = 4, 5
 #: they do (heuristic: converged iterates differ by roundings, others visibly).
 SAME_GRADIENT, OTHER_GRADIENT = 1e-6, 1e-4
 
+#: Relative change of an output below which forward has converged (heuristic: roundings of a long
+#: computation in float64).
+CONVERGED = 1e-12
+
 
 @dataclass(frozen=True)
 class Solver:
@@ -195,6 +199,17 @@ def _gradient_change(
         return math.inf
     gap, size = norm(widened(dense(after)) - widened(dense(before))), norm(widened(dense(before)))
     return gap / size if size else gap
+
+
+def convergence_error(subject: Subject) -> float:
+    """By how much the outputs of an iterative forward change once it converges further, relative to
+    their size; 0 for a forward that does not iterate to a tolerance, or does so to rounding."""
+    if subject.coverage is None or not subject.coverage.ends_early():
+        return 0.0  # asked of every op that passes: two calls are saved
+    solver = subject.once(find_solver)
+    if solver is None or math.isnan(solver.error):
+        return 0.0
+    return solver.error if solver.error > CONVERGED else 0.0
 
 
 def tolerance_cause(subject: Subject) -> Cause:

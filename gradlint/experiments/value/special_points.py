@@ -199,9 +199,8 @@ class SpecialPoints:
                 yield self._wrong_at(extreme, at, position, 0, slopes, EQUAL, claimed)
 
     def _differs(self, at: SlopesAtPoint, position: int) -> bool:
-        """Whether the gradient of one input is wrong along two fresh directions, and the slope
-        along their sum is the sum of the slopes: else f has no gradient here."""
-        slopes = []
+        """Whether the gradient of one input is wrong along two fresh directions, and f changes
+        along their sum as along both: else it has no gradient here."""
         for seed in (1, 2):
             found = at.along([position], self._step, seed=seed)
             again = at.along([position], WIDER * self._step, seed=seed)
@@ -211,12 +210,7 @@ class SpecialPoints:
                 return False
             if abs(found[0].right - again[0].right) > STEADY * found[0].size + found[0].noise:
                 return False
-            slopes.append(found[0])
-        both = at.along([position], self._step, seed=3)  # the sum of directions 1 and 2
-        if both is None:
-            return False
-        gap = abs(both[0].right - slopes[0].right - slopes[1].right)
-        return gap <= STEADY * max(one.size for one in slopes) + both[0].noise
+        return at.is_additive(position, self._step)
 
     def _worst(self, at: SlopesAtPoint, position: int) -> tuple[int, OneSidedSlopes] | None:
         gradient = at.gradients[position].reshape(-1)

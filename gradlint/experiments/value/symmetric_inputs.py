@@ -1,8 +1,11 @@
-"""A gradient that is wrong at guessed matrices, and right at symmetric ones.
+"""A gradient that is wrong at matrices, and right at symmetric ones, along symmetric directions.
 
 An op may rely on matrices that its callers always make symmetric: nothing in forward fails where
 they are not. Symmetric guesses from the start would hide transpositions, so they are tried only
 where a gradient differs, and where the source of the op speaks of symmetry.
+
+Matrices that were given and are symmetric stay so wherever the op is used. Of its gradient only the
+symmetric part counts there: what backward adds to it without symmetry cannot be felt.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from dataclasses import replace
 import torch
 
 from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.direction_projections import symmetric
+from gradlint.experiments.finite.special_values import is_symmetric
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.numerics.judge import judge
@@ -23,7 +28,9 @@ from gradlint.trace.op_io import OpRaised
 
 #: Words of an author who relies on symmetry; not those for ranges, paddings and quantizers.
 _SYMMETRY = re.compile(
-    r"(?<!non-)(?<!not )\bsymmetr(?:y|ic)\b(?! (?:range|pad|quant|mode|loss|diff))", re.IGNORECASE
+    r"(?<!non-)(?<!not )\bsymmetr(?:y|ic)\b(?! (?:range|pad|quant|mode|loss|diff))"
+    r"|\bsqrtm\b|\bmatrix square root|\bcovariance|\bpositive[- ](?:semi-?)?definite\b|\bspd\b",
+    re.IGNORECASE,
 )
 
 
@@ -36,7 +43,12 @@ def question_symmetry(subject: Subject, findings: Sequence[Finding]) -> None:
         findings: wrong gradients; they are changed.
     """
     wrong = [item for item in findings if item.severity == "error"]
-    if not wrong or subject.sample.origin != "inferred" or not _speaks_of_symmetry(subject):
+    if not wrong:
+        return
+    if subject.sample.origin != "inferred":
+        _question_unfelt(subject, wrong)
+        return
+    if not _speaks_of_symmetry(subject):
         return
     made = _symmetric(subject)
     if not made or not _is_right(subject, made, {item.input for item in wrong}):
@@ -54,16 +66,46 @@ def question_symmetry(subject: Subject, findings: Sequence[Finding]) -> None:
         )
 
 
+def _question_unfelt(subject: Subject, wrong: Sequence[Finding]) -> None:
+    """Make errors warnings where given matrices are symmetric, and the gradient is right along
+    symmetric directions; information where the source of the op speaks of symmetry."""
+    given = {
+        position: item.value
+        for position, item in enumerate(subject.problem.inputs)
+        if is_symmetric(item.value)
+    }
+    about = {subject.problem.inputs[position].name for position in given}
+    unfelt = [item for item in wrong if item.input in about]
+    if not unfelt or not _is_right(subject, given, {item.input for item in unfelt}):
+        return
+    spoken = _speaks_of_symmetry(subject)
+    for finding in unfelt:
+        finding.severity = "info" if spoken else "warning"
+        finding.cause = None
+        finding.cause_text = (
+            f"`{finding.input}` is symmetric, and along symmetric directions the gradient is right"
+            + ("; the source speaks of symmetry" if spoken else "")
+        )
+        finding.help = (
+            f"if `{finding.input}` is symmetric wherever the op is called, say so where it is "
+            "documented; otherwise give matrices that are not"
+        )
+
+
 def _is_right(
     subject: Subject, values: Mapping[int, torch.Tensor], names: Collection[str | None]
 ) -> bool:
-    """Whether the gradients of the inputs ``names`` are right where some inputs have ``values``."""
+    """Whether the gradients of the inputs ``names`` are right where some inputs have ``values``,
+    symmetric matrices that move symmetrically."""
     there = Subject(subject.op, subject.sample, subject.settings)
     there.problem.patience = subject.problem.patience
     there.problem.preserve_state = subject.problem.preserve_state
     there.problem.put(values)
     wrong = [k for k, item in enumerate(there.problem.inputs) if item.name in names]
-    function = replace(first_order(there.problem), project=subject.first_order_map.project)
+    project = list(subject.first_order_map.project or [None] * len(there.problem.inputs))
+    for position in values:
+        project[position] = symmetric
+    function = replace(first_order(there.problem), project=project)
     try:
         judged = judge(function, seed=subject.seed, inputs=wrong).inputs
     except OpRaised:

@@ -68,7 +68,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradlint.diagnosis.engine_errors import explain_text
+from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
 from gradlint.experiments.loading.process_findings import process_finding
 from gradlint.model.report import Finding
 from gradlint.model.settings import Settings
@@ -107,8 +107,10 @@ def make_finding(
     help = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
     explanations = [explain_text(error) for _, error in attempts]
     first = explanations[0] if explanations else None
-    # An error that every attempt raised is not about the inputs.
+    # An error that every attempt raised is not about the inputs, nor is a file that is missing.
     common = first if first and all(e and e.slug == first.slug for e in explanations) else None
+    beside = [e for e in explanations if e is not None and e.slug in BESIDE_THE_INPUTS]
+    common = common or (beside[0] if beside else None)
     return process_finding(
         RULE,
         target,
@@ -116,6 +118,6 @@ def make_finding(
         settings,
         evidence=shown,
         cause_text=common.meaning if common else "",
-        help=f"{common.fix}; or {help}" if common else help,
+        help=f"{common.fix}; {'' if beside else 'or '}{help}" if common else help,
         **place,
     )

@@ -24,6 +24,11 @@ Where the gradient is right, it is measured again with float arguments moved awa
 values, because a factor of 1 that backward leaves out shows only elsewhere. The same is done for
 inputs whose elements are all equal, such as a weight of ones.
 
+Of the gradient at symmetric matrices that were given, only the symmetric part counts: where that is
+right, a difference is a warning, and information if the source speaks of symmetry. It is
+information, too, where forward keeps numbers in 8 bits for backward and the gradient is right
+without that.
+
 Why it matters
 --------------
 Training goes on and the loss may even fall, only more slowly, or towards something else. Nothing
@@ -124,7 +129,7 @@ from gradlint.experiments.value.explained import what_explains
 from gradlint.experiments.value.layout_at_fault import layout_at_fault
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
-from gradlint.experiments.value.solver_tolerance import tolerance_cause
+from gradlint.experiments.value.solver_tolerance import convergence_error, tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
@@ -230,6 +235,13 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         for place, item in enumerate(decision.judgement.inputs)
         if decision.verdicts[place] not in (DIFFERS, UNSURE) and inputs[item.index].value.numel()
     ]
+    unconverged = convergence_error(subject) if outcome == "pass" else 0.0
+    if unconverged:
+        notes.append(
+            f"forward iterates, and stops within {unconverged:.0e} of where it converges to: "
+            "smaller errors of the gradient are not told apart from that"
+        )
+        resolutions.append(unconverged)
     return Outcome(outcome, findings, max(resolutions, default=None), "; ".join(notes))
 
 

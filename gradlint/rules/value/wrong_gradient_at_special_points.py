@@ -94,6 +94,7 @@ from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
 from gradlint.experiments.value.solver_tolerance import (
@@ -184,6 +185,9 @@ def _explanation(
     large = subject.once(make_extremes).named("large") if wrong.where == WORDS["large"] else None
     if large is not None and is_lost_in_rounding(subject, wrong.position, large.make()):
         return "rounding"
+    single = subject.once(make_extremes).named("single")
+    if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make()):
+        return "clamped"
     return None
 
 

@@ -98,6 +98,7 @@ from typing import Any
 
 import torch
 
+from gradlint.experiments.mismatch import plain_number
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_no_tangents
 from gradlint.experiments.subject import Subject
@@ -172,6 +173,10 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
             return Outcome("fail", [finding])
         judged += 1
         findings += _wrong_dtype(subject, functions[0], found, names)
+        lost = _not_finite(subject, functions[0], found, names)
+        if lost is not None:
+            findings.append(lost)
+            continue
         agrees = abs(found.jvp - found.vjp) <= tolerated * found.scale
         if not agrees or position in known:
             finding, note = _measured(subject, functions[0], found, names)
@@ -203,6 +208,45 @@ def _wrong_dtype(
             )
             return [finding]
     return []
+
+
+def _not_finite(
+    subject: Subject, function: type, found: _Pushed, names: list[str]
+) -> Finding | None:
+    """A finding where jvp gives NaN or infinity, and forward has a finite slope there."""
+    outputs = {item.name: item.value for item in subject.run.outputs}
+    bad = [
+        (name, tangent)
+        for name, tangent in zip(names, found.tangents, strict=True)
+        if tangent is not None and not bool((tangent.isfinite() | ~outputs[name].isfinite()).all())
+    ]
+    true = central_differences(subject, found.position, found.u, names) if bad else None
+    if true is None:
+        return None
+    item = subject.problem.inputs[found.position]
+    for name, tangent in bad:
+        slopes = true[names.index(name)]
+        lost = ~tangent.isfinite() & outputs[name].isfinite() & slopes.isfinite()
+        if tangent.shape != slopes.shape or not bool(lost.any()):
+            continue
+        index = lost.nonzero()[0].tolist()
+        place = tuple(index)
+        shown = f"{int(lost.sum())} of {lost.numel()} elements are NaN or infinite"
+        return subject.finding(
+            RULE,
+            f"jvp for `{item.name}` gives {plain_number(tangent[place])} where forward has a "
+            "finite slope",
+            cause="not-finite",
+            cause_text=f"not-finite: {shown}",
+            input=item.name,
+            output=name if len(names) > 1 else None,
+            index=index,
+            place=source.method(function, "jvp"),
+            evidence={"measured_slope": float(slopes[place].real)},
+            help="look for a division by zero, 0 · inf, or a root or logarithm outside of its "
+            "domain in jvp",
+        )
+    return None
 
 
 def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:

@@ -58,6 +58,13 @@ def test_no_usable_inputs() -> None:
     often = no_usable_inputs.make_finding(TARGET, [("x=2", context)], "", SETTINGS, count=37)
     assert often.message == "no usable inputs found: 37 attempts, none ran"
     assert "left out" not in often.evidence
+    missing = "FileNotFoundError: [Errno 2] No such file or directory: 'w.pt'"
+    tried = [("path='w.pt'", missing), ("path=None", "TypeError: expected str")]
+    surroundings = no_usable_inputs.make_finding(TARGET, tried, "--inputs 'x'", SETTINGS)
+    assert surroundings.cause_text == "it opens a file that is not there, or not for it"
+    assert surroundings.help.startswith("run it in the folder that its paths start from")
+    assert surroundings.help.endswith("; give inputs: --inputs 'x'")
+
     nothing = no_usable_inputs.make_finding(TARGET, [], "", SETTINGS)
     assert nothing.message == "no usable inputs found: nothing to try"
 

@@ -285,6 +285,44 @@ def test_a_guess_is_suspected_where_other_inputs_could_avoid_the_error(
     assert ("the inputs were guessed" in finding.help) == (origin == "inferred")
 
 
+#: An option that gradlint moved, what forward does and says of it, and how loud a raise there is.
+OPTIONS = {
+    "a window": ("stride=1", "x * stride", "", "warning"),
+    "a name": ("mode='a'", "x * len(mode)", "", "warning"),
+    "a number": ("k=1", "x * k", "", "info"),
+    "a number that is documented": ("k=1", "x * k", "k: how often x is added.", "warning"),
+    "a number that is compared with": ("k=1", "x * (3 if k == 2 else k)", "", "warning"),
+    "a misspelt name there": ("k=1", "x * k", "", "error"),
+}
+
+
+@pytest.mark.parametrize("origin", ["inferred", "--inputs"])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_a_raise_at_an_option_that_was_moved_is_as_loud_as_what_is_known_of_it(
+    case: str, origin: str, load_module: Callable[..., ModuleType], subject: Callable[..., Any]
+) -> None:
+    parameter, value, documentation, severity = OPTIONS[case]
+    name = parameter.partition("=")[0]
+    misspelt = "missing_name" if severity == "error" else "g[:, 7]"
+    module = load_module(
+        "import torch\n"
+        "class Op(torch.autograd.Function):\n"
+        f'    """{documentation or "Adds."}"""\n'
+        "    @staticmethod\n"
+        f"    def forward(ctx, x, {parameter}):\n"
+        f"        return {value}\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        f"        return {misspelt}, None\n"
+    )
+    bound = subject(module.Op, torch.ones(3, 4), "b" if name == "mode" else 2)
+    bound.sample = replace(bound.sample, origin=origin, moved=(name,))
+    assert GL004 is not None
+    assert GL004.probe is not None
+    (finding,) = as_loud_as_evidence(GL004.probe(bound)).findings
+    assert finding.severity == severity
+
+
 def test_an_explanation_of_another_line_is_not_given(
     load_module: Callable[..., ModuleType], probed: Callable[..., Outcome]
 ) -> None:

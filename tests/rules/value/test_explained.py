@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import agrees_with_autograd, what_explains
@@ -223,3 +224,152 @@ def test_a_truncated_series_is_information(probed: Callable[..., Outcome]) -> No
     assert [item.severity for item in outcome.findings] == ["info"]
     assert outcome.resolution is not None
     assert 1e-6 < outcome.resolution < 1e-3  # x⁸/8! of the cosine
+
+
+def resolved(tolerance: float) -> tuple[str, float, str]:
+    """Verdict, resolving power and note of GL401 at an iteration with this tolerance."""
+    op = fixed_point(tolerance, 1.0, ENDS["float"])
+    report = gradlint.check(op, [POINT], select=["GL401"], seed=1)
+    (check,) = report.targets[0].checks
+    return check.verdict, check.resolution or 0.0, check.note
+
+
+def test_a_pass_states_how_far_an_iteration_is_from_its_end() -> None:
+    verdict, resolution, note = resolved(1e-8)
+    assert verdict == "pass"
+    assert 1e-9 < resolution < 1e-7
+    assert note.startswith("forward iterates, and stops within ")
+    converged = resolved(1e-15)
+    assert converged[0] == "pass"
+    assert converged[2] == ""
+
+
+def test_a_search_that_ends_early_iterates_to_no_tolerance() -> None:
+    class Largest(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            for place in range(len(x)):
+                if float(x[place]) > 0.0:
+                    break
+            ctx.save_for_backward(x)
+            return x * x[place].sign()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad * (1.0 if bool((ctx.saved_tensors[0] > 0).any()) else -1.0)
+
+    report = gradlint.check(Largest, [(normal(4),)], select=["GL401"], seed=1)
+    (check,) = report.targets[0].checks
+    assert (check.verdict, check.note) == ("pass", "")
+
+
+def stored(factor: float, *, returned: bool = False) -> type:
+    """x³, keeping x in 8 bits for ``factor`` · 3x²; ``returned``: of the x in 8 bits."""
+
+    class Stored(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            kept = x.to(torch.float8_e4m3fn)
+            ctx.save_for_backward(kept)
+            ctx.dtype = x.dtype
+            return (kept.to(x.dtype) if returned else x) ** 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (kept,) = ctx.saved_tensors
+            return factor * grad * 3 * kept.to(ctx.dtype) ** 2
+
+    return Stored
+
+
+@pytest.mark.parametrize(
+    ("op", "verdict", "explained"),
+    [
+        (stored(1.0), "pass", "stored"),
+        (stored(2.0), "fail", None),
+        (stored(1.0, returned=True), "fail", None),  # a surrogate of rounding
+    ],
+)
+def test_numbers_kept_in_8_bits_for_backward(
+    probed: Callable[..., Outcome], op: type, verdict: str, explained: str | None
+) -> None:
+    outcome = as_loud_as_evidence(probed(GL401, op, normal(3, 4)))
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.grounds.explained) == (verdict, explained)
+    assert (finding.severity == "info") is (verdict == "pass")
+
+
+def called(scale: float) -> type:
+    """What a function returns, and ``scale`` times its own gradient, as if it were linear."""
+
+    class Through(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, matmul: Any) -> torch.Tensor:
+            ctx.matmul = matmul
+            return matmul(x, transpose=True)
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            return scale * ctx.matmul(grad, transpose=False), None
+
+    return Through
+
+
+def test_a_function_that_was_guessed_is_in_question_too() -> None:
+    flags = {"seed": 0, "order": 1, "select": ["GL401"]}
+    (guessed,) = gradlint.check(called(1.0), **flags).targets
+    (finding,) = guessed.findings
+    assert (finding.severity, finding.grounds.explained) == ("warning", "stand-in")
+    weight = normal(4, 4, seed=1)
+
+    def matmul(x: torch.Tensor, *, transpose: bool) -> torch.Tensor:
+        return x @ (weight.mT if transpose else weight)
+
+    x = normal(3, 4).requires_grad_()
+    assert gradlint.check(called(1.0), [(x, matmul)], **flags).targets[0].findings == []
+    (wrong,) = gradlint.check(called(2.0), [(x, matmul)], **flags).targets
+    assert [(item.severity, item.cause) for item in wrong.findings] == [("error", "scaled")]
+
+
+def artanh(masked: bool, bound: float, scale: float = 1.0) -> type:
+    """Of values clamped to ``bound``, with or without the mask of the clamp in backward."""
+
+    class Artanh(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            kept = x.clamp(-bound, bound)
+            ctx.save_for_backward(x, kept)
+            return ((1 + scale * kept) / (1 - scale * kept)).log()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            x, kept = ctx.saved_tensors
+            found = 2 * scale * grad / (1 - (scale * kept) ** 2)
+            return found * (x.abs() <= bound) if masked else found
+
+    return Artanh
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "severity"),
+    [
+        (artanh(False, 1 - 1e-5), 0.8, "warning"),  # right, but at the ends
+        (artanh(False, 1 - 1e-5), 1.5, "error"),  # they were given
+        (artanh(False, 1 - 1e-5, scale=0.1), 0.8, "error"),  # a clamp that guards nothing
+        (artanh(True, 1 - 1e-5), 0.8, ""),
+        (artanh(True, 1 - 1e-5), 1.5, ""),
+    ],
+)
+def test_beyond_a_clamp_that_keeps_forward_finite(op: type, values: float, severity: str) -> None:
+    x = torch.linspace(-values, values, 12, dtype=torch.float64).reshape(3, 4) + 0.01
+    flags = {"seed": 0, "order": 1, "select": ["GL401", "GL402"]}
+    (report,) = gradlint.check(op, [(x.requires_grad_(),)], **flags).targets
+    assert {item.severity for item in report.findings} == ({severity} if severity else set())
+
+
+def test_guesses_beyond_a_clamp_are_in_question() -> None:
+    flags = {"seed": 0, "order": 1, "select": ["GL401"]}
+    (report,) = gradlint.check(artanh(False, 1 - 1e-5), **flags).targets
+    assert {item.severity for item in report.findings} == {"warning"}
+    (report,) = gradlint.check(artanh(False, 1 - 1e-5, scale=0.1), **flags).targets
+    assert {item.severity for item in report.findings} == {"error"}

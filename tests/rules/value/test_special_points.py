@@ -10,9 +10,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.experiments.finite.special_values import as_symmetric, is_symmetric
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import by_code
+from gradlint.targets.build import from_object
 
 GL402 = by_code("GL402")
 
@@ -133,6 +137,57 @@ def test_any_slope_between_the_sides_is_right(
 )
 def test_right_ops_are_silent(probed: Callable[..., Outcome], op: Any, dtype: torch.dtype) -> None:
     assert [finding.message for finding in probed(GL402, op, X, dtype=dtype).findings] == []
+
+
+class Clipped(Function):
+    """Each row between its second smallest and its second largest value."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values, order = x.sort(-1)
+        ctx.save_for_backward(x, order)
+        return x.clamp(values[..., 1:2], values[..., -2:-1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, order = ctx.saved_tensors
+        low, high = order[..., 1:2], order[..., -2:-1]
+        under, over = x < x.gather(-1, low), x > x.gather(-1, high)
+        grad = g.masked_fill(under | over, 0.0)
+        grad = grad.scatter_add(-1, low, (g * under).sum(-1, keepdim=True))
+        return grad.scatter_add(-1, high, (g * over).sum(-1, keepdim=True))
+
+
+class Cubic(Clipped):
+    """x³ + x, whose gradient lacks a term at zero alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3 + x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (3 * x * x + (x != 0).to(x.dtype))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("shape", [(3, 4), (5,)])
+def test_where_all_are_equal_a_function_of_the_order_has_no_gradient(
+    shape: tuple[int, ...], seed: int
+) -> None:
+    # It is smooth along every line, and not additive. Which cotangents hide that is chance.
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    def told(op: type) -> list[str]:
+        bound = Subject(from_object(op), Sample("s", "given", (x,)), Settings(seed=seed))
+        return [finding.message for finding in GL402.probe(bound).findings]
+
+    assert told(Clipped) == []
+    (message,) = told(Cubic)
+    assert "zero" in message
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -406,3 +461,52 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     (finding,) = probed(GL402, Saturated, X).findings
     assert "at magnitudes from 10 to 10000" in finding.message
     assert finding.grounds.explained is None
+
+
+class QuadraticForm(Function):
+    """xᵀMx for symmetric matrices M."""
+
+    @staticmethod
+    def forward(ctx: Any, m: Tensor, x: Tensor) -> Tensor:
+        ctx.save_for_backward(m, x)
+        return ((x @ m) * x).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        m, x = ctx.saved_tensors
+        return x.mT @ (g[:, None] * x), 2 * g[:, None] * (x @ m)
+
+
+class QuadraticFormWrongAtOne(QuadraticForm):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        of_m, of_x = QuadraticForm.backward(ctx, g)
+        return of_m, of_x * (ctx.saved_tensors[1] != 1)
+
+
+@LOW
+def test_symmetric_matrices_stay_symmetric(
+    probed: Callable[..., Outcome], dtype: torch.dtype
+) -> None:
+    m = (X[:, :3] + X[:, :3].mT).to(dtype)
+    x = X.mT.contiguous().to(dtype)
+    outcome = probed(GL402, QuadraticForm, m.requires_grad_(), x.requires_grad_())
+    assert outcome.verdict == "pass"
+    assert outcome.note.startswith("judged: ")
+    outcome = probed(GL402, QuadraticFormWrongAtOne, m, x)
+    assert [finding.input for finding in outcome.findings] == ["x"]
+    assert "it is 1" in outcome.findings[0].message
+
+
+def test_the_symmetric_form_of_special_values() -> None:
+    before = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 5.0], [3.0, 5.0, 6.0]])
+    assert is_symmetric(before)
+    assert not is_symmetric(torch.eye(3))
+    assert not is_symmetric(torch.ones(3, 3))
+    assert not is_symmetric(before.tril())
+    assert not is_symmetric(before[:2])
+    after = before.clone()
+    after[0, 2], after[1, 0], after[0, 1], after[2, 2] = 7.0, 8.0, 9.0, 10.0
+    wanted = torch.tensor([[1.0, 8.0, 7.0], [8.0, 4.0, 5.0], [7.0, 5.0, 10.0]])
+    assert torch.equal(as_symmetric(after, before), wanted)
+    assert as_symmetric(after, before.tril()) is after

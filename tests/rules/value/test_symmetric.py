@@ -91,3 +91,54 @@ def test_a_right_gradient_is_not_asked(
     load_module: Callable[..., ModuleType], subject: Callable[..., Any]
 ) -> None:
     assert not found(load_module, subject, RELIES, "x @ (matrix + matrix.mT)")
+
+
+class Cubed(torch.autograd.Function):
+    """A³ for the matrices of a batch."""
+
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(a)
+        return a @ a @ a
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (a,) = ctx.saved_tensors
+        return (g @ a @ a + a @ g @ a + a @ a @ g).mT
+
+
+class CubedOfCovariance(Cubed):
+    """The third power of a covariance matrix."""
+
+
+class CubedWrong(Cubed):
+    """The third power of a covariance matrix."""
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (a,) = ctx.saved_tensors
+        return g @ a @ a + a @ g @ a
+
+
+@pytest.mark.parametrize(
+    ("op", "is_symmetric", "severity"),
+    [
+        (Cubed, True, "warning"),
+        (CubedOfCovariance, True, "info"),
+        (CubedOfCovariance, False, "error"),
+        (CubedWrong, True, "error"),
+    ],
+)
+def test_what_symmetric_matrices_that_were_given_do_not_feel(
+    op: Any, is_symmetric: bool, severity: str, subject: Callable[..., Any]
+) -> None:
+    a = torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    bound = subject(op, (a + a.mT) / 2 if is_symmetric else a)
+    bound.sample = replace(bound.sample, origin="--inputs")
+    rule = by_code("GL401")
+    assert rule is not None
+    assert rule.probe is not None
+    (finding,) = rule.probe(bound).findings
+    assert finding.severity == severity
+    assert ("along symmetric directions" in finding.cause_text) is (severity != "error")
+    assert ("speaks of symmetry" in finding.cause_text) is (severity == "info")

@@ -202,3 +202,56 @@ def test_an_open_refusal_is_no_finding(probed: Probed) -> None:
 
     outcome = probed(RULE, op(refuse), X, Y)
     assert (outcome.verdict, outcome.findings) == ("skipped", [])
+
+
+class Roots(torch.autograd.Function):
+    """√(x² + y²), whose jvp divides by x."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        r = (x * x + y * y).sqrt()
+        ctx.save_for_backward(x, y, r)
+        ctx.save_for_forward(x, y, r)
+        return r
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, r = ctx.saved_tensors
+        return g * x / r, g * y / r
+
+    @staticmethod
+    def jvp(ctx, tx, ty):
+        x, y, r = ctx.saved_tensors
+        return tx * x / r + ty * (y * x) / (x * r)
+
+
+def test_a_tangent_that_is_nan_is_a_finding(probed: Probed) -> None:
+    outcome = probed(RULE, Roots, torch.tensor([0.7, 0.0, 2.1]), Y)
+    assert outcome.verdict == "fail"
+    assert [finding.input for finding in outcome.findings] == ["x", "y"]
+    finding = outcome.findings[1]
+    assert finding.message == "jvp for `y` gives nan where forward has a finite slope"
+    assert finding.index == [1]
+    assert finding.cause_text == "not-finite: 1 of 3 elements are NaN or infinite"
+
+
+def test_a_tangent_that_is_infinite_where_forward_has_no_slope_is_right(probed: Probed) -> None:
+    class Infinite(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x.log()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g / x
+
+        @staticmethod
+        def jvp(ctx, t):
+            (x,) = ctx.saved_tensors
+            return t / x
+
+    outcome = probed(RULE, Infinite, torch.tensor([0.7, 0.0, 2.1]))
+    assert not [finding for finding in outcome.findings if finding.cause == "not-finite"]

@@ -1,0 +1,238 @@
+"""Inputs guessed otherwise, for a gradient that is wrong at those guessed first.
+
+An op may rely on what its callers always pass: a covariance is symmetric, a mask holds zeros and
+ones, targets sum to one. Forward takes other values by accident, and backward is wrong there. A
+name alone is too little to guess by from the start, since many a fault hides at such values: a
+transposition at symmetric matrices. It is enough to ask, once a gradient has been found wrong,
+whether it is right there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gradlint.inputs import _names
+from gradlint.inputs._attempt import Trial, attempt, process_state_restored
+from gradlint.inputs._domain_repairs import with_domain
+from gradlint.inputs._moves import (
+    like_returned,
+    other_ranks,
+    with_rank,
+    without_batch,
+)
+from gradlint.inputs._plan import Plan, TensorGuess
+from gradlint.inputs._search import Search
+from gradlint.inputs.documentation import prose
+from gradlint.inputs.domains import OF_SQUARES, worded
+
+#: Domain → names of parameters that have such values in many ops, and other ones in some.
+_BY_NAME = (
+    (
+        "spd",
+        "*cov* sigma sigma_* *_sigma *prec prec_* precision* *kernel k k_* gram* *_gram "
+        "lap laplacian* *_laplacian adj* *_adj *adjacency* hess* *_hess metric* *affinity* "
+        "*similarity* *stiffness* q r p",
+    ),
+    ("orthogonal", "r r_* *_r rot* *_rot q q_* *_q *basis *frame"),
+    ("lower", "l l_* *_l *chol* *tril* lower*"),
+    ("upper", "*triu* upper*"),
+    ("skew", "*skew* *_hat omega* *antisym*"),
+    ("rows", "*target* *teacher* *prob* *dist pi mix* *_mix *mixture* *attn* soft_*"),
+    ("signs", "y y_* *label* *sign* *target* spin* *polarity"),
+    (
+        "binary",
+        "*mask* *valid* *present* *observed* obs* keep* *active* *alive* *indicator* *flag* "
+        "*event* *missing*",
+    ),
+    ("ordered", "*times ts *knots* *edges *bins *breaks* *breakpoints *sorted*"),
+    ("sizes", "*count* *length* *_len *lens *duration* n_*"),
+)
+
+#: Triangular matrices that forward may take in any shape; other names suggest a kind of matrix only
+#: where forward needs a square one: an attention has a Q, and layers have kernels.
+_TRIANGULAR = "l l_* *_l *chol* *tril* *triu*"
+
+#: Domains for what backward takes as a constant: labels, masks, targets. At such values the product
+#: with an input is hard to tell from the quotient.
+_OF_CONSTANTS = frozenset({"rows", "signs", "binary"})
+
+#: What a sentence says that tells of what an op is given, and not of what it returns.
+_RELIES = re.compile(
+    r"(?i)\b(?:assum|expect|requir|must\b|already\b|comes?\b|upstream\b|callers?\b|exploit|rel(?:y|ies)\b"
+    r"|known to be|undirected\b|\+?-1 (?:or|and) \+?1|±1|[-{(\[]1, ?\+?1)"
+)
+_RETURNS = re.compile(r"(?i)\b(?:return|output|result|yield|produc)")
+
+#: Domain → words that only such sentences are searched for, beside those of ``domains.WORDS``.
+_BY_WORD = (
+    ("spd", r"undirected|symmetry|self-adjoint"),
+    ("skew", r"skew|antisymmetric"),
+    ("signs", r"\+?-1 (?:or|and) \+?1|±1|\{-1, ?\+?1\}|\(-1, ?\+1\)"),
+    ("binary", r"\bbinary\b|\{0, ?1\}|0 or 1|zeros and ones|0/1"),
+    ("lengths", r"(?:l2|unit)[- ]?normali[sz]ed|unit (?:norm|length)"),
+    ("rows", r"normali[sz]ed weights|weights .{0,20}normali[sz]ed|sum to (?:1|one)"),
+)
+
+#: Domains of integers.
+_OF_INTEGERS = frozenset({"permutation", "sizes"})
+
+#: Other domains and other shapes that are tried at most, and attempts to make a shape run
+#: (heuristic: what a name suggests is among the first).
+MOST, MOST_SHAPES, MOST_REPAIRS = 14, 6, 8
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """Another domain for one parameter.
+
+    Args:
+        name: of the parameter.
+        domain: one of ``domains``.
+        reason: what suggests it: "its name", or "the source".
+    """
+
+    name: str
+    domain: str
+    reason: str
+
+
+def suggested(search: Search, plan: Plan) -> list[Suggested]:
+    """What names and sentences suggest, those of names first."""
+    guesses = dict(plan.tensors())
+    tensors = list(guesses)
+    found = [
+        Suggested(name, domain, "its name")
+        for domain, words in _BY_NAME
+        for name, guess in guesses.items()
+        if _names.matches(words, name) and _fits(name, guess, domain)
+    ]
+    found += [Suggested(n, "permutation", "its name") for n in tensors if _names.permutes(n)]
+    op = search.op
+    owner = op.function or (type(op.module) if op.module is not None else op.defining)
+    said = _said(prose(owner)) if owner is not None else []
+    found += [Suggested(name, domain, "the source") for domain in said for name in tensors]
+    return list({(item.name, item.domain): item for item in reversed(found)}.values())[::-1]
+
+
+def _fits(name: str, guess: TensorGuess, domain: str) -> bool:
+    """Whether the domain that the name suggests goes with what is known of the tensor."""
+    if domain not in OF_SQUARES:
+        return domain not in _OF_CONSTANTS or not guess.grad
+    letter = name.strip("_").split("_")
+    if min(map(len, letter)) == 1 and not any(part.isupper() for part in letter):
+        return False  # R, but not r
+    square = len(guess.axes) > 1 and guess.axes[-1] == guess.axes[-2]
+    return square or (domain in ("lower", "upper") and _names.matches(_TRIANGULAR, name))
+
+
+def other_guesses(
+    search: Search, plan: Plan, trial: Trial
+) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
+    """Plans that differ from ``plan`` in domains that something suggests, or in shapes where
+    forward broadcast what backward did not expect, under which forward and backward run; with what
+    suggested them.
+
+    All that names suggest is changed at once, then one parameter after the other.
+    """
+    search.restart()
+    tried: set[object] = {plan.arguments_key()}
+
+    def of_domains(base: Plan, most: int) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
+        for made, changed in itertools.islice(_changed(base, suggested(search, base)), most):
+            if search.out_of_time:
+                return
+            if made.arguments_key() not in tried:
+                tried.add(made.arguments_key())
+                outcome = attempt(search.op, made, search.seed, search.keywords)
+                if outcome.score >= 5 and outcome.zero <= trial.zero:
+                    yield made, outcome, changed
+
+    with process_state_restored():
+        yield from of_domains(plan, MOST)
+        again = attempt(search.op, plan, search.seed, search.keywords)
+        for made in itertools.islice(_of_other_shapes(plan, again), MOST_SHAPES):
+            if search.out_of_time:
+                return
+            found = search.repair(made, MOST_REPAIRS, square=True)
+            if found is not None and not found.trial.reduced:
+                yield found.plan, found.trial, []
+                yield from of_domains(found.plan, MOST_SHAPES)
+
+
+def _of_other_shapes(plan: Plan, trial: Trial) -> Iterator[Plan]:
+    """Shapes under which backward may run, or no gradient has to be summed to that of its input."""
+    if trial.score != 3 and not trial.reduced:
+        return
+    names = [name for name, guess in plan.tensors() if guess.grad]
+    summed = {names[k] for k in trial.reduced if k < len(names)}
+    fewer = plan
+    for name, guess in dict(plan.tensors()).items():
+        matrix = any(
+            _names.matches(words, name) for domain, words in _BY_NAME if domain in OF_SQUARES
+        )
+        kept = guess.dtype != "float" or name in summed or matrix or len(guess.axes) < 2
+        fewer = fewer if kept else with_rank(fewer, name, len(guess.axes) - 1, 0.0)
+    yield fewer
+    yield from like_returned(plan, trial.reduced)
+    yield from without_batch(plan, trial.reduced)
+    yield from other_ranks(plan)
+
+
+def _changed(plan: Plan, hints: Sequence[Suggested]) -> Iterator[tuple[Plan, list[Suggested]]]:
+    named = [item for item in hints if item.reason == "its name"]
+    firsts = list({item.name: item for item in reversed(named)}.values())[::-1]
+    groups = [firsts] if len(firsts) > 1 else []
+    groups += [[item] for item in hints]
+    for domain in dict.fromkeys(item.domain for item in hints if item.reason != "its name"):
+        together = [item for item in hints if item.domain == domain]
+        groups += [together] if len(together) > 1 else []
+    for group in groups:
+        for made in _with(plan, group):
+            yield made, list(group)
+
+
+def _with(plan: Plan, group: Sequence[Suggested]) -> Iterator[Plan]:
+    """``plan`` with all domains of ``group``."""
+    made = [plan]
+    for item in group:
+        made = [other for one in made for other in _one(one, item)]
+    yield from made
+
+
+def _one(plan: Plan, item: Suggested) -> Iterator[Plan]:
+    """``plan`` with the domain of one parameter; labels that were guessed as integers get the shape
+    of another tensor too."""
+    guess = plan.guess(item.name)
+    if not isinstance(guess, TensorGuess):
+        return
+    if item.domain in _OF_INTEGERS:
+        if item.domain == "permutation" and guess.dtype != "int":
+            return
+        yield plan.changed(item.name, replace(guess, dtype="int", domain=item.domain, grad=False))
+        return
+    if guess.dtype == "float":
+        square = item.domain in OF_SQUARES and len(guess.axes) < 2
+        made = None if square else with_domain(plan, item.name, item.domain, 0.0)
+        if made is not None:
+            yield made
+    elif guess.dtype in ("int", "bool") and item.domain not in OF_SQUARES:
+        shapes = [other.axes for _, other in plan.tensors() if other.dtype == "float"]
+        for axes in dict.fromkeys([*shapes, guess.axes]):
+            values = TensorGuess(axes, domain=item.domain, grad=False)
+            yield plan.changed(item.name, values)
+
+
+def _said(text: str) -> list[str]:
+    """The domains that sentences of ``text`` give for what an op is passed."""
+    found: list[str] = []
+    for sentence in re.split(r"[.;\n]\s", text):
+        if _RELIES.search(sentence) and not _RETURNS.search(sentence):
+            lowered = sentence.lower()
+            found += [domain for domain, words in _BY_WORD if re.search(words, lowered)]
+            found += [{"tril": "lower", "triu": "upper"}.get(d, d) for d in worded(sentence)]
+    known = {"permutation", "positive", "unit", "small", "above"}
+    known |= {domain for domain, _ in (*_BY_NAME, *_BY_WORD)}
+    return [domain for domain in dict.fromkeys(found) if domain in known]

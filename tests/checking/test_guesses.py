@@ -1,0 +1,373 @@
+"""Inputs that were guessed give way to others where only they are at fault; faults stay found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import gradlint
+from gradlint.checking.examine import examine
+from gradlint.inputs.samples import samples_for
+from gradlint.model.events import REGUESSED, Event, Reguessed, Samples
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
+
+CODES = ("GL004", "GL1", "GL2", "GL4", "GL706")
+
+
+def op(forward: Any, backward: Any) -> Any:
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Op", (torch.autograd.Function,), {**members, "__doc__": forward.__doc__})
+
+
+def check(thing: Any, inputs: Any = None, codes: tuple[str, ...] = CODES) -> TargetReport:
+    return gradlint.check(thing, inputs, seed=0, order=1, select=list(codes)).targets[0]
+
+
+def red(report: TargetReport) -> list[tuple[str, str | None]]:
+    """Code and input of what makes the operator fail."""
+    return [(item.code, item.input) for item in report.findings if item.severity != "info"]
+
+
+# Each relies on something that forward does not check.
+
+
+def distance(ctx, delta, inv_cov):
+    ctx.save_for_backward(delta, inv_cov)
+    return torch.einsum("ni,ij,nj->n", delta, inv_cov, delta)
+
+
+def distance_right(ctx, g):
+    delta, inv_cov = ctx.saved_tensors
+    outer = torch.einsum("n,ni,nj->ij", g, delta, delta)
+    return 2 * g[:, None] * (delta @ inv_cov), outer
+
+
+def distance_wrong(ctx, g):
+    of_delta, of_matrix = distance_right(ctx, g)
+    return of_delta / 2, of_matrix
+
+
+def local(ctx, points, R):
+    ctx.save_for_backward(R)
+    return torch.linalg.solve(R, points.T).T
+
+
+def local_right(ctx, g):
+    return g @ ctx.saved_tensors[0].T, None
+
+
+def local_wrong(ctx, g):
+    return g @ ctx.saved_tensors[0], None
+
+
+def entropy(ctx, logits, soft_targets):
+    logs = logits.log_softmax(-1)
+    ctx.save_for_backward(logs, soft_targets)
+    return -(soft_targets * logs).sum(-1)
+
+
+def entropy_right(ctx, g):
+    logs, targets = ctx.saved_tensors
+    return g[..., None] * (logs.exp() - targets), None
+
+
+def entropy_wrong(ctx, g):
+    logs, targets = ctx.saved_tensors
+    return g[..., None] * (logs.exp() + targets), None
+
+
+def fit(ctx, score, label):
+    """Least squares for labels that are known to be -1 or 1."""
+    ctx.save_for_backward(score, label)
+    return (1 - label * score).pow(2)
+
+
+def fit_right(ctx, g):
+    score, label = ctx.saved_tensors
+    return 2 * g * (score - label), None
+
+
+def fit_wrong(ctx, g):
+    score, label = ctx.saved_tensors
+    return 2 * g * (score - 2 * label), None
+
+
+def seen(ctx, x, present):
+    ctx.save_for_backward(x, present)
+    return (x * present).pow(2)
+
+
+def seen_right(ctx, g):
+    x, present = ctx.saved_tensors
+    return 2 * g * x * present, None
+
+
+def seen_wrong(ctx, g):
+    return 2 * g * ctx.saved_tensors[0], None
+
+
+def draw(ctx, mean, L, noise):
+    ctx.save_for_backward(L, noise)
+    return mean + noise @ L.T
+
+
+def draw_right(ctx, g):
+    L, noise = ctx.saved_tensors
+    return g, (g.T @ noise).tril(), g @ L
+
+
+def draw_wrong(ctx, g):
+    of_mean, of_factor, of_noise = draw_right(ctx, g)
+    return of_mean, of_factor.tril(-1), of_noise
+
+
+def turn(ctx, x, omega_hat):
+    ctx.save_for_backward(omega_hat)
+    return x + x @ omega_hat.T
+
+
+def turn_right(ctx, g):
+    return g - g @ ctx.saved_tensors[0].T, None
+
+
+def turn_wrong(ctx, g):
+    return g + g @ ctx.saved_tensors[0].T, None
+
+
+def reorder(ctx, x, new_order):
+    ctx.save_for_backward(new_order)
+    return x[new_order]
+
+
+def reorder_right(ctx, g):
+    return g[ctx.saved_tensors[0].argsort()], None
+
+
+def reorder_wrong(ctx, g):
+    return g[ctx.saved_tensors[0]], None
+
+
+RELYING = (
+    (distance, distance_right, distance_wrong),
+    (local, local_right, local_wrong),
+    (entropy, entropy_right, entropy_wrong),
+    (fit, fit_right, fit_wrong),
+    (seen, seen_right, seen_wrong),
+    (draw, draw_right, draw_wrong),
+    (turn, turn_right, turn_wrong),
+    (reorder, reorder_right, reorder_wrong),
+)
+
+
+@pytest.mark.parametrize(("forward", "right", "wrong"), RELYING, ids=lambda f: f.__name__)
+def test_what_an_op_relies_on_is_guessed_once_it_is_wrong_elsewhere(
+    forward: Any, right: Any, wrong: Any
+) -> None:
+    assert red(check(op(forward, right))) == []
+    assert red(check(op(forward, wrong)))
+
+
+# Nothing suggests that the inputs are special: what backward relies on is the fault.
+
+
+def bilinear(ctx, x, weight):
+    ctx.save_for_backward(x, weight)
+    return ((x @ weight) * x).sum(-1)
+
+
+def bilinear_wrong(ctx, g):
+    x, weight = ctx.saved_tensors
+    return 2 * g[:, None] * (x @ weight), torch.einsum("n,ni,nj->ij", g, x, x)
+
+
+def weighted(ctx, logits, importance):
+    return entropy(ctx, logits, importance)
+
+
+def quotient(ctx, x, y):
+    ctx.save_for_backward(x, y)
+    return x / y
+
+
+def quotient_wrong(ctx, g):
+    x, y = ctx.saved_tensors
+    return g * y, -g * x / y**2
+
+
+def mixed(ctx, probs, values):
+    total = probs.sum(-1, keepdim=True)
+    ctx.save_for_backward(probs, values, total)
+    return (probs * values / total).sum(-1)
+
+
+def mixed_wrong(ctx, g):
+    probs, values, total = ctx.saved_tensors
+    return g[..., None] * values, g[..., None] * probs / total
+
+
+def attend(ctx, Q, K):
+    ctx.save_for_backward(Q, K)
+    return torch.tanh(Q @ K.T)
+
+
+def attend_wrong(ctx, g):
+    Q, K = ctx.saved_tensors
+    inner = g * (1 - torch.tanh(Q @ K.T))
+    return inner @ K, inner.T @ Q
+
+
+def powered(ctx, x):
+    ctx.save_for_backward(x)
+    return x.abs() ** 1.5
+
+
+def powered_wrong(ctx, g):
+    return g * 1.5 * ctx.saved_tensors[0].abs().sqrt()
+
+
+def unit(ctx, x):
+    """Rows as unit vectors: the output is normalized."""
+    y = x / x.norm(dim=-1, keepdim=True)
+    ctx.save_for_backward(y)
+    return y
+
+
+def unit_wrong(ctx, g):
+    (y,) = ctx.saved_tensors
+    return g - (g * y).sum(-1, keepdim=True) * y
+
+
+def picked(ctx, table, index):
+    ctx.save_for_backward(index)
+    ctx.rows = table.shape[0]
+    return table[index]
+
+
+def picked_wrong(ctx, g):
+    made = g.new_zeros(ctx.rows, *g.shape[1:])
+    made[ctx.saved_tensors[0]] = g
+    return made, None
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        (bilinear, bilinear_wrong),
+        (weighted, entropy_right),
+        (quotient, quotient_wrong),
+        (mixed, mixed_wrong),
+        (attend, attend_wrong),
+        (powered, powered_wrong),
+        (unit, unit_wrong),
+        (picked, picked_wrong),
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_a_fault_that_hides_at_special_values_stays_found(forward: Any, backward: Any) -> None:
+    report = check(op(forward, backward))
+    assert ("GL401", "error") in {(item.code, item.severity) for item in report.findings}
+
+
+# Shapes that forward broadcasts.
+
+
+def chain(ctx, diagonal, off, x):
+    ctx.save_for_backward(diagonal, off, x)
+    beside = torch.zeros_like(diagonal * x)
+    for i in range(x.shape[0] - 1):
+        beside[i] += off[i] * x[i + 1]
+        beside[i + 1] += off[i] * x[i]
+    return diagonal * x + beside
+
+
+def chain_right(ctx, g):
+    diagonal, off, x = ctx.saved_tensors
+    of_x = diagonal * g
+    of_x[:-1] += off * g[1:]
+    of_x[1:] += off * g[:-1]
+    return g * x, g[:-1] * x[1:] + g[1:] * x[:-1], of_x
+
+
+def chain_wrong(ctx, g):
+    of_diagonal, of_off, of_x = chain_right(ctx, g)
+    return of_diagonal, of_off / 2, of_x
+
+
+def test_shapes_that_are_broadcast_by_accident_are_left() -> None:
+    report = check(op(chain, chain_right), codes=CODES[:-1])
+    assert red(report) == []
+    diagonal, off, x = (item.shape or [] for item in report.samples[0].args)
+    assert diagonal == x == [off[0] + 1, *off[1:]]
+    assert ("GL401", "off") in red(check(op(chain, chain_wrong)))
+
+
+def energy(ctx, u, stiffness):
+    ctx.save_for_backward(u, stiffness)
+    return 0.5 * u @ stiffness @ u
+
+
+def energy_right(ctx, g):
+    u, stiffness = ctx.saved_tensors
+    return g * (stiffness @ u), 0.5 * g * torch.outer(u, u)
+
+
+def energy_wrong(ctx, g):
+    of_u, of_matrix = energy_right(ctx, g)
+    return of_u / 2, of_matrix
+
+
+def test_a_rank_at_which_backward_raises_is_left() -> None:
+    report = check(op(energy, energy_right))
+    assert red(report) == []
+    assert [item.shape for item in report.samples[0].args] == [[3], [3, 3]]
+    assert red(check(op(energy, energy_wrong)))
+
+
+# What is said, and what is asked.
+
+
+def test_the_report_says_what_was_wrong_at_the_first_guess() -> None:
+    report = check(op(distance, distance_right))
+    assert report.notes == [
+        "forward takes other inputs, for which it may not be meant: wrong gradient for `delta` "
+        "there"
+    ]
+    assert report.samples[0].notes[0] == (
+        "guessed otherwise, since a gradient is wrong at other values: `inv_cov`: symmetric "
+        "positive definite (its name)"
+    )
+    looked = [(item.label, item.verdict) for item in report.tried]
+    assert looked[0] == ("guessed otherwise, in place of inferred", "right")
+
+
+def test_nothing_else_is_guessed_for_given_inputs_and_right_gradients() -> None:
+    generator = torch.Generator().manual_seed(0)
+    given = (torch.randn(4, 3, generator=generator), torch.randn(3, 3, generator=generator))
+    report = check(op(distance, distance_right), [tuple(t.requires_grad_() for t in given)])
+    assert red(report) == [("GL401", "delta")]
+    for found in (report, check(op(entropy, lambda ctx, g: whole(ctx, g)))):
+        assert not any(REGUESSED in item.label for item in found.tried)
+
+
+def whole(ctx, g):
+    logs, targets = ctx.saved_tensors
+    return g[..., None] * (targets.sum(-1, keepdim=True) * logs.exp() - targets), None
+
+
+def test_the_guess_is_the_same_again_after_a_crash() -> None:
+    settings = Settings(seed=0, order=1, select=("GL401",))
+    bound = from_object(op(distance, distance_right))
+
+    def run(done: frozenset[tuple[str, str]]) -> list[Event]:
+        events: list[Event] = []
+        examine(bound, samples_for(bound, settings)[:1], settings, events.append, done)
+        return events
+
+    (reguessed,) = [item for item in run(frozenset()) if isinstance(item, Reguessed)]
+    again = run(frozenset({(REGUESSED, "inferred")}))
+    assert not any(isinstance(item, Reguessed) for item in again)
+    assert [item.samples for item in again if isinstance(item, Samples)] == [[reguessed.sample]]

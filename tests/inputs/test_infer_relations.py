@@ -1,0 +1,449 @@
+"""What the code and its words say of how inputs belong together: indices, segments, sizes."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+import gradlint
+from gradlint.inputs._infer import infer
+from gradlint.inputs._iterations import iterated_matrices
+from gradlint.inputs.designed import other_indices
+from gradlint.inputs.documentation import documented_dtype, documented_interval
+from gradlint.inputs.resized import resized
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+
+
+def inferred(thing: object) -> Sample:
+    return infer(from_object(thing), 0)[0]
+
+
+def codes(thing: object) -> set[str]:
+    """Codes of the findings that fail, at first order."""
+    found = gradlint.check(thing, seed=0, order=1).findings
+    return {finding.code for finding in found if finding.severity != "info"}
+
+
+# Words.
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("alpha: (R, S) opacities in [0, 1), color: (R, S, C)", "unit"),
+        ("saturation alpha in (0, 1]", "unit"),
+        ("with 0 <= alpha < 1", "unit"),
+        ("color in [0, 1], alpha: any number", ""),
+        ("alpha lies in (0, inf)", "positive"),
+        ("where |alpha| < 1", "small"),
+        ("alpha: (0, 1, 2) order of the axes", ""),
+    ],
+)
+def test_interval_is_that_of_the_parameter_it_stands_with(text, domain):
+    assert documented_interval(text, "alpha", ["alpha", "color"]) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("risk (N,), event (N,) bool.", "mask"),
+        ("row, event: (E,) int64, val: (E,)", "index"),
+        ("event: (N,) with linear interpolation", ""),
+        ("event: bool, whether to sum", ""),
+    ],
+)
+def test_dtype_is_read_beside_the_shape(text, kind):
+    assert documented_dtype(text, "event", ["risk", "event", "row", "val"]) == kind
+
+
+class ShapedByItsError(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        if a.shape[1:] != b.shape:
+            raise ValueError("a must be (T, B, D), b (B, D)")
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g.sum(0)
+
+
+class ShapedWithoutBrackets(Function):
+    @staticmethod
+    def forward(ctx, q, k):
+        # q: B H L D, k: B H S D
+        ctx.save_for_backward(q, k)
+        return q @ k.mT
+
+    @staticmethod
+    def backward(ctx, g):
+        q, k = ctx.saved_tensors
+        return g @ k, g.mT @ q
+
+
+def test_shapes_are_read_from_errors_and_without_brackets():
+    assert [tensor.dim() for tensor in inferred(ShapedByItsError).args] == [3, 2]
+    q, k = inferred(ShapedWithoutBrackets).args
+    assert q.dim() == k.dim() == 4
+    assert q.shape[:2] == k.shape[:2]
+    assert q.shape[2] != k.shape[2]
+
+
+# Indices.
+
+
+class BendEnergy(Function):
+    """Energy of angles; the columns of ``corners`` index the rows of ``pos``."""
+
+    sign = 1.0
+
+    @staticmethod
+    def forward(ctx, pos, corners, k):
+        i, j, m = corners.t()
+        u, v = pos[i] - pos[j], pos[m] - pos[j]
+        ctx.save_for_backward(pos, corners, k)
+        return k * (u * v).sum(1) / u.norm(dim=1)
+
+    @classmethod
+    def gradients(cls, ctx, g):
+        pos, corners, k = ctx.saved_tensors
+        i, j, m = corners.t()
+        u, v = pos[i] - pos[j], pos[m] - pos[j]
+        n = u.norm(dim=1, keepdim=True)
+        s = (g * k)[:, None]
+        dot = (u * v).sum(1, keepdim=True)
+        du, dv = s * (v / n - dot * u / n**3), s * u / n
+        out = torch.zeros_like(pos)
+        out.index_add_(0, i, du)
+        out.index_add_(0, m, cls.sign * dv)
+        out.index_add_(0, j, -du - dv)
+        return out, None, g * dot[:, 0] / n[:, 0]
+
+    @staticmethod
+    def backward(ctx, g):
+        return BendEnergy.gradients(ctx, g)
+
+
+class BendEnergySignLost(BendEnergy):
+    sign = -1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return BendEnergySignLost.gradients(ctx, g)
+
+
+def test_what_indexes_by_columns_holds_integers_and_unequal_ones():
+    pos, corners, k = inferred(BendEnergy).args
+    assert corners.dtype == torch.int64
+    assert corners.shape[1] == 3
+    assert bool((corners.sort(1).values.diff(dim=1) > 0).all())
+    assert k.shape == corners.shape[:1]
+    assert pos.dim() == 2
+    assert codes(BendEnergy) == set()
+    assert "GL401" in codes(BendEnergySignLost)
+
+
+class Distances(Function):
+    """Distances along edges, whose ends are two tensors."""
+
+    @staticmethod
+    def forward(ctx, pos, src, dst):
+        d = pos[dst] - pos[src]
+        ctx.save_for_backward(d, src, dst)
+        ctx.count = len(pos)
+        return (d * d).sum(1) ** 0.25
+
+    @staticmethod
+    def backward(ctx, g):
+        d, src, dst = ctx.saved_tensors
+        f = 0.5 * g[:, None] * d * (d * d).sum(1, keepdim=True) ** -0.75
+        out = g.new_zeros(ctx.count, d.shape[1])
+        return out.index_add(0, dst, f).index_add(0, src, -f), None, None
+
+
+def test_both_ends_of_an_edge_differ_and_no_further_sample_makes_them_equal():
+    _, src, dst = inferred(Distances).args
+    assert bool((src != dst).all())
+    op, sample = from_object(Distances), inferred(Distances)
+    for item in other_indices(op, sample, repeat=True, from_the_end=False):
+        assert bool((item.sample.args[1] != item.sample.args[2]).all())
+    longer = resized(sample, {(1, 0): 11, (2, 0): 11}, seed=0)
+    assert longer is not None
+    assert bool((longer.args[1] != longer.args[2]).all())
+
+
+class Agreement(Function):
+    """Sum of scores where two sets of labels are equal."""
+
+    @staticmethod
+    def forward(ctx, scores, labels, target_labels):
+        same = (labels == target_labels).to(scores.dtype)
+        ctx.save_for_backward(same)
+        return (scores * same).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (same,) = ctx.saved_tensors
+        return g * same, None, None
+
+
+def test_labels_may_be_equal():
+    _, labels, others = inferred(Agreement).args
+    assert bool((labels == others).any())
+
+
+class PairEnergy(Function):
+    @staticmethod
+    def forward(ctx, q, pos, pairs):
+        i, j = pairs
+        r = (pos[i] - pos[j]).norm(dim=-1)
+        ctx.save_for_backward(q, pos, pairs)
+        return (q[i] * q[j] / r).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        q, pos, pairs = ctx.saved_tensors
+        i, j = pairs
+        d = pos[i] - pos[j]
+        r = d.norm(dim=-1)
+        gq = torch.zeros_like(q).index_add_(0, i, q[j] / r).index_add_(0, j, q[i] / r)
+        f = -(q[i] * q[j] / r**3)[:, None] * d
+        gp = torch.zeros_like(pos).index_add_(0, i, f).index_add_(0, j, -f)
+        return g * gq, g * gp, None
+
+
+def test_operands_get_as_many_axes_before_a_tie_lets_them_broadcast():
+    q, pos, pairs = inferred(PairEnergy).args
+    assert (q.dim(), pos.dim(), pairs.dim()) == (1, 2, 2)
+    assert codes(PairEnergy) == set()
+
+
+class Coordinates(Function):
+    @staticmethod
+    def forward(ctx, val, row, col, x, n_rows):
+        if not (val.shape == row.shape == col.shape):
+            raise ValueError("val, row and col must have the same length")
+        ctx.save_for_backward(val, row, col, x)
+        return x.new_zeros(n_rows).index_add_(0, row, val * x[col])
+
+    @staticmethod
+    def backward(ctx, g):
+        val, row, col, x = ctx.saved_tensors
+        gx = torch.zeros_like(x).index_add_(0, col, val * g[row])
+        return g[row] * x[col], None, None, gx, None
+
+
+class CoordinatesSwapped(Coordinates):
+    @staticmethod
+    def backward(ctx, g):
+        val, row, col, x = ctx.saved_tensors
+        gx = torch.zeros_like(x)
+        gx[col] = val * g[row]
+        return g[row] * x[col], None, None, gx, None
+
+
+def test_pieces_of_a_sparse_matrix():
+    val, row, col, x, _ = inferred(Coordinates).args
+    assert val.shape == row.shape == col.shape
+    assert x.dim() == 1
+    assert codes(Coordinates) == set()
+    assert codes(CoordinatesSwapped) != set()
+
+
+# Sizes and loops.
+
+
+class Tridiagonal(Function):
+    @staticmethod
+    def forward(ctx, low, diag, up, x):
+        n = diag.numel()
+        if low.shape != (n - 1,) or up.shape != (n - 1,) or x.shape != (n,):
+            raise ValueError("off-diagonals need n - 1 entries")
+        ctx.save_for_backward(low, diag, up, x)
+        out = diag * x
+        out[1:] += low * x[:-1]
+        out[:-1] += up * x[1:]
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        low, diag, up, x = ctx.saved_tensors
+        gx = diag * g
+        gx[:-1] += low * g[1:]
+        gx[1:] += up * g[:-1]
+        return g[1:] * x[:-1], g * x, g[:-1] * x[1:], gx
+
+
+def test_sizes_in_an_arithmetic_relation():
+    low, diag, up, x = inferred(Tridiagonal).args
+    assert low.shape == up.shape == (len(diag) - 1,)
+    assert x.shape == diag.shape == (len(diag),)
+    assert len(diag) > 2
+    assert codes(Tridiagonal) == set()
+
+
+class ChunkedLoss(Function):
+    """Mean of the squared distances of each row to the row that its label names, in chunks."""
+
+    @staticmethod
+    def forward(ctx, x, table, label, chunk=4):
+        total = x.new_zeros(())
+        gx, gt = torch.zeros_like(x), torch.zeros_like(table)
+        for s in range(0, x.size(0), chunk):
+            part, at = x[s : s + chunk], label[s : s + chunk]
+            picked = torch.zeros_like(part @ table.t()).scatter_(1, at[:, None], 1.0)
+            d = part - picked @ table
+            total += (d * d).sum()
+            gx[s : s + chunk] = 2 * d
+            gt.index_add_(0, at, -2 * d)
+        ctx.save_for_backward(gx, gt)
+        return total
+
+    @staticmethod
+    def backward(ctx, g):
+        gx, gt = ctx.saved_tensors
+        return g * gx, g * gt, None, None
+
+
+def test_what_a_loop_goes_along_together_has_one_size_and_defaults_stay():
+    x, table, label, chunk = inferred(ChunkedLoss).args
+    assert len(x) == len(label)
+    assert table.dim() == 2
+    assert chunk == 4
+    assert codes(ChunkedLoss) == set()
+
+
+def test_only_what_a_round_takes_over_is_a_state():
+    def projected(batch, W, steps):
+        total = 0.0
+        for s in range(steps):
+            part = batch[s]
+            d = part @ W
+            d *= 2
+            total = total + d @ W.T
+        return total
+
+    def iterated(z, W, x):
+        zs = [z]
+        for _ in range(9):
+            z = zs[-1]
+            zs.append(torch.tanh(z @ W + x))
+        return zs[-1]
+
+    assert iterated_matrices(projected) == []
+    assert iterated_matrices(iterated) == ["W"]
+
+
+# Accidents of broadcasting.
+
+
+class BestPath(Function):
+    """log of the sum over all paths; ``links`` is shared by the batch."""
+
+    scale = 1.0
+
+    @staticmethod
+    def alphas(x, links):
+        found = [x[:, 0]]
+        for t in range(1, x.size(1)):
+            found.append(torch.logsumexp(found[-1].unsqueeze(2) + links, 1) + x[:, t])
+        return found
+
+    @staticmethod
+    def forward(ctx, x, links):
+        assert x.dim() == 3
+        ctx.save_for_backward(x, links)
+        return torch.logsumexp(BestPath.alphas(x, links)[-1], 1)
+
+    @classmethod
+    def gradients(cls, ctx, g):
+        x, links = ctx.saved_tensors
+        alphas = BestPath.alphas(x, links)
+        top = torch.logsumexp(alphas[-1], 1)[:, None]
+        beta = torch.zeros_like(x[:, 0])
+        gx, gs = torch.zeros_like(x), torch.zeros_like(links)
+        for t in range(x.size(1) - 1, -1, -1):
+            gx[:, t] = (alphas[t] + beta - top).exp() * g[:, None]
+            if t:
+                pair = links + (x[:, t] + beta).unsqueeze(1)
+                share = (alphas[t - 1].unsqueeze(2) + pair - top.unsqueeze(2)).exp()
+                gs = gs + cls.scale * (share * g[:, None, None]).sum(0)
+                beta = torch.logsumexp(pair, 2)
+        return gx, gs
+
+    @staticmethod
+    def backward(ctx, g):
+        return BestPath.gradients(ctx, g)
+
+
+class BestPathScaled(BestPath):
+    scale = 0.5
+
+    @staticmethod
+    def backward(ctx, g):
+        return BestPathScaled.gradients(ctx, g)
+
+
+def test_parameters_of_the_whole_batch_are_not_one_a_sample():
+    _, links = inferred(BestPath).args
+    assert links.dim() == 2
+    assert codes(BestPath) == set()
+    assert "GL401" in codes(BestPathScaled)
+
+
+# Segments.
+
+
+class PackedLogSoftmax(Function):
+    @staticmethod
+    def forward(ctx, scores: Tensor, cu_seqlens: list[int]):
+        if cu_seqlens[0] != 0 or cu_seqlens[-1] != scores.size(0):
+            raise ValueError("cu_seqlens must run from 0 to the packed length")
+        ctx.lengths = [b - a for a, b in itertools.pairwise(cu_seqlens)]
+        out = torch.cat([s.log_softmax(0) for s in scores.split(ctx.lengths)])
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        (out,) = ctx.saved_tensors
+        pairs = zip(g.split(ctx.lengths), out.split(ctx.lengths), strict=True)
+        return torch.cat([a - b.exp() * a.sum(0) for a, b in pairs]), None
+
+
+class PackedUnmasked(PackedLogSoftmax):
+    @staticmethod
+    def backward(ctx, g):
+        (out,) = ctx.saved_tensors
+        return g - out.exp() * g.sum(0), None
+
+
+class Ragged(Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, lengths: list[int]):
+        ctx.lengths = lengths
+        return torch.stack([part.sum(0) for part in x.split(lengths)])
+
+    @staticmethod
+    def backward(ctx, g):
+        counts = torch.tensor(ctx.lengths)
+        return g.repeat_interleave(counts, 0), None
+
+
+@pytest.mark.parametrize("op", [PackedLogSoftmax, Ragged])
+def test_lists_cut_an_axis_into_unequal_segments(op):
+    x, cuts = inferred(op).args
+    assert type(cuts) is list
+    lengths = torch.tensor(cuts) if op is Ragged else torch.tensor(cuts).diff()
+    assert int(lengths.sum()) == len(x)
+    assert int(lengths.max()) > 1
+    assert codes(op) == set()
+
+
+def test_a_sum_over_all_segments_is_found():
+    assert "GL401" in codes(PackedUnmasked)
