@@ -69,6 +69,29 @@ def documented_sign(text: str, name: str) -> str:
     return "positive" if found.group(1) == ">" else "nonnegative"
 
 
+def documented_from_one(text: str, name: str) -> bool:
+    """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1"."""
+    own = rf"(?<![\w.]){re.escape(name)}\b`*"
+    shape = r"(?:\s*:)?(?:\s*\([^()]*\))?(?:\s*,)?"
+    begins = (
+        r"\s*(?:(?:is|are|lies?)\s+)?(?:in|from|between)\s*[\[{]?\s*1\s*(?:\.\.|…|,|to\b|and\b|-|–)"
+    )
+    least = r"\s*(?:>=\s*1|≥\s*1|>\s*0)(?![\d.])"
+    return re.search(rf"(?i){own}{shape}(?:{begins}|{least})", text) is not None
+
+
+def documented_real(text: str) -> bool:
+    """Whether ``text`` says that numbers are real, and nothing of complex ones: "the spectrum of a
+    real signal"; not "the real part"."""
+    real = r"(?i)\breal(?:-valued)?\b(?!\s*(?:parts?|and|or|axis|components?|world)\b)"
+    return re.search(real, text) is not None and not re.search(r"(?i)\bcomplex", text)
+
+
+def documented_complex(text: str) -> bool:
+    """Whether ``text`` speaks of complex numbers, and of no real ones."""
+    return bool(re.search(r"(?i)\bcomplex", text)) and not re.search(r"(?i)\breal\b", text)
+
+
 def documented_scalar(text: str, name: str) -> bool:
     """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
     0-d tensors", "half_life a scalar", "scalar attack and release"."""
