@@ -331,10 +331,11 @@ def _of_one_shape(
 
 
 def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:
-    """``count`` shapes that the first sentence gives, of no argument by name: those of ``count``
-    arguments in order, as in "waypoints (T, d) and spheres (K, d), (K,)". Empty where there are
-    more or fewer, or where the sentence tells of a result."""
-    sentence = re.split(r"\n\s*\n|\.\s", text.strip())[0]
+    """``count`` shapes that the first sentence with shapes gives, of no argument by name: those
+    of ``count`` arguments in order, as in "waypoints (T, d) and spheres (K, d), (K,)". Empty where
+    there are more or fewer, or where the sentence tells of a result."""
+    sentences = re.split(r"\n\s*\n|\.\s", text.strip())
+    sentence = next((item for item in sentences if _candidates(item, "", ())), "")
     found = _candidates(sentence, "", ())
     told = sentence[found[0][0].start() :] if found else ""
     if re.search(r"(?i)->|→|\b(?:to|returns?|into|as)\b", sentence) or _OTHER_ORDER.search(told):
