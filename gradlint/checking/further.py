@@ -28,6 +28,10 @@ from gradlint.experiments.judge_at_other_inputs import (
     judged_inputs,
     same_outputs,
 )
+from gradlint.experiments.layout.meant_broadcasting import (
+    broadcasting_is_meant,
+    smaller_operands,
+)
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes, returned_tensors
 from gradlint.experiments.subject import Subject
@@ -248,6 +252,10 @@ class FurtherSamples:
             seen.verdict = REFUSED
         elif self._is_for_backward_only(designed, seen):
             sample = replace(sample, backward_only=True)
+        elif designed.as_if is not None and seen.verdict == WRONG:
+            operands = smaller_operands(self.subject.sample, sample, self.subject)
+            meant = broadcasting_is_meant(self.subject, sample, operands)
+            sample = replace(sample, unmeant=not meant)
         elif seen.verdict in (RIGHT, WRONG):
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
