@@ -21,6 +21,11 @@ from gradlint.diagnosis.evidence import (
 )
 from gradlint.diagnosis.response import CONSTANT, LINEAR, NOT_LINEAR, Response, response_cause
 from gradlint.experiments.other_forward import other_forward
+from gradlint.experiments.precision.against_float64 import (
+    evidence_of_difference,
+    right_in_float64_only,
+    weight_of_difference,
+)
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.bank import KEPT, Probe
 from gradlint.numerics.decide import Decision
@@ -157,6 +162,14 @@ def mismatch(
         and (cause.slug != "scaled" or case.value.numel() >= FEWEST_SCALED),
         **element_weight(case.measured_evidence),
     }
+    beside = right_in_float64_only(decision, item.index)
+    if beside is not None:
+        numbers["in float64"] = "right"
+    if beside is not None and not weight["beyond_bar"]:
+        # Differences of 16-bit numbers resolve no single element; the gradient in float64 does.
+        weight |= weight_of_difference(beside)
+        shown, index = evidence_of_difference(beside)
+        numbers |= {key: shown[key] for key in ("differing", "measured_elements", "elements")}
     return Mismatch(cause, numbers, index, weight)
 
 

@@ -14,7 +14,7 @@ from gradlint.diagnosis.evidence import BARS, Evidence, unravel
 from gradlint.diagnosis.precision import low_precision
 from gradlint.experiments.judged_dtype import rounded_to_float32
 from gradlint.experiments.subject import Subject
-from gradlint.numerics.decide import decide
+from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.products import norm, unit_roundoff
 from gradlint.numerics.twin import TwinJudgement, compare
@@ -96,6 +96,39 @@ def compare_with_float64(subject: Subject, low: Sequence[int]) -> tuple[list[Twi
         else item
         for item in found
     ], ""
+
+
+def right_in_float64_only(decision: Decision, index: int) -> TwinJudgement | None:
+    """The comparison of input ``index`` where it shows that the gradient, which is right in
+    float64, is wrong in this dtype; else None."""
+    found, twin = decision.compared.get(index), decision.twin
+    if found is None or twin is None or found.verdict != DIFFERS:
+        return None
+    verdicts = dict(zip((i.index for i in twin.judgement.inputs), twin.verdicts, strict=True))
+    return found if verdicts.get(index) in (AGREES, ROUNDED) else None
+
+
+def weight_of_difference(found: TwinJudgement) -> dict[str, Any]:
+    """What elements that differ from those in float64 weigh: the fields of
+    :class:`gradlint.model.report.Grounds` that are known of them."""
+    errors = [
+        (abs(item.low - item.wide), max(abs(item.low), abs(item.wide)))
+        for item in found.elements
+        if abs(item.low - item.wide) > item.allowed
+    ]
+    worst = max((error / size for error, size in errors if size > 0.0), default=None)
+    return {
+        "beyond_bar": bool(found.differing) or found.scale is not None,
+        "element_error": worst,
+    }
+
+
+def right_in_float64(name: str) -> str:
+    """The advice on a gradient that is right in float64 and not in this dtype."""
+    return (
+        "look for branches, casts, constants and sums that depend on the dtype: in float64 the "
+        f"gradient of `{name}` is right"
+    )
 
 
 def cause_of_difference(found: TwinJudgement, names: Sequence[str]) -> Cause | None:

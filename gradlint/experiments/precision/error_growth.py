@@ -3,14 +3,17 @@
 Sums that are kept in float32 lose a rounding or two, however long they are. Sums kept in a 16-bit
 dtype stop growing after a few hundred terms. Each size of the sample is enlarged in turn, with
 positive cotangents so that sums grow, and ‖g − g₆₄‖ / ‖g₆₄‖ is compared with that at the sample's
-own size, with what one rounding of the inputs changes, and, before anything is said, with what the
-same operations lose if each of them is rounded once (:mod:`gradlint.numerics.emulated_rounding`): a
-sum that cancels, or that PyTorch's own kernel keeps in 16 bits, loses as much in any backward.
+own size, with what one rounding of the inputs changes, and, before anything is said, with what
+autograd loses through the operations of forward itself, and with what the operations of backward
+lose if each of them is rounded once (:mod:`gradlint.numerics.emulated_rounding`): a recurrence that
+forward keeps in 16 bits, a sum that cancels, or one that PyTorch's own kernel keeps in 16 bits,
+loses as much in any backward.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,10 +21,11 @@ import torch
 
 from gradlint.experiments.baseline_comparison import jitter
 from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.resized import resizable, resized, tensors_of, tied_axes
 from gradlint.model.sample import Sample
-from gradlint.numerics.emulated_rounding import RoundedRuns
+from gradlint.numerics.emulated_rounding import LONGEST_RUN, RoundedRuns
 from gradlint.numerics.products import all_finite, norm, unit_roundoff, widened
 from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
@@ -55,6 +59,20 @@ ONE_BY_ONE = unit_roundoff(torch.float32)
 #: cancel, and softmax over segments by ``index_add`` (which PyTorch keeps in bfloat16), lose up to
 #: 1.4 times that, and a sum kept in bfloat16 row by row 12 times that.
 PLAINLY, EMULATED_RUNS = 4.0, 4
+
+#: An error also has to exceed what autograd loses through forward's own operations in that dtype,
+#: this many times (heuristic: a smoothing in bfloat16 over 1024 steps lost 0.22 either way).
+AUTOGRAD = 2.0
+
+#: Where backward is too long to be emulated, the error has to exceed this, too, and :data:`TIMES`
+#: what autograd loses (heuristic: forward-backward algorithms in float32, which subtract large
+#: logarithms, lost 0.001 to 0.005 over 1024 steps, 50 times what autograd loses; a sum in 16 bits
+#: that stands still lost 0.2 and more).
+STANDS_STILL = 0.05
+
+#: Calls that forward may make for that, and the relative difference in float64 up to which both are
+#: the same gradient: a forward that stops gradients or rounds has another.
+MOST_CALLS, SAME = 30_000, 1e-6
 
 #: Cotangents lie between 1 - this and 1 + this.
 SPREAD = 0.5
@@ -129,7 +147,7 @@ def growing_errors(
                 ROUNDINGS * eps, TIMES * small, CONDITION * condition, ONE_BY_ONE * after.terms
             )
             if error > allowed:
-                allowed = max(allowed, PLAINLY * _rounding_loss(subject, made, position))
+                allowed = max(allowed, _inevitable_loss(subject, made, position, error, left_out))
             if error > allowed:
                 reported.add(position)
                 yield ErrorGrowth(position, size, longer, small, error, allowed)
@@ -198,9 +216,54 @@ def _errors(subject: Subject, sample: Sample) -> _Errors | None:
     return _Errors(errors, conditions, largest)
 
 
-def _rounding_loss(subject: Subject, sample: Sample, position: int) -> float:
+def _inevitable_loss(
+    subject: Subject, sample: Sample, position: int, error: float, left_out: list[str]
+) -> float:
+    """The error that any backward may have on ``sample``; inf where it can't be told, which
+    ``left_out`` gets. What costs more is asked only where ``error`` exceeds what is known."""
+    plain = _loss_of_autograd(subject, sample, position)
+    allowed = AUTOGRAD * (plain or 0.0)
+    if error <= allowed:
+        return allowed
+    rounded = _rounding_loss(subject, sample, position)
+    if rounded is not None:
+        return max(allowed, PLAINLY * rounded)
+    if plain is None:
+        words = "long sums are left out: backward makes too many operations"
+        left_out += [words] if words not in left_out else []
+        return math.inf
+    return max(TIMES * plain, STANDS_STILL)
+
+
+def _loss_of_autograd(subject: Subject, sample: Sample, position: int) -> float | None:
+    """‖g − g₆₄‖ / ‖g₆₄‖ of the gradient of input ``position`` on ``sample`` that autograd makes of
+    forward's own operations; None where there is none, or where it is another one in float64."""
+    low = subject.problem.at(sample)
+    wide = low.in_float64()
+    assert wide is not None, "its errors were measured before"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # forward was not written to run under autograd
+        plain, exact = (through_autograd(subject, one, MOST_CALLS) for one in (low, wide))
+        if plain is None or exact is None:
+            return None
+        generator = torch.Generator().manual_seed(subject.seed)
+        try:
+            outputs = [o for o in low.forward() if o.name in subject.run.cotangents]
+            vs = {o.name: _positive(o.value, generator) for o in outputs}
+            wides = {name: widened(v) for name, v in vs.items()}
+            expected = wide.pull(wides)[position]
+            other = _relative(exact.pull(wides)[position], expected)
+            if other is None or other > SAME:
+                return None
+            return _relative(plain.pull(vs)[position], expected)
+        except (OpRaised, RuntimeError):
+            return None
+
+
+def _rounding_loss(subject: Subject, sample: Sample, position: int) -> float | None:
     """‖g̃ − g₆₄‖ / ‖g₆₄‖ of the gradient of input ``position`` on ``sample``, where g̃ has every
-    operation rounded to the low dtype once; rms over a few runs."""
+    operation rounded to the low dtype once; rms over a few runs. None where there are too many
+    operations to round them all: the later ones would be exact."""
     low = subject.problem.at(sample)
     wide = low.in_float64()
     assert wide is not None, "its errors were measured before"
@@ -211,15 +274,16 @@ def _rounding_loss(subject: Subject, sample: Sample, position: int) -> float:
         cotangents = [widened(_positive(y, generator)) for y in like]
         expected = function.gradients_at(function.values, cotangents)[position]
         runs = RoundedRuns(function, low.inputs[position].value.dtype, generator)
-        losses = [
-            _relative(runs.gradients(cotangents)[position], expected) or 0.0
-            for _ in range(EMULATED_RUNS)
-        ]
+        losses: list[float] = []
+        while len(losses) < EMULATED_RUNS and runs.operations < LONGEST_RUN:
+            losses.append(_relative(runs.gradients(cotangents)[position], expected) or 0.0)
     except (OpRaised, RuntimeError):
         return 0.0
     finally:
         subject.problem.forward_calls += low.forward_calls + wide.forward_calls
         subject.problem.backward_calls += low.backward_calls + wide.backward_calls
+    if runs.operations >= LONGEST_RUN:
+        return None
     return math.sqrt(sum(loss * loss for loss in losses) / len(losses))
 
 

@@ -7,12 +7,9 @@ is (``gradlint.checking.severity``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
-import torch
-
+from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.coarse_storage import right_when_kept_fine
@@ -20,20 +17,16 @@ from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
-from gradlint.inputs.stand_ins import is_stand_in, with_bound_closures
+from gradlint.inputs.stand_ins import is_stand_in
 from gradlint.model.report import Explanation
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
-from gradlint.trace.tightened import LeavesGraph, Tightened
+from gradlint.trace.tightened import LeavesGraph
 
 #: Share of the largest element within which two exact ways to a gradient agree: roundings of a
 #: long computation in float64.
 EXACT = 1e-9
-
-#: Calls of PyTorch's functions that a forward may make under autograd. A graph of 100 000 nodes in
-#: a row ended the process where it was walked and let go.
-MOST_CALLS = 5000
 
 #: Relative disagreement with differences up to which the agreement of two exact ways outweighs it
 #: (heuristic: a function that differences cannot measure is off by 1e-6 to 1e-3).
@@ -98,67 +91,6 @@ def _agrees_with_autograd(subject: Subject, position: int) -> bool:
     gap = (widened(dense(found)) - widened(own)).abs()
     size = float(widened(own).abs().max()) if own.numel() else 0.0
     return bool((gap <= EXACT * size).all())
-
-
-def through_autograd(subject: Subject) -> Problem | None:
-    """The op of ``subject`` without its backward: forward under autograd; None where it is no
-    Function, or other Functions take part."""
-    function = subject.op.function
-    if function is None:
-        return None
-
-    def plainly(_: Any) -> Any:
-        forward = with_bound_closures(lambda *args: _forward_of(function, args))
-        return lambda args, kwargs, state: forward(*args)
-
-    problem = subject.problem.through(plainly)
-    problem.put(dict(enumerate(subject.problem.values())))
-    problem.surroundings = lambda: Tightened(most=MOST_CALLS)
-    try:
-        _, outputs = problem.linearize()
-    except OpRaised:
-        return None
-    problem.surroundings = None  # no mode may stand between forward and one that asks who called
-    nodes = [item.value.grad_fn for item in outputs if item.differentiable]
-    return None if not nodes or _has_functions(nodes) else problem
-
-
-def _forward_of(function: Any, args: Sequence[Any]) -> Any:
-    separate = function.setup_context is not torch.autograd.Function.setup_context
-    if separate:
-        return function.forward(*args)
-    return function.forward(_Context(args), *args)
-
-
-class _Context(SimpleNamespace):
-    """What forward gets as ``ctx``: it takes everything, and nothing is done with it."""
-
-    def __init__(self, args: Sequence[Any]) -> None:
-        flags = tuple(isinstance(a, torch.Tensor) and a.requires_grad for a in args)
-        super().__init__(needs_input_grad=flags)
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Take them."""
-
-    save_for_forward = mark_dirty = mark_non_differentiable = save_for_backward
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Take it."""
-
-
-def _has_functions(nodes: Sequence[Any]) -> bool:
-    """Whether a Function written in Python is in the graph behind ``nodes``."""
-    seen: set[Any] = set()
-    left = [node for node in nodes if node is not None]
-    while left:
-        node = left.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            return True
-        left += [following for following, _ in node.next_functions if following is not None]
-    return False
 
 
 def _stops_gradients(problem: Problem) -> bool:

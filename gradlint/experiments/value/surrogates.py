@@ -12,10 +12,10 @@ from torch.overrides import TorchFunctionMode
 
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence
+from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.explained import through_autograd
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.inputs.documentation import prose

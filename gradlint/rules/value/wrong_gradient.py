@@ -116,6 +116,7 @@ from gradlint.experiments.gradient_agreement import with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
+from gradlint.experiments.precision.against_float64 import right_in_float64
 from gradlint.experiments.preconditions import (
     how_outputs_changed,
     what_was_not_moved,
@@ -269,6 +270,8 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     help_text = (
         cause.help
         if cause
+        else right_in_float64(item.name)
+        if "in float64" in found.numbers
         else (
             f"compare backward's formula for `{item.name}` with the derivative of forward"
             + ("; the table shows where they differ" if found.worst is not None else "")

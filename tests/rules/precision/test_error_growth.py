@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.experiments.precision import error_growth
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -180,3 +181,100 @@ def test_a_loss_that_no_backward_could_avoid_passes(
 ) -> None:
     outcome = probed(op, dtype, *shapes)
     assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+class Smoothing(Function):
+    """s = α·x + (1 - α)·s along the last axis, in the dtype of x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: Tensor) -> Tensor:
+        share = alpha.sigmoid()
+        state, out = x[0], []
+        for t in range(x.shape[0]):
+            state = share * x[t] + (1 - share) * state
+            out.append(state)
+        y = torch.stack(out)
+        ctx.save_for_backward(x, share, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, share, y = ctx.saved_tensors
+        carry, reversed_ = torch.zeros_like(g[0]), []
+        for t in reversed(range(g.shape[0])):
+            reversed_.append(g[t] + carry)
+            carry = (1 - share) * reversed_[-1]
+        total = torch.stack(reversed_[::-1])
+        before = torch.cat([x[:1], y[:-1]])
+        slope = (total * (x - before)).sum() * share * (1 - share)
+        gradient = share * total
+        return torch.cat([gradient[:1] + carry, gradient[1:]]), slope
+
+
+@pytest.mark.parametrize(("alpha", "seed"), [(-2.0, 1), (-0.4, 0), (-0.4, 1)])
+def test_a_recurrence_may_lose_what_autograd_loses_through_forward(
+    alpha: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(error_growth, "SLOW_S", 30.0)  # the machine may be busy
+    x = torch.randn(5, generator=torch.Generator().manual_seed(seed))
+    values = tuple(v.to(torch.bfloat16).requires_grad_() for v in (x, torch.tensor(alpha)))
+    subject = Subject(from_object(Smoothing), Sample("s", "given", values), Settings(seed=0))
+    outcome = RULE.probe(subject)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+class ForwardBackward(Function):
+    """log Z of a chain, whose backward is the forward-backward algorithm."""
+
+    @staticmethod
+    def chain(scores: Tensor, moves: Tensor) -> list[Tensor]:
+        found = [scores[0]]
+        for row in scores[1:]:
+            found.append(torch.logsumexp(found[-1].unsqueeze(1) + moves, 0) + row)
+        return found
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, moves: Tensor) -> Tensor:
+        ctx.save_for_backward(scores, moves)
+        return torch.logsumexp(ForwardBackward.chain(scores, moves)[-1], 0)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        scores, moves = ctx.saved_tensors
+        chain = ForwardBackward.chain(scores, moves)
+        whole, after = torch.logsumexp(chain[-1], 0), torch.zeros_like(scores[0])
+        total, rows = torch.zeros_like(moves), []
+        for t in range(scores.shape[0] - 1, -1, -1):
+            rows.append(torch.exp(chain[t] + after - whole))
+            if t:
+                step = moves + (scores[t] + after).unsqueeze(0)
+                total = total + torch.exp(chain[t - 1].unsqueeze(1) + step - whole)
+                after = torch.logsumexp(step, 1)
+        return torch.stack(rows[::-1]) * g, total * g
+
+
+def test_an_emulation_that_stops_short_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_growth, "SLOW_S", 30.0)
+    outcome = probed(ForwardBackward, torch.float32, (4, 3), (3, 3))
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+class LongRowByRow(InFloat32):
+    """As RowByRow, with more operations a row than are emulated."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros_like(g[0])
+        for row in g:
+            total = ((((total + row) * 2) * 0.5) * 4) * 0.25
+        return g, total
+
+
+def test_a_long_backward_is_still_accused_of_a_sum_that_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(error_growth, "SLOW_S", 30.0)
+    outcome = probed(LongRowByRow, torch.bfloat16, (6, 4), (4,))
+    (finding,) = outcome.findings
+    assert (outcome.verdict, finding.input) == ("fail", "bias")
+    assert finding.evidence["relative_error"] > 0.2 > finding.evidence["allowed"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from gradlint.checking.severity import decided
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -282,6 +283,51 @@ def test_the_size_of_an_error_in_low_precision_is_that_in_float64(factor, dtype)
 def test_float32_inside_is_no_loss_to_lower_dtypes(dtype):
     op = exp_with(lambda ctx, g: (g.float() * ctx.saved_tensors[1].float()).to(g.dtype))
     found = outcome(op, sample((3, 4), dtype=dtype))
+    assert (found.verdict, found.findings) == ("pass", [])
+
+
+def gelu_with(share: float):
+    """x·Φ(x) by the tanh, in float32 inside 16 bits; backward takes ``share`` of the second term
+    in bfloat16, and all of it in every other dtype."""
+
+    def slope(x):
+        t = torch.tanh(0.7978845608 * (x + 0.044715 * x**3))
+        return t, 0.5 * x * (1 - t * t) * 0.7978845608 * (1 + 0.134145 * x * x)
+
+    def wide(x):
+        return x.float() if x.dtype == torch.bfloat16 else x
+
+    def forward(ctx, x, bias):
+        h = x + bias
+        ctx.save_for_backward(h)
+        t, _ = slope(wide(h))
+        return (0.5 * wide(h) * (1 + t)).to(x.dtype)
+
+    def backward(ctx, grad_output):
+        (h,) = ctx.saved_tensors
+        t, second = slope(wide(h))
+        taken = share if h.dtype == torch.bfloat16 else 1.0
+        gradient = wide(grad_output) * (0.5 * (1 + t) + taken * second)
+        return gradient.to(h.dtype), gradient.sum(0).to(h.dtype)
+
+    return make(forward, backward)
+
+
+def test_a_fault_in_bfloat16_alone_is_shown_by_the_elements_of_float64():
+    found = outcome(gelu_with(2.0), sample((4, 9), (9,), dtype=torch.bfloat16))
+    assert [finding.input for finding in found.findings] == ["x", "bias"]
+    for finding in found.findings:
+        assert decided(finding.severity, finding.grounds) == ("error", "")
+        assert finding.grounds.beyond_bar is True
+        assert finding.grounds.element_error > 0.1
+        assert finding.evidence["in float64"] == "right"
+        assert all("float64" in element for element in finding.evidence["elements"])
+        assert "in float64 the gradient" in finding.help
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_same_without_that_fault_passes(dtype):
+    found = outcome(gelu_with(1.0), sample((4, 9), (9,), dtype=dtype))
     assert (found.verdict, found.findings) == ("pass", [])
 
 
