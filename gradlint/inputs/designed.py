@@ -21,6 +21,7 @@ import torch
 
 from gradlint.inputs import _names
 from gradlint.inputs._gather import gather
+from gradlint.inputs.documentation import Range, documented_range, prose
 from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
@@ -293,6 +294,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
     given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
     rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
     known = {item.name: item for item in gather(op)}
+    said = prose(op.defining) if op.defining is not None else ""
     along_last = any(word in d for d in sample.domains.values() for word in _ALONG_LAST)
     found = {}
     for parameter in op.signature.parameters.values():
@@ -309,13 +311,24 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         candidates = _values(parameter.name, now, evidence.values, kind, rank)
-        others = _distinct(now, candidates)[:MOST_VALUES]
+        others = _within(documented_range(said, parameter.name, known), now, candidates)
+        others = _distinct(now, others)[:MOST_VALUES]
         if type(now) is int and parameter.default is inspect.Parameter.empty and others:
             others += _distinct(now, [_beyond_sizes(sample)]) if now > 0 else []
         if others:
             found[parameter.name] = others
         if len(found) >= MOST_ARGUMENTS:
             break
+    return found
+
+
+def _within(allowed: Range | None, now: Any, candidates: list[Any]) -> list[Any]:
+    """Those of ``candidates`` that the documentation allows, or one that it does."""
+    if allowed is None or now not in allowed:
+        return candidates
+    found = [one for one in candidates if one in allowed and repr(one) != repr(now)]
+    if not found and type(now) is float and allowed.inside(now) in allowed:
+        found = [allowed.inside(now)]
     return found
 
 

@@ -8,6 +8,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from gradlint.model.op import Op
@@ -141,6 +142,66 @@ def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
             if domain := _INTERVALS.get((float(found.group(1)), end), ""):
                 return domain
     return ""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that an argument may be.
+
+    Args:
+        low, high: the ends.
+        low_too, high_too: whether these belong to it.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_too: bool = False
+    high_too: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return True
+        above = value > self.low or (self.low_too and value == self.low)
+        return above and (value < self.high or (self.high_too and value == self.high))
+
+    def inside(self, value: float) -> float:
+        """A number of the range other than ``value``: half-way to an end, or as far beyond it."""
+        if math.isfinite(self.low) and value != self.low:
+            return (value + self.low) / 2
+        return (value + self.high) / 2 if math.isfinite(self.high) else 2 * value + 1
+
+
+#: A number, and comparisons of one with a name.
+_NUMBER = r"(-?\d+(?:\.\d*)?(?:e-?\d+)?)(?![\w.]*\w)"
+_BELOW, _ABOVE = r"\s*(<=|≤|<)\s*`*", r"\s*(>=|≥|>)\s*`*"
+_IN = re.compile(rf"\bin\s*([\[(])\s*{_NUMBER}\s*,\s*{_NUMBER}\s*([\])])")
+_BETWEEN = re.compile(rf"\b(?:between|from)\s+{_NUMBER}\s+(?:and|to)\s+{_NUMBER}")
+
+
+def documented_range(text: str, name: str, names: Iterable[str]) -> Range | None:
+    """The range that ``text`` gives for a number, "0 < alpha < 1", "alpha in (0, 1]", "tau: > 0",
+    "a positive rate"; None where it gives none."""
+    own = rf"(?<![\w.|]){re.escape(name)}`*(?!\w)"
+    if found := re.search(rf"(?<![\w.]){_NUMBER}{_BELOW}{own}{_BELOW}{_NUMBER}", text):
+        low, first, second, high = found.groups()
+        return Range(float(low), float(high), first != "<", second != "<")
+    if found := re.search(rf"{own}{_BELOW}{_NUMBER}", text):
+        return Range(high=float(found[2]), high_too=found[1] != "<")
+    if found := re.search(rf"{own}{_ABOVE}{_NUMBER}", text):
+        return Range(low=float(found[2]), low_too=found[1] != ">")
+    said = [_range_in_words(clause) for clause in clauses(text, name, names)]
+    return next((one for one in said if one is not None), None)
+
+
+def _range_in_words(clause: str) -> Range | None:
+    if found := _IN.search(clause):
+        first, low, high, second = found.groups()
+        return Range(float(low), float(high), first == "[", second == "]")
+    if found := _BETWEEN.search(clause):
+        return Range(float(found[1]), float(found[2]), True, True)
+    if found := re.match(r"[^,.]{0,20}\b(non-?negative|positive)\b", clause):
+        return Range(low=0.0, low_too=found[1] != "positive")
+    return None
 
 
 def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:

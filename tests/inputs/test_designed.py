@@ -86,6 +86,17 @@ def test_every_argument_is_moved_away_from_its_default():
     assert "padding_idx" not in found  # rows that get no gradient by design
 
 
+def damped(x, damping=0.85, gain=0.85):
+    """Damping of x, 0 < damping < 1."""
+    return damping * gain * x
+
+
+def test_numbers_stay_in_the_documented_range():
+    found = moved(list(other_arguments(op_of(damped), sample(randn(3, 4)), 0)))
+    assert set(found["damping"]) == {0.425}
+    assert all(value > 1 for value in found["gain"])
+
+
 def test_labels_complete_a_sentence():
     found = list(other_arguments(op_of(pooled), sample(randn(3, 4)), 0))
     labels = [item.sample.label for item in found]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gradlint.inputs.documentation import (
+    Range,
     documented_complex,
     documented_from_one,
+    documented_range,
     documented_real,
     documented_scalar,
     documented_sign,
@@ -97,3 +99,35 @@ def test_real_and_complex(text: str, real: bool, only_complex: bool) -> None:
 )
 def test_integers_that_begin_at_one(text: str, expected: bool) -> None:
     assert documented_from_one(text, "lengths") is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A (N, N) sub-stochastic, 0 < alpha < 1.", Range(0, 1)),
+        ("0 <= alpha < 1e3", Range(0, 1000, low_too=True)),
+        ("alpha: float in (0, 1], the damping", Range(0, 1, high_too=True)),
+        ("alpha (float): between 0 and 1", Range(0, 1, True, True)),
+        ("needs `alpha` >= 2", Range(low=2, low_too=True)),
+        ("alpha < 0.5", Range(high=0.5)),
+        ("alpha: a positive rate", Range(low=0)),
+        ("alpha: non-negative", Range(low=0, low_too=True)),
+        ("alpha scales x, which is positive; beta in (0, 1)", None),
+        ("beta in (0, 1), alpha any", None),
+        ("2 * alpha < x", None),
+        ("x where x > alpha, alpha * x elsewhere", None),
+        ("decay of alpha from step to step", None),
+    ],
+)
+def test_ranges_of_numbers(text: str, expected: Range | None) -> None:
+    assert documented_range(text, "alpha", ["x", "alpha", "beta"]) == expected
+
+
+def test_numbers_inside_of_a_range() -> None:
+    unit = Range(0, 1, high_too=True)
+    assert [value in unit for value in (0, 0.5, 1, 1.5, True, "mean")] == [
+        *(False, True, True, False, True, True)
+    ]
+    assert unit.inside(0.85) == 0.425
+    assert Range(low=0).inside(3.0) == 1.5
+    assert Range(high=2).inside(1.0) == 1.5
