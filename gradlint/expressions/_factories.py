@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradlint.expressions import limits
+from gradlint.expressions._bounds import tensors
 from gradlint.expressions.limits import TooLarge, check_elements, check_size
 
 
@@ -152,6 +153,10 @@ class Factory:
     def tensor(self, data: Any, **kwargs: Any) -> torch.Tensor:
         if isinstance(data, torch.Tensor):
             return data.detach().clone().to(**kwargs) if kwargs else data.detach().clone()
+        # torch takes the tensors in a list apart, element by element.
+        parts = sum(tensor.numel() for tensor in tensors(data))
+        if parts > limits.MAX_ITEMS:
+            raise TooLarge(f"a list of tensors with {parts:,} elements; write cat or stack")
         made = torch.tensor(data, **kwargs)
         if made.is_floating_point() and "dtype" not in kwargs:
             # Made again: what was rounded to the default dtype would stay rounded.
@@ -174,6 +179,8 @@ class Factory:
 def _shape(size: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
     """The sizes given as ``zeros(3, 4)``, ``zeros((3, 4))`` or ``zeros(size=(3, 4))``."""
     given: Any = kwargs.pop("size", size)
+    if not isinstance(given, (list, tuple)):
+        raise TypeError("a size is a list or tuple of integers")
     if len(given) == 1 and isinstance(given[0], (list, tuple)):
         given = given[0]
     shape = []
