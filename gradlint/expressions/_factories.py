@@ -10,7 +10,7 @@ import torch
 
 from gradlint.expressions import limits
 from gradlint.expressions._bounds import tensors
-from gradlint.expressions.limits import TooLarge, check_elements, check_size
+from gradlint.expressions.limits import TooLarge, check_elements, check_size, kind_of
 
 
 @dataclass
@@ -187,7 +187,7 @@ def _shape(size: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
     for length in given:
         number = _number(length)
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"a size must be an integer, not {number!r}")
+            raise TypeError(f"a size must be an integer, not {number!r:.40}")
         if number < 0:
             raise ValueError(f"a size can't be negative: {number}")
         shape.append(number)
@@ -200,7 +200,7 @@ def _shape(size: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
 def _number(value: Any) -> Any:
     value = value.item() if isinstance(value, torch.Tensor) else value
     if not isinstance(value, (int, float)):
-        raise TypeError(f"a number is needed here, not {value!r}")
+        raise TypeError(f"a number is needed here, not {kind_of(value)}")
     if isinstance(value, int) and value.bit_length() > limits.MAX_BITS:
         raise TooLarge(f"an integer of more than {limits.MAX_BITS} bits")
     return value

@@ -15,6 +15,7 @@ from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
+from gradlint.expressions.limits import kind_of
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -151,7 +152,8 @@ def to_dtype(value: Any) -> torch.dtype:
         return value
     if isinstance(value, str) and value.removeprefix("torch.") in words.DTYPES:
         return getattr(torch, value.removeprefix("torch."))
-    raise TypeError(f"{value!r} is not a dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
+    shown = repr(value[:40]) if isinstance(value, str) else kind_of(value)
+    raise TypeError(f"{shown} is not a dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
 
 
 def _builtin(name: str, args: tuple[Any, ...]) -> Any:
@@ -182,7 +184,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         limits.check_bits(value.bit_length())
     return limits.check_items(value)
-
-
-def kind_of(value: Any) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"

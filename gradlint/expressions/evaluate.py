@@ -14,10 +14,10 @@ from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
-from gradlint.expressions._operations import Operations, kind_of, to_dtype
+from gradlint.expressions._operations import Operations, to_dtype
 from gradlint.expressions.arguments import Arguments
 from gradlint.expressions.compile import Expression, dotted
-from gradlint.expressions.limits import ExpressionError
+from gradlint.expressions.limits import ExpressionError, kind_of
 from gradlint.model.sample import map_tensors
 
 _UNARY: dict[type, Callable[[Any], Any]] = {

@@ -66,6 +66,11 @@ class TooLarge(Exception):
     """What would be made is larger than the limits; the text says what."""
 
 
+def kind_of(value: Any) -> str:
+    """``value`` in a message, where its text could be long."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 def check_elements(count: int | float) -> None:
     """Refuse a tensor of ``count`` elements that is too large."""
     if count > MAX_ELEMENTS:

@@ -19,7 +19,7 @@ from tests.fuzz.texts import EXPRESSIONS, SPECS
 
 KINDS: dict[str, st.SearchStrategy[str]] = {"expression": EXPRESSIONS, "spec": SPECS}
 #: Texts of one round; a round has a seed of its own.
-ROUND = 1_000
+ROUND = 200
 
 
 def fuzz(kind: str, seed: int, count: int, cell: Cell) -> tuple[int, dict[str, str]]:

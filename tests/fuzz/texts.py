@@ -56,37 +56,75 @@ _ATOMS = st.one_of(
 )
 
 
-def _parts(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    keyword = st.tuples(st.sampled_from(_KEYWORDS), parts).map("=".join)
-    arguments = st.tuples(
-        st.lists(parts, max_size=5).map(", ".join), st.lists(keyword, max_size=2).map(", ".join)
-    ).map(lambda both: ", ".join(filter(None, both)))
-    prefix = st.sampled_from(["", "", "", *(f"{name}." for name in sorted(PREFIXES))])
-    return st.one_of(
-        st.tuples(prefix, st.sampled_from(_FUNCTIONS), arguments).map(
-            lambda p: f"{p[0]}{p[1]}({p[2]})"
-        ),
-        st.tuples(parts, st.sampled_from(_METHODS), arguments).map(
-            lambda p: f"({p[0]}).{p[1]}({p[2]})"
-        ),
-        st.tuples(parts, st.sampled_from(_OPERATORS), parts).map(
-            lambda p: f"({p[0]}) {p[1]} ({p[2]})"
-        ),
-        st.tuples(parts, st.sampled_from(_ATTRIBUTES)).map(lambda p: f"({p[0]}).{p[1]}"),
-        st.tuples(parts, parts).map(lambda p: f"({p[0]})[{p[1]}]"),
-        st.tuples(st.sampled_from(["-", "~", "not ", "+"]), parts).map(lambda p: f"{p[0]}({p[1]})"),
-        st.lists(parts, max_size=4).map(lambda p: f"[{', '.join(p)}]"),
-        st.lists(parts, max_size=4).map(lambda p: f"({', '.join(p)},)" if p else "()"),
-        st.tuples(parts, parts, parts).map(lambda p: f"({p[0]}) if ({p[1]}) else ({p[2]})"),
-        st.tuples(parts, parts).map(lambda p: f"{{{p[0]}: {p[1]}}}"),
-    )
-
-
 _OPERATORS = [
     *("+", "-", "*", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "<", "<=", "=="),
     *("!=", ">", "is", "is not", "in", "not in", "and", "or"),
 ]
-_WRITTEN = st.recursive(_ATOMS, _parts, max_leaves=8)
+_TENSORS_WRITTEN = [
+    *("x", "x", "y", "b", "i", "m", "randn(2, 3)", "zeros(0, 2**16)", "ones(2**17)", "eye(300)"),
+    *("ones(2**9, 2**9)", "tensor(3)", "ones(1).expand(2**18)", "ones(1, 2, 64, 64)", "x > 0.5"),
+    *("linspace(0, 1, 2**12)", "arange(2**12)", "x[:, :2] + 0j", "randn(0)", "x.float()", "parts"),
+]
+_PREFIXES = ["", "", "", *(f"{name}." for name in sorted(PREFIXES))]
+_SIGNS = ["-", "~", "not ", "+"]
+
+
+@st.composite
+def _written(draw: st.DrawFn, deepest: int = 3) -> str:
+    """An expression that can be read, and that nothing else is sure of."""
+    # Written by hand: nested strategies describe themselves in megabytes.
+    number = st.integers(0, 19)
+
+    def part(depth: int) -> str:
+        which = draw(number) if depth < deepest else 19
+        if which < 5:
+            prefix = draw(st.sampled_from(_PREFIXES))
+            return f"{prefix}{draw(st.sampled_from(_FUNCTIONS))}({arguments(depth)})"
+        if which < 8:
+            method = draw(st.sampled_from(_METHODS))
+            return f"({tensor(depth + 1)}).{method}({arguments(depth, first=False)})"
+        if which < 11:
+            operator = draw(st.sampled_from(_OPERATORS))
+            return f"({part(depth + 1)}) {operator} ({part(depth + 1)})"
+        if which == 11:
+            return f"({part(depth + 1)}).{draw(st.sampled_from(_ATTRIBUTES))}"
+        if which == 12:
+            return f"({part(depth + 1)})[{part(depth + 1)}]"
+        if which == 13:
+            return f"{draw(st.sampled_from(_SIGNS))}({part(depth + 1)})"
+        if which == 14:
+            return f"[{parts(depth)}]"
+        if which == 15:
+            return f"({parts(depth)},)"
+        if which == 16:
+            return f"({part(depth + 1)}) if ({part(depth + 1)}) else ({part(depth + 1)})"
+        if which == 17:
+            return f"{{{part(depth + 1)}: {part(depth + 1)}}}"
+        return draw(_ATOMS)
+
+    def tensor(depth: int) -> str:
+        # Functions refuse most other values before they do anything.
+        if draw(st.integers(0, 3)):
+            return draw(st.sampled_from(_TENSORS_WRITTEN))
+        return part(depth)
+
+    def parts(depth: int) -> str:
+        return ", ".join(part(depth + 1) for _ in range(draw(st.integers(1, 4))))
+
+    def arguments(depth: int, first: bool = True) -> str:
+        words = [tensor(depth + 1)] if first else []
+        words += [
+            draw(_ATOMS) if draw(st.booleans()) else tensor(depth + 1)
+            for _ in range(draw(st.integers(0, 3)))
+        ]
+        if draw(st.integers(0, 3)) == 0:
+            words.append(f"{draw(st.sampled_from(_KEYWORDS))}={part(depth + 1)}")
+        return ", ".join(words)
+
+    return part(0)
+
+
+_WRITTEN = _written()
 #: What only looks like an expression: words in any order, and attempts to reach out.
 _WORDS = st.lists(
     st.sampled_from(
@@ -148,16 +186,25 @@ _SCALARS = st.one_of(
         ]
     ),
 )
-_VALUES = st.recursive(
-    _SCALARS,
-    lambda parts: (
-        st.lists(parts, max_size=4).map(lambda items: f"[{', '.join(items)}]")
-        | st.dictionaries(st.sampled_from([*_KEYS, "x", "w", "N", "K"]), parts, max_size=4).map(
-            lambda items: "{" + ", ".join(f"{key}: {value}" for key, value in items.items()) + "}"
-        )
-    ),
-    max_leaves=10,
-)
+
+
+@st.composite
+def _value(draw: st.DrawFn) -> str:
+    """A value of any kind in YAML's flow style."""
+
+    def part(depth: int) -> str:
+        which = draw(st.integers(0, 3)) if depth < 3 else 3
+        if which == 0:
+            return "[" + ", ".join(part(depth + 1) for _ in range(draw(st.integers(0, 4)))) + "]"
+        if which == 1:
+            keys = draw(st.lists(st.sampled_from([*_KEYS, "x", "w", "N", "K"]), max_size=4))
+            return "{" + ", ".join(f"{key}: {part(depth + 1)}" for key in keys) + "}"
+        return draw(_SCALARS)
+
+    return part(0)
+
+
+_VALUES = _value()
 _SHAPES = st.lists(
     st.sampled_from(["N", "K", "1", "3", "0", "2*N", "N+K", "'N // 2'", "-1", "2**16", "64"]),
     max_size=4,
