@@ -136,8 +136,10 @@ def check_statistics(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 _UPDATED_WHERE = {"batch_norm": ("training", False), "instance_norm": ("use_input_stats", True)}
 
 
-def decomposition(name: str, args: tuple[Any, ...]) -> int:
-    """Multiplications of a matrix decomposition, roughly; 0 for anything else."""
+def costly(name: str, args: tuple[Any, ...]) -> int:
+    """Multiplications of a matrix decomposition or a series, roughly; 0 for anything else."""
+    if name == "polygamma":
+        return _SERIES * sum(tensor.numel() for tensor in tensors(args))
     factor = _DECOMPOSITIONS.get(name, 0)
     if not factor or not args or not isinstance(args[0], torch.Tensor) or args[0].ndim < 2:
         return 0
@@ -145,6 +147,11 @@ def decomposition(name: str, args: tuple[Any, ...]) -> int:
     return factor * args[0].numel() * min(rows, columns)
 
 
+#: Multiplications of one element of polygamma: two microseconds were measured.
+_SERIES = 512
+#: A product of matrices is so much faster, for each multiplication, than what has no such routine:
+#: convolutions of doubles and windows of pools (8 to 12 times), powers of distances (30 times).
+_SLOW, _POWER = 8, 32
 #: Decompositions → multiplications beside those of one product (heuristic, from LAPACK's counts).
 _DECOMPOSITIONS = {
     **dict.fromkeys(("cholesky", "det", "slogdet", "solve", "solve_triangular"), 1),
@@ -182,6 +189,9 @@ class _Tally(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name == "convolution":
             self.work += _convolution(result, *args)
+        elif "pool" in name and "adaptive" not in name:
+            windows = next(tensors(result)).numel()
+            self.work += _SLOW * windows * math.prod(args[1])
         elif name in ("mm", "bmm", "addmm", "baddbmm"):
             self.work += check_matmul(*args[-2:])
         return result
@@ -195,7 +205,7 @@ def _convolution(made: Tensor, input: Tensor, weight: Tensor, *args: Any) -> int
     channels = (input if transposed else made).shape[1] if made.ndim > 1 else 1
     groups = max(args[6], 1)
     check_elements(places // max(channels, 1) * taps * groups)
-    return places * taps
+    return _SLOW * places * taps
 
 
 def _meta(value: Any) -> Any:
@@ -353,8 +363,15 @@ def _new(input: Tensor, *size: Any, **kwargs: Any) -> int:
     return 0
 
 
-def _distances(x1: Tensor, x2: Tensor, *args: Any, **kwargs: Any) -> int:
-    return check_matmul(x1, x2.mT)
+def _distances(x1: Tensor, x2: Tensor, p: float = 2.0) -> int:
+    return check_matmul(x1, x2.mT) * (1 if p == 2 else _POWER)
+
+
+def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> int:
+    rows = input1.numel() // max(input1.shape[-1], 1)
+    check_size((rows, input1.shape[-1], input2.shape[-1]))
+    check_size((rows, weight.shape[0]))
+    return _SLOW * rows * weight.numel()
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kw: Any) -> int:
@@ -404,6 +421,7 @@ _CHECKS: dict[str, Callable[..., int | None]] = {
     **dict.fromkeys(("repeat", "tile"), _repeat),
     **dict.fromkeys(("new_full", "new_ones", "new_zeros"), _new),
     **dict.fromkeys(("view_as_complex", "view_as_real"), _twice),
+    "bilinear": _bilinear,
     "block_diag": _block_diag,
     "cdist": _distances,
     "cross": _cross,

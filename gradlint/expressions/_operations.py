@@ -105,7 +105,7 @@ class Operations:
     ) -> Any:
         operands = [*args, *kwargs.values()]
         bounds.check_statistics(name, args, kwargs)
-        self.worked(bounds.decomposition(name, args))
+        self.worked(bounds.costly(name, args))
         if growing:
             work = bounds.check_growth(name, args, kwargs)
             self.worked(bounds.predicted(function, args, kwargs) if work is None else work)

@@ -236,6 +236,13 @@ COMPUTED_GIANTS = [
     "matrix_exp(ones(2000, 2000))",
     "solve(ones(2000, 2000), ones(2000))",
     "sum([[0]] * 60000)",
+    "polygamma(2, ones(2**26))",
+    "cdist(ones(2**13, 60), ones(2**13, 60), 3.5)",
+    "avg_pool2d(ones(1, 1, 4096, 4096), 2049, 1)",
+    "max_pool2d(ones(1, 1, 3000, 3000), 1501, 1)",
+    "max_pool1d(ones(1, 1, 2**20), 2**19, 1)",
+    "conv2d(ones(1, 8, 256, 256), ones(64, 8, 11, 11))",
+    "bilinear(ones(300, 300), ones(300, 300), ones(300, 300, 300))",
     "ones(2**13, 2**13)[[arange(2**13).repeat(9)]]",
     "split(ones(2**16), [1] * 2**16)",
 ]

@@ -260,6 +260,8 @@ class _Watch:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if not self.active or not _FORBIDDEN.match(event):
             return
+        if event == "import" and args[0].partition(".")[0] in sys.modules:
+            return  # torch imports some of its parts when they are first used
         self.active = False  # what is done here causes events of its own
         if not _importing(sys._getframe(1)):
             self.events.append(f"{event}{str(args)[:80]}")
