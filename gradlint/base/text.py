@@ -11,6 +11,10 @@ from typing import Any
 #: name of more than 60 characters.
 _COMPARED = 60
 
+#: Pairs of characters that one search compares at most (heuristic: the 400 names of expressions
+#: take some 60,000; without it, thousands of similar names took minutes).
+_PAIRS = 150_000
+
 #: Characters of an exception's text that :func:`error_text` keeps.
 _MOST_TEXT = 20_000
 
@@ -31,9 +35,17 @@ def nearest(
     folded: dict[str, str] = {}
     for item in sorted(known):
         folded.setdefault(item.casefold(), item)
-    matches = difflib.get_close_matches(
-        name.casefold()[:_COMPARED], folded, n=limit, cutoff=similarity
-    )
+    written = name.casefold()[:_COMPARED]
+    # Those of about the same length first: where there are too many, the others are left out.
+    affordable = []
+    pairs = 0
+    for item in sorted(folded, key=lambda item: abs(len(item) - len(written))):
+        pairs += min(len(item), _COMPARED) * len(written)
+        if pairs > _PAIRS:
+            break
+        if len(item) <= 2 * _COMPARED:
+            affordable.append(item)
+    matches = difflib.get_close_matches(written, sorted(affordable), n=limit, cutoff=similarity)
     return [folded[match] for match in matches]
 
 

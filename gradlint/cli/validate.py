@@ -11,10 +11,14 @@ import typer
 
 from gradlint.base.errors import Problem, SpecError
 from gradlint.cli import console as _console
+from gradlint.cli.bounded import OutOfBounds, in_bounds
 from gradlint.cli.options import TextOrJson
 
 #: Exit codes: all correct, mistakes, no spec found.
 _RIGHT, _WRONG, _NONE = 0, 2, 5
+
+#: What checking one spec may cost (the largest of this repository takes 10 ms).
+_SECONDS, _MEGABYTES = 2, 256
 
 
 def validate(
@@ -28,7 +32,7 @@ def validate(
 
     Exits with 0 if all are right, 2 if any is wrong, 5 if a folder contains none.
     """
-    results = [_judged(path) for path in dict.fromkeys(_files(specs))]
+    results = [_bounded(path) for path in dict.fromkeys(_files(specs))]
     if output_format == "json":
         _console.write_json({"schema_version": 1, "specs": results})
     else:
@@ -50,6 +54,24 @@ def _files(paths: list[str]) -> Iterator[str]:
                 yield file
 
 
+def _bounded(path: str) -> dict[str, Any]:
+    """What is said of one spec, by a process of its own that can't take long or grow large."""
+    # Imported here, so that the process starts with all it needs.
+    from gradlint.spec import load, plan  # noqa: F401
+
+    try:
+        result: dict[str, Any] = in_bounds(_judged, path, seconds=_SECONDS, megabytes=_MEGABYTES)
+    except OutOfBounds:
+        message = f"checking it takes more than {_SECONDS} s or {_MEGABYTES} MB: not a spec"
+        return _refused(path, [Problem(message)])
+    return result
+
+
+def _refused(path: str, problems: list[Problem]) -> dict[str, Any]:
+    shown = [asdict(problem) for problem in problems]
+    return {"path": path, "ok": False, "samples": [], "problems": shown}
+
+
 def _judged(path: str) -> dict[str, Any]:
     from gradlint.spec.load import load
     from gradlint.spec.plan import sample_labels
@@ -57,8 +79,7 @@ def _judged(path: str) -> dict[str, Any]:
     try:
         loaded = load(path)
     except SpecError as error:
-        problems = [asdict(problem) for problem in error.problems]
-        return {"path": path, "ok": False, "samples": [], "problems": problems}
+        return _refused(path, error.problems)
     labels = sample_labels(loaded)
     return {"path": path, "ok": True, "samples": labels, "problems": []}
 

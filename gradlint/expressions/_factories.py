@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from gradlint.expressions import limits
-from gradlint.expressions.limits import TooLarge, check_elements, check_size
+from gradlint.expressions._bounds import tensors
+from gradlint.expressions.limits import TooLarge, check_elements, check_size, kind_of
 
 
 @dataclass
@@ -152,6 +153,10 @@ class Factory:
     def tensor(self, data: Any, **kwargs: Any) -> torch.Tensor:
         if isinstance(data, torch.Tensor):
             return data.detach().clone().to(**kwargs) if kwargs else data.detach().clone()
+        # torch takes the tensors in a list apart, element by element.
+        parts = sum(tensor.numel() for tensor in tensors(data))
+        if parts > limits.MAX_ITEMS:
+            raise TooLarge(f"a list of tensors with {parts:,} elements; write cat or stack")
         made = torch.tensor(data, **kwargs)
         if made.is_floating_point() and "dtype" not in kwargs:
             # Made again: what was rounded to the default dtype would stay rounded.
@@ -174,13 +179,15 @@ class Factory:
 def _shape(size: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
     """The sizes given as ``zeros(3, 4)``, ``zeros((3, 4))`` or ``zeros(size=(3, 4))``."""
     given: Any = kwargs.pop("size", size)
+    if not isinstance(given, (list, tuple)):
+        raise TypeError("a size is a list or tuple of integers")
     if len(given) == 1 and isinstance(given[0], (list, tuple)):
         given = given[0]
     shape = []
     for length in given:
         number = _number(length)
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"a size must be an integer, not {number!r}")
+            raise TypeError(f"a size must be an integer, not {number!r:.40}")
         if number < 0:
             raise ValueError(f"a size can't be negative: {number}")
         shape.append(number)
@@ -193,7 +200,7 @@ def _shape(size: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
 def _number(value: Any) -> Any:
     value = value.item() if isinstance(value, torch.Tensor) else value
     if not isinstance(value, (int, float)):
-        raise TypeError(f"a number is needed here, not {value!r}")
+        raise TypeError(f"a number is needed here, not {kind_of(value)}")
     if isinstance(value, int) and value.bit_length() > limits.MAX_BITS:
         raise TooLarge(f"an integer of more than {limits.MAX_BITS} bits")
     return value

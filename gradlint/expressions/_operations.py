@@ -15,6 +15,7 @@ from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
+from gradlint.expressions.limits import kind_of
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -44,19 +45,25 @@ class Operations:
     def __init__(self, factory: Callable[[], Factory]) -> None:
         self.factory = factory
         self.total = 0
+        self.work = 0
 
     def binary(self, kind: type, left: Any, right: Any) -> Any:
         if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
+            for operand in (left, right):
+                if isinstance(operand, (str, list, tuple, dict)):
+                    raise TypeError(f"a tensor and {kind_of(operand)} have no common operators")
             if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-                check = bounds.check_matmul if kind is ast.MatMult else None
-                check(left, right) if check else bounds.check_broadcast((left, right))
+                if kind is ast.MatMult:
+                    self.worked(bounds.check_matmul(left, right))
+                else:
+                    bounds.check_broadcast((left, right))
             return self.made(_BINARY[kind](left, right))
         if isinstance(left, str) and kind is ast.Mod:
             raise TypeError("formatting a string is not allowed in an expression")
         if kind is ast.Mult:
             for sequence, times in ((left, right), (right, left)):
                 if isinstance(sequence, (str, list, tuple)) and isinstance(times, int):
-                    limits.check_repeat(sequence, times)
+                    limits.check_repeat(limits.items(sequence), times)
         if kind is ast.Pow:
             limits.check_power(left, right)
         if kind is ast.LShift and isinstance(left, int) and isinstance(right, int):
@@ -74,8 +81,13 @@ class Operations:
         if numbers and name == "pow" and len(args) == 2:
             return self.binary(ast.Pow, *args)
         if numbers and name in words.MATH and not kwargs:
+            if name == "round":
+                _check_digits(*args[1:])
             return plain(words.MATH[name](*args))
         if name == "sum" and args and isinstance(args[0], (list, tuple)) and not kwargs:
+            for part in args[0]:
+                if isinstance(part, (str, list, tuple)):
+                    raise TypeError(f"sum takes numbers or tensors, not {kind_of(part)}")
             return functools.reduce(lambda a, b: self.binary(ast.Add, a, b), args[0])
         if name in words.PAIRS or (numbers and args and isinstance(args[0], (int, float))):
             args = tuple(self.lifted(value) for value in args[:2]) + args[2:]
@@ -92,13 +104,13 @@ class Operations:
         growing: bool,
     ) -> Any:
         operands = [*args, *kwargs.values()]
+        bounds.check_statistics(name, args, kwargs)
+        self.worked(bounds.costly(name, args))
         if growing:
-            if not bounds.check_growth(name, args, kwargs):
-                bounds.check_predicted(function, args, kwargs)
+            work = bounds.check_growth(name, args, kwargs)
+            self.worked(bounds.predicted(function, args, kwargs) if work is None else work)
         elif name in _CUTTING and args and isinstance(args[0], torch.Tensor):
-            position = 1 if name == "unbind" else 2
-            dim = kwargs.get("dim", args[position] if len(args) > position else 0)
-            bounds.check_pieces(args[0], name, args[1:], dim)
+            bounds.check_pieces(name, *args, **kwargs)
         else:
             bounds.check_broadcast(operands)
         return self.made(function(*args, **kwargs), view=name in words.VIEWS)
@@ -109,10 +121,17 @@ class Operations:
             return torch.tensor(value, dtype=made.dtype, device=made.device)
         return value
 
+    def worked(self, multiplications: int) -> None:
+        """Count the multiplications of one operation, before it runs."""
+        self.work += multiplications
+        limits.check_work(self.work)
+
     def made(self, value: Any, *, view: bool = False) -> Any:
         """``value``, with its elements counted."""
         for tensor in bounds.tensors(value):
             limits.check_elements(tensor.numel())
+            if tensor.numel() == 0:
+                limits.check_size(tensor.shape)
             if not view:
                 self.total += tensor.numel()
         if self.total > limits.MAX_TOTAL:
@@ -133,7 +152,8 @@ def to_dtype(value: Any) -> torch.dtype:
         return value
     if isinstance(value, str) and value.removeprefix("torch.") in words.DTYPES:
         return getattr(torch, value.removeprefix("torch."))
-    raise TypeError(f"{value!r} is not a dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
+    shown = repr(value[:40]) if isinstance(value, str) else kind_of(value)
+    raise TypeError(f"{shown} is not a dtype; dtypes are {', '.join(sorted(words.DTYPES))}")
 
 
 def _builtin(name: str, args: tuple[Any, ...]) -> Any:
@@ -154,11 +174,13 @@ def _builtin(name: str, args: tuple[Any, ...]) -> Any:
     return {"bool": bool, "float": float, "int": int}[name](value)
 
 
+def _check_digits(digits: Any = None) -> None:
+    # Python computes 10**digits; no float has more than some 330 digits on either side.
+    if isinstance(digits, int) and abs(digits) > 400:
+        raise limits.TooLarge(f"rounding to {digits:,} digits; at most 400 are allowed")
+
+
 def plain(value: Any) -> Any:
     if isinstance(value, int):
         limits.check_bits(value.bit_length())
     return limits.check_items(value)
-
-
-def kind_of(value: Any) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"

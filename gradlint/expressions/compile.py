@@ -231,12 +231,14 @@ class _Checker:
 
     def call(self, node: ast.Call, depth: int) -> None:
         target = node.func
+        is_function = True
         if isinstance(target, ast.Name):
             self.function(node, target.id, target.id)
         elif isinstance(target, ast.Attribute):
             self.underscore(target, target.attr)
             prefix = dotted(target.value)
-            if prefix in words.PREFIXES and prefix.split(".")[0] not in self.names:
+            is_function = prefix in words.PREFIXES and prefix.split(".")[0] not in self.names
+            if is_function:
                 self.function(target, target.attr, f"{prefix}.{target.attr}")
             else:
                 self.check(target.value, depth + 1)
@@ -245,9 +247,27 @@ class _Checker:
             raise self.error(target, "only functions and methods of the whitelist can be called")
         for argument in node.args:
             self.check(argument, depth + 1)
+        if is_function:
+            self.parameters(node, target)
         for keyword in node.keywords:
             self.keyword(keyword, depth)
         self.size(node)
+
+    def parameters(self, node: ast.Call, target: ast.Name | ast.Attribute) -> None:
+        """Refuse arguments that the function of this call may not be given."""
+        name = target.id if isinstance(target, ast.Name) else target.attr
+        allowed = words.PARAMETERS.get(name)
+        if allowed is None:
+            return
+        hint = f"its arguments here are {', '.join(word for word in allowed if word != '-')}"
+        for position, argument in enumerate(node.args):
+            if position >= len(allowed) or allowed[position] == "-":
+                which = f"argument number {position + 1} of `{name}` is not allowed"
+                raise self.error(argument, f"{which} in an expression", hint)
+        for keyword in node.keywords:
+            if keyword.arg in words.KEYWORDS and keyword.arg not in allowed:
+                message = f"`{name}` has no argument `{_short(keyword.arg)}` in an expression"
+                raise self.error(keyword, message, hint)
 
     def size(self, node: ast.expr) -> None:
         """Refuse what is too large whatever the values of the names are."""
@@ -394,7 +414,7 @@ class Folder:
     def _repeated(self, sequence: ast.expr, times: ast.expr) -> None:
         count, repeats = self._count(sequence), self.number(times)
         if count and isinstance(repeats, int):
-            check_repeat([0] * count, repeats)
+            check_repeat(count, repeats)
 
     def _count(self, node: ast.expr) -> int:
         """Items of a literal list, tuple or string; 0 for anything else."""

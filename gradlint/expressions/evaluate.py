@@ -9,15 +9,15 @@ from typing import Any
 
 import torch
 
-from gradlint.base.text import error_line
+from gradlint.base.text import error_line, error_text
 from gradlint.expressions import _bounds as bounds
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions._factories import Factory
-from gradlint.expressions._operations import Operations, kind_of, to_dtype
+from gradlint.expressions._operations import Operations, to_dtype
 from gradlint.expressions.arguments import Arguments
 from gradlint.expressions.compile import Expression, dotted
-from gradlint.expressions.limits import ExpressionError
+from gradlint.expressions.limits import ExpressionError, kind_of
 from gradlint.model.sample import map_tensors
 
 _UNARY: dict[type, Callable[[Any], Any]] = {
@@ -57,7 +57,9 @@ def evaluate(
         device: likewise; default that of the first tensor, else the CPU.
 
     Raises:
-        ExpressionError: the computation failed or exceeded the limits.
+        ExpressionError: the computation failed or exceeded the limits. What is not about the
+            expression passes through: memory that ran out, an interruption, and what hooks and
+            modes of torch raise to end a computation that they watch.
     """
     return _Interpreter(expression, env, generator, dtype, device).run()
 
@@ -103,10 +105,15 @@ class _Interpreter:
         self.dtype = dtype
         self.device = device
         self.ops = Operations(self.factory)
+        self.seen: dict[str, list[tuple[torch.Tensor, int | None]]] = {}
 
     def run(self) -> Any:
         """The value of the expression."""
-        return self.value(self.expression.tree)
+        made = self.value(self.expression.tree)
+        for name, given in self.seen.items():
+            if any(version != _version(tensor) for tensor, version in given):
+                raise self.error(self.expression.tree, f"the formula writes to its input `{name}`")
+        return made
 
     def value(self, node: ast.AST) -> Any:
         """The value of ``node``."""
@@ -117,6 +124,8 @@ class _Interpreter:
         except limits.TooLarge as error:
             raise self.error(node, f"refused: {error}") from None
         except Exception as error:
+            if not _is_ours(error):
+                raise
             raise self.error(node, f"{self.shown(node)} failed: {error_line(error)}") from error
 
     def on_Constant(self, node: ast.Constant) -> Any:
@@ -124,7 +133,10 @@ class _Interpreter:
 
     def on_Name(self, node: ast.Name) -> Any:
         if node.id in self.expression.names:
-            return self.env[node.id]
+            value = self.env[node.id]
+            if node.id not in self.seen:
+                self.seen[node.id] = [(part, _version(part)) for part in bounds.tensors(value)]
+            return value
         return _constant(node.id)
 
     def on_Attribute(self, node: ast.Attribute) -> Any:
@@ -280,3 +292,32 @@ class _Interpreter:
 
 def _constant(name: str) -> Any:
     return words.CONSTANTS[name] if name in words.CONSTANTS else getattr(torch, name)
+
+
+#: What torch and Python raise when an operation refuses its arguments.
+_REFUSALS: frozenset[type] = frozenset(
+    (
+        *(ArithmeticError, AssertionError, AttributeError, FloatingPointError, IndexError),
+        *(KeyError, LookupError, NotImplementedError, OverflowError, RuntimeError, TypeError),
+        *(UnicodeError, ValueError, ZeroDivisionError, torch.linalg.LinAlgError),
+    )
+)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether ``error`` says that an operation of the expression failed.
+
+    An exception of a type of its own, such as that by which ``torch.utils.checkpoint`` stops a
+    recomputation, is meant for whoever waits for it.
+    """
+    if type(error) is RuntimeError and "can't allocate memory" in error_text(error):
+        return False
+    return type(error) in _REFUSALS
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """How often ``tensor`` was written to; None where torch doesn't count."""
+    try:
+        return tensor._version
+    except RuntimeError:  # an inference tensor
+        return None

@@ -25,6 +25,13 @@ MAX_ELEMENTS = 2**26
 #: Elements of all tensors made in one evaluation.
 MAX_TOTAL = 2**27
 
+#: Multiplications of matrix products, decompositions and convolutions in one evaluation: 2**32 take
+#: a second or two on one core.
+MAX_WORK = 2**32
+
+#: Pieces that a tensor is cut into: each is an object of its own.
+MAX_PIECES = 2**14
+
 #: Items of a list or tuple counted through all levels, and characters of a string.
 MAX_ITEMS = 2**16
 
@@ -59,6 +66,11 @@ class TooLarge(Exception):
     """What would be made is larger than the limits; the text says what."""
 
 
+def kind_of(value: Any) -> str:
+    """``value`` in a message, where its text could be long."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 def check_elements(count: int | float) -> None:
     """Refuse a tensor of ``count`` elements that is too large."""
     if count > MAX_ELEMENTS:
@@ -67,8 +79,11 @@ def check_elements(count: int | float) -> None:
 
 
 def check_size(size: Sequence[Any]) -> None:
-    """Refuse a shape that is too large."""
-    check_elements(math.prod(max(int(length), 0) for length in size))
+    """Refuse a shape that is too large.
+
+    An axis of size zero does not make the others harmless: a sum over it has their size.
+    """
+    check_elements(math.prod(max(int(length), 1) for length in size))
 
 
 def items(value: Any, seen: dict[int, int] | None = None) -> int:
@@ -97,12 +112,19 @@ def check_items(value: Any) -> Any:
     return value
 
 
-def check_repeat(value: Any, times: int) -> None:
-    """Refuse ``value * times`` for a string or sequence that would be too long."""
-    if items(value) * max(times, 0) > MAX_ITEMS:
+def check_repeat(count: int, times: int) -> None:
+    """Refuse to repeat ``count`` characters or items so often that it would be too long."""
+    if count * max(times, 0) > MAX_ITEMS:
         raise TooLarge(
             f"a sequence repeated {times:,} times; at most {MAX_ITEMS:,} items are allowed"
         )
+
+
+def check_work(count: int | float) -> None:
+    """Refuse ``count`` multiplications where that takes too long."""
+    if count > MAX_WORK:
+        shown = f"{count:,}" if count < 10**15 else "more than 10**15"
+        raise TooLarge(f"it would take {shown} multiplications; at most {MAX_WORK:,} are allowed")
 
 
 def check_bits(bits: int | float) -> None:

@@ -20,11 +20,11 @@ isclose isfinite isinf isnan is_complex is_floating_point kthvalue le lerp lgamm
 log2 logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit
 logsumexp lt masked_fill masked_select max maximum mean median min minimum mode movedim mul
 nan_to_num nanmean nansum narrow ne neg norm numel permute polar polygamma pow prod
-quantile rad2deg real reciprocal relu remainder renorm reshape roll rot90 round rsqrt rsub scatter
+rad2deg real reciprocal relu remainder renorm reshape roll rot90 round rsqrt rsub scatter
 scatter_add select selu sgn sigmoid sign sin sinc sinh softmax sort sqrt square squeeze std
 std_mean sub sum swapaxes t take take_along_dim tan tanh topk trace transpose tril triu
 true_divide trunc unbind unflatten unsqueeze var var_mean vdot where xlogy log_softmax celu
-index_add index_fill gcd searchsorted bucketize i0 mvlgamma nanmedian broadcast_to chunk split
+index_add index_fill gcd searchsorted bucketize i0 nanmedian broadcast_to chunk split
 """)
 
 #: ``torch.nn.functional``, bounded in the same way.
@@ -48,8 +48,8 @@ _GROWING_TORCH = _words("""
 addbmm addmm addmv addr baddbmm block_diag bmm cat
 concat conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
 cross cdist diag diag_embed diagflat einsum expand_copy hstack index_select inner kron linear
-matmul meshgrid mm mv outer repeat_interleave stack tensordot tile vstack view_as_complex
-view_as_real avg_pool1d max_pool1d
+matmul meshgrid mm mv mvlgamma outer quantile repeat_interleave stack tensordot tile vstack
+view_as_complex view_as_real avg_pool1d max_pool1d
 """)
 _GROWING_LINALG = ["solve", "solve_triangular"]
 _GROWING_FUNCTIONAL = _words("""
@@ -132,7 +132,8 @@ _METHODS_SAME = (set(_TORCH) - _FUNCTIONS_ONLY) | set(
 _METHODS_GROWING = set(
     _words("""
     addmm addmv baddbmm bmm diag diag_embed diagflat index_select inner
-    kron matmul mm mv new_full new_ones new_zeros outer repeat repeat_interleave tile
+    kron matmul mm mv mvlgamma new_full new_ones new_zeros outer quantile repeat
+    repeat_interleave tile
 """)
 )
 #: Methods of tensors → whether the result must be predicted.
@@ -141,12 +142,12 @@ METHODS: dict[str, bool] = {
     **dict.fromkeys(sorted(_METHODS_GROWING), True),
 }
 
-#: Results that share memory with an argument and so cost nothing.
+#: Results that always share memory with an argument and so cost nothing. (``contiguous``,
+#: ``reshape`` and the like copy a tensor that was expanded.)
 VIEWS = frozenset(
     _words("""
-    H T broadcast_to chunk contiguous detach diagonal expand expand_as flatten imag mH mT movedim
-    narrow permute real reshape reshape_as resolve_conj select split squeeze stop_gradient
-    swapaxes t to transpose type_as unbind unflatten unfold unsqueeze view view_as
+    H T broadcast_to chunk detach diagonal expand expand_as imag mH mT movedim narrow permute real
+    select split squeeze stop_gradient swapaxes t transpose unbind unfold unsqueeze view view_as
 """)
 )
 
@@ -175,3 +176,56 @@ KEYWORDS = frozenset(
     transpose unbiased upper use_input_stats value var weight x1 x2 zero_infinity
 """)
 )
+
+#: Functions that torch writes in Python → the arguments that an expression may give them, in the
+#: order of torch's signature, with ``-`` for those that it may not: ``inplace``, ``out`` and
+#: ``max_norm`` write to what they are given. (Functions written in C++ take arguments that they
+#: write to by name only, and those names are not among ``KEYWORDS``.)
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    name: tuple(rest)
+    for name, *rest in (
+        line.split()
+        for line in """
+        adaptive_avg_pool2d input output_size
+        batch_norm input running_mean running_var weight bias training momentum eps
+        binary_cross_entropy input target weight - - reduction
+        binary_cross_entropy_with_logits input target weight - - reduction pos_weight
+        cdist x1 x2 p
+        cross_entropy input target weight - ignore_index - reduction label_smoothing
+        elu input alpha
+        embedding input weight padding_idx
+        fold input output_size kernel_size dilation padding stride
+        glu input dim
+        group_norm input num_groups weight bias eps
+        hardsigmoid input
+        hardswish input
+        hardtanh input min_val max_val
+        huber_loss input target reduction delta weight
+        instance_norm input running_mean running_var weight bias use_input_stats momentum eps
+        interpolate input size scale_factor mode align_corners
+        kl_div input target - - reduction log_target
+        l1_loss input target - - reduction weight
+        layer_norm input normalized_shape weight bias eps
+        leaky_relu input negative_slope
+        max_pool2d input kernel_size stride padding dilation ceil_mode
+        max_pool3d input kernel_size stride padding dilation ceil_mode
+        mish input
+        mse_loss input target - - reduction weight
+        nll_loss input target weight - ignore_index - reduction
+        norm input p dim keepdim - dtype
+        normalize input p dim eps
+        pad input pad mode value
+        relu6 input
+        rms_norm input normalized_shape weight eps
+        silu input
+        smooth_l1_loss input target - - reduction beta
+        softmin input dim - dtype
+        softsign input
+        split tensor split_size_or_sections dim
+        tanhshrink input
+        tensordot a b dims
+        threshold input threshold value
+        unfold input kernel_size dilation padding stride
+        """.strip().splitlines()
+    )
+}

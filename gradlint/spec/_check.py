@@ -10,14 +10,19 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gradlint.base.errors import SpecError
 from gradlint.base.text import did_you_mean
 from gradlint.expressions.compile import compile_expression
-from gradlint.expressions.limits import ExpressionError
+from gradlint.expressions.limits import MAX_LENGTH, ExpressionError
 from gradlint.expressions.vocabulary import DTYPES
 from gradlint.rules.catalogue import rule_names
 from gradlint.spec._dims import size_of
 from gradlint.spec._domains import NAMES, parse_domain
-from gradlint.spec._yaml import Document, Path
+from gradlint.spec._yaml import Document, Path, ordered
+
+#: Characters of all sizes and formulas of a spec (heuristic: those of this repository have under
+#: 1,000, and 100,000 take a second).
+MAX_CHARACTERS = 100_000
 
 #: Names that stand for what backward receives and for what forward returned.
 GRADIENT_NAMES = ("grad_output", "grad_outputs")
@@ -41,6 +46,7 @@ class Checker:
         self.data: dict[str, Any] = data if isinstance(data, dict) else {}
         self.dims = [name for name in _mapping(self.data, "dims") if isinstance(name, str)]
         self.inputs = list(_mapping(self.data, "inputs"))
+        self.characters = 0
 
     def check(self) -> None:
         """Note everything."""
@@ -167,6 +173,7 @@ class Checker:
     def size(self, path: Path, size: Any) -> None:
         if not isinstance(size, str):
             return
+        self.count(path, size)
         try:
             # Any sizes will do: this only checks that it is arithmetic of dims.
             size_of(size, dict.fromkeys(self.dims, 3))
@@ -181,11 +188,19 @@ class Checker:
         names = list(names)
         if not isinstance(text, str) or not text.strip():
             return frozenset()
+        self.count(path, text)
         try:
             return compile_expression(text, names).names
         except ExpressionError as error:
             self.failed(path, error, names, "name")
             return frozenset()
+
+    def count(self, path: Path, text: str) -> None:
+        """Refuse the document where its expressions, aliases counted each time, are too long."""
+        self.characters += min(len(text), MAX_LENGTH)
+        if self.characters > MAX_CHARACTERS:
+            self.note(path, f"all expressions together have over {MAX_CHARACTERS:,} characters")
+            raise SpecError(self.document.path, ordered(self.document.problems))
 
     def failed(self, path: Path, error: ExpressionError, names: Iterable[str], kind: str) -> None:
         mark = self.document.inside(path, error.column - 1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradlint.expressions.compile import compile_expression
+from gradlint.expressions.compile import Expression, compile_expression
 from gradlint.expressions.limits import ExpressionError
 
 #: The most samples that one spec makes by sweeping (heuristic: these are checked quickly).
@@ -33,7 +34,7 @@ def size_of(size: int | str, dims: Mapping[str, int]) -> int:
     """
     if isinstance(size, int):
         return size
-    expression = compile_expression(size, dims)
+    expression = _compiled(size, frozenset(dims))
 
     def value(node: ast.AST) -> int:
         if isinstance(node, ast.Constant) and type(node.value) is int:
@@ -61,6 +62,12 @@ def size_of(size: int | str, dims: Mapping[str, int]) -> int:
         raise _wrong(size, node, "a size is made of dims, whole numbers, + - * // % and max, min")
 
     return value(expression.tree)
+
+
+@functools.lru_cache(1024)
+def _compiled(text: str, names: frozenset[str]) -> Expression:
+    # Each sample asks again.
+    return compile_expression(text, names)
 
 
 def _unpacked(values: list[int], call: Callable[..., int]) -> Sequence[Any]:

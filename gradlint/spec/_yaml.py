@@ -10,17 +10,20 @@ import os
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import yaml
 
 from gradlint.base.errors import Problem, SpecError
 from gradlint.base.text import nearest
+from gradlint.expressions.limits import MAX_BITS
 
 #: Bytes of a spec file (heuristic: the largest spec of this repository has 2 KiB).
 MAX_BYTES = 256 * 1024
 #: Values of a spec, aliased ones counted each time (heuristic).
 MAX_VALUES = 10_000
+#: Mistakes that are shown, so that a file which is something else does not take minutes.
+MAX_PROBLEMS = 100
 #: Levels of nesting (heuristic; specs need 6).
 MAX_LEVELS = 40
 
@@ -128,8 +131,28 @@ class Document:
         return Mark(line, index - starts[line - 1] + 1)
 
     def problem(self, mark: Mark, message: str, hint: str = "") -> None:
-        """Note a mistake."""
+        """Note a mistake; the last one that is shown ends the search.
+
+        Raises:
+            SpecError: there are :data:`MAX_PROBLEMS`.
+        """
         self.problems.append(Problem(message, mark.line, mark.column, hint))
+        if len(self.problems) >= MAX_PROBLEMS:
+            self.stop(f"these are the first {MAX_PROBLEMS} mistakes; the rest was not looked at")
+
+    def stop(self, message: str) -> NoReturn:
+        """Refuse the whole document, with all mistakes noted so far.
+
+        Raises:
+            SpecError: always.
+        """
+        raise SpecError(self.path, [*ordered(self.problems), Problem(message)])
+
+
+def ordered(problems: list[Problem]) -> list[Problem]:
+    """Each of ``problems`` once, in the order of their lines."""
+    unique = list(dict.fromkeys(problems))
+    return sorted(unique, key=lambda problem: (problem.line or 0, problem.column or 0))
 
 
 def read_document(path: str) -> Document:
@@ -238,13 +261,20 @@ class _Converter:
                 return None
             if kind == "int":
                 base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-                return int(text, base)
+                return self.bounded(int(text, base), mark)
             if kind == "float":
                 return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
         except (KeyError, ValueError):
             self.document.problem(mark, f"`{text[:40]}` can't be read as {kind}")
             return None
         return text
+
+    def bounded(self, value: int, mark: Mark) -> int | None:
+        # Python refuses to print integers of thousands of digits.
+        if value.bit_length() <= MAX_BITS:
+            return value
+        self.document.problem(mark, f"an integer of more than {MAX_BITS} bits")
+        return None
 
     def refuse(self, mark: Mark, message: str) -> None:
         raise SpecError(self.document.path, [Problem(message, mark.line, mark.column)])

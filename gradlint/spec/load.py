@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradlint.base.errors import Problem, SpecError
+from gradlint.base.errors import SpecError
 from gradlint.base.text import did_you_mean
 from gradlint.spec._check import Checker
 from gradlint.spec._model import Case, Extension, Ignore, Input, OpSpec
-from gradlint.spec._yaml import Document, Path, parse_document, read_document
+from gradlint.spec._yaml import Document, Path, ordered, parse_document, read_document
 from gradlint.spec.plan import check_samples
 
 #: pydantic's names of types → words.
@@ -47,6 +47,7 @@ def _checked(document: Document) -> OpSpec:
             document.value(()), f"a spec is a mapping (`key: value`), not {_shown(document.data)}"
         )
     else:
+        _check_counts(document)
         try:
             spec = OpSpec.model_validate(document.data)
         except ValidationError as error:
@@ -56,13 +57,24 @@ def _checked(document: Document) -> OpSpec:
         if spec is not None and not document.problems:
             check_samples(spec, document)
     if document.problems or spec is None:
-        raise SpecError(document.path, _ordered(document.problems))
+        raise SpecError(document.path, ordered(document.problems))
     return spec.read_from(document)
 
 
-def _ordered(problems: list[Problem]) -> list[Problem]:
-    unique = list(dict.fromkeys(problems))
-    return sorted(unique, key=lambda problem: (problem.line or 0, problem.column or 0))
+#: Key → how many entries it may have (heuristic: the time to check a spec grows with some of the
+#: products of these numbers).
+_MOST = {"dims": 100, "inputs": 256, "let": 256, "cases": 500}
+
+
+def _check_counts(document: Document) -> None:
+    """Refuse a document with so many entries that the rest is not worth looking at."""
+    for key, most in _MOST.items():
+        entries = document.data.get(key)
+        if isinstance(entries, (dict, list)) and len(entries) > most:
+            document.problem(
+                document.key((key,)), f"`{key}` has {len(entries):,} entries; at most {most:,}"
+            )
+            raise SpecError(document.path, ordered(document.problems))
 
 
 def _note(document: Document, item: Any) -> None:

@@ -11,6 +11,13 @@ from gradlint.spec._dims import Axis, combinations, size_of
 from gradlint.spec._model import Case, Input, OpSpec
 from gradlint.spec._yaml import Document, Path
 
+#: What the samples of a spec may cost to plan: an argument counts :data:`_ARGUMENT`, a character of
+#: a size one (heuristic: this much takes about half a second).
+_MOST_COST = 2_000_000
+_ARGUMENT = 20
+#: Characters of a label.
+_LABEL = 1_000
+
 NONE = Input.model_validate({"value": None})
 
 
@@ -41,8 +48,9 @@ def planned(spec: OpSpec) -> list[Planned]:
     seen: dict[str, int] = {}
     unique = []
     for item in made:
-        seen[item.label] = seen.get(item.label, 0) + 1
-        again = f"{item.label}#{seen[item.label]}" if seen[item.label] > 1 else item.label
+        label = item.label if len(item.label) <= _LABEL else item.label[: _LABEL - 1] + "…"
+        seen[label] = seen.get(label, 0) + 1
+        again = f"{label}#{seen[label]}" if seen[label] > 1 else label
         unique.append(Planned(again, item.dims, item.inputs, item.places))
     return unique
 
@@ -123,9 +131,15 @@ def check_samples(spec: OpSpec, document: Document) -> None:
             noted.add(path)
             document.problem(document.value(path), message, hint)
 
+    cost = 0
     for sample in planned(spec):
         total = 0
         for name, item in sample.inputs.items():
+            cost += _cost(item, sample.dims)
+            if cost > _MOST_COST:
+                key = "inputs" if spec.cases is None else "cases"
+                note((key,), "all samples together have too many arguments and sizes")
+                return
             total += _check_input(item, sample, sample.places[name], note)
         if total > MAX_ELEMENTS:
             note(
@@ -133,6 +147,14 @@ def check_samples(spec: OpSpec, document: Document) -> None:
                 f"the inputs have {total:,} elements at {sample.label}; at most "
                 f"{MAX_ELEMENTS:,} are allowed",
             )
+
+
+def _cost(item: Input, dims: dict[str, int]) -> int:
+    parts = [*(item.items_list or ()), *(item.items_tuple or ()), *(item.items_dict or {}).values()]
+    sizes = [*(item.shape or ()), *(item.range or ())]
+    texts = sum(len(size) + len(dims) for size in sizes if isinstance(size, str))
+    values = _ARGUMENT * len(item.value) if isinstance(item.value, list) else 0
+    return _ARGUMENT + len(sizes) + texts + values + sum(_cost(part, dims) for part in parts)
 
 
 def _check_input(item: Input, sample: Planned, path: Path, note: Any) -> int:

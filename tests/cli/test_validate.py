@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gradlint
+from gradlint.cli import validate
 from gradlint.cli.entry import main
 
 #: Other processes find this package even where it is not installed.
@@ -89,3 +91,19 @@ def test_nothing_heavy_is_imported(folder: Path) -> None:
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=ENVIRONMENT)
+
+
+def test_what_takes_long_is_ended(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(path: str) -> dict[str, Any]:
+        while True:
+            pass
+
+    monkeypatch.setattr(validate, "_judged", endless)
+    monkeypatch.setattr(validate, "_SECONDS", 1)
+    assert main(["validate", "right.yaml"]) == 2
+    assert capsys.readouterr().out == (
+        "right.yaml: checking it takes more than 1 s or 256 MB: not a spec\n"
+        "1 of 1 spec wrong, 1 mistake.\n"
+    )

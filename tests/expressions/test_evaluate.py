@@ -216,3 +216,94 @@ def test_names_may_be_lazy() -> None:
     env = Lazy()
     assert evaluate(compile_expression("a if a else b", ["a", "b"]), env) == 5
     assert "b" not in env
+
+
+B = torch.stack([X, -X, X * X])
+ONES = torch.ones(2, dtype=torch.float64)
+STATISTICS = {"x": B.mT, "w": W, "i": I, "m": ONES, "v": ONES}
+F = torch.nn.functional
+IMAGE = torch.arange(16.0, dtype=torch.float64).reshape(1, 1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("leaky_relu(x, 0.1)", F.leaky_relu(B.mT, 0.1)),
+        ("normalize(x, 2, 1, 1e-3)", F.normalize(B.mT, 2, 1, 1e-3)),
+        ("norm(x, 2, 1, True)", torch.norm(B.mT, 2, 1, True)),
+        ("embedding(i, w, 0)", F.embedding(I, W, 0)),
+        ("threshold(x, 0.5, 2.0)", F.threshold(B.mT, 0.5, 2.0)),
+        ("batch_norm(x[:, :, 0], None, None, training=True)", None),
+        ("batch_norm(x[:, :2], m, v, None, None, False)", F.batch_norm(B.mT[:, :2], ONES, ONES)),
+        ("instance_norm(x)", F.instance_norm(B.mT)),
+        ("quantile(x, 0.25, 1)", torch.quantile(B.mT, 0.25, 1)),
+        ("x.quantile(tensor([0.5, 1.0]))", torch.quantile(B.mT, torch.tensor([0.5, 1.0]).double())),
+        ("mvlgamma(x + 9, 2)", torch.mvlgamma(B.mT + 9, 2)),
+        ("conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2))", torch.full((1, 1, 3, 3), 4.0).double()),
+        ("tensordot(w, w, ([0], [0]))", W.mT @ W),
+        ("tensordot(w, w)", (W * W).sum()),
+        ("avg_pool2d(ones(1, 1, 4, 4), 2)", torch.ones(1, 1, 2, 2).double()),
+        ("max_pool1d(w[None], 2)", F.max_pool1d(W[None], 2)),
+        ("bilinear(w, w, ones(2, 3, 3))", F.bilinear(W, W, torch.ones(2, 3, 3).double())),
+        ("cdist(w, w, 3.0)", torch.cdist(W, W, 3.0)),
+        ("polygamma(1, w + 1)", torch.polygamma(1, W + 1)),
+        ("cat([x, x], 1)", torch.cat([B.mT, B.mT], 1)),
+        ("split(x, 1)[1]", B.mT[1:2]),
+        ("split(x, [1, 2])[1]", B.mT[1:]),
+        ("x.chunk(chunks=3)[2]", B.mT[2:]),
+        ("round(2.567, 2)", 2.57),
+        ("round(1234, -2)", 1200),
+        ("zeros(0, 3).sum(0)", torch.zeros(3).double()),
+        ("2 * x - x / 4 + 1j * x", B.mT * (1.75 + 1j)),
+    ],
+)  # fmt: skip
+def test_limits_leave_ordinary_calls_alone(text: str, value: Any) -> None:
+    result = evaluate(compile_expression(text, STATISTICS), STATISTICS)
+    if value is None:
+        value = F.batch_norm(B.mT[:, :, 0], None, None, training=True)
+    if isinstance(value, torch.Tensor):
+        torch.testing.assert_close(result, value)
+    else:
+        assert result == value
+
+
+class Stop(Exception):
+    pass
+
+
+class _Stopping(torch.overrides.TorchFunctionMode):
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.exp:
+            raise self.error
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Stop("enough"),
+        KeyboardInterrupt(),
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+    ],
+)
+def test_errors_that_are_not_of_the_expression_pass_through(error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised, _Stopping(error):
+        evaluate(compile_expression("1 + x.exp()", ["x"]), {"x": X})
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("text", ["x * x", "tanh(x) * sigmoid(x)", "(x.exp() @ x.mT).sum()"])
+def test_formulas_can_be_recomputed(text: str) -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    expression = compile_expression(text, ["x"])
+    plain, recomputed = X.clone().requires_grad_(), X.clone().requires_grad_()
+    evaluate(expression, {"x": plain}).sum().backward()
+    made = checkpoint(lambda x: evaluate(expression, {"x": x}), recomputed, use_reentrant=False)
+    made.sum().backward()
+    torch.testing.assert_close(recomputed.grad, plain.grad)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradlint.expressions import vocabulary as words
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate, evaluate_arguments
@@ -206,6 +207,44 @@ COMPUTED_GIANTS = [
     "x.sum(n)",
     "x.unfold(0, n, 1)",
     "x.new_full((n,), 1.0)",
+    "'%2000000000d' % tensor(1)",
+    "'a' * tensor(4000000000)",
+    "[0] * tensor(n)",
+    "round(5, -n)",
+    "round(5.0, n)",
+    "cat(zeros(2**22))",
+    "stack(zeros(2**22))",
+    "pad(x, zeros(2**22))",
+    "zeros(size=zeros(2**22))",
+    "x.new_zeros(size=zeros(2**22))",
+    "tensor([zeros(2**22)])",
+    "zeros(0, int(8e8)).sum(0)",
+    "zeros(0, 1).expand(0, n).sum(0)",
+    "zeros(0).reshape(n, 0)",
+    "mvlgamma(ones(2**20) + n, 400000)",
+    "quantile(ones(2**10, 2**10), linspace(0, 1, 10**6), 0)",
+    "ones(2**10, 2**10).quantile(linspace(0, 1, 10**6), 0)",
+    "(ones(1).expand(2**26).contiguous(), ones(1).expand(2**26).contiguous())",
+    "ones(2, 1).expand(2, 2**25).reshape(2**26) + ones(1).expand(2**26).flatten()",
+    "conv2d(ones(1, 64, 512, 512), ones(1, 64, 31, 31), padding=15)",
+    "conv_transpose2d(ones(1, 1, 512, 512), ones(1, 64, 31, 31))",
+    "ones(2**11, 2**11) @ ones(2**11, 2**11)",
+    "ones(2**9, 2**9) @ ones(2**9, 2**9)" + ", ones(2**9, 2**9) @ ones(2**9, 2**9)" * 32,
+    "einsum('ij,jk->ik', ones(2**11, 2**11), ones(2**11, 2**11))",
+    "tensordot(ones(2**11, 2**11), ones(2**11, 2**11), 1)",
+    "svdvals(ones(2000, 2000))",
+    "matrix_exp(ones(2000, 2000))",
+    "solve(ones(2000, 2000), ones(2000))",
+    "sum([[0]] * 60000)",
+    "polygamma(2, ones(2**26))",
+    "cdist(ones(2**13, 60), ones(2**13, 60), 3.5)",
+    "avg_pool2d(ones(1, 1, 4096, 4096), 2049, 1)",
+    "max_pool2d(ones(1, 1, 3000, 3000), 1501, 1)",
+    "max_pool1d(ones(1, 1, 2**20), 2**19, 1)",
+    "conv2d(ones(1, 8, 256, 256), ones(64, 8, 11, 11))",
+    "bilinear(ones(300, 300), ones(300, 300), ones(300, 300, 300))",
+    "ones(2**13, 2**13)[[arange(2**13).repeat(9)]]",
+    "split(ones(2**16), [1] * 2**16)",
 ]
 
 
@@ -283,6 +322,59 @@ def test_dict_and_string_methods_are_not_there() -> None:
     for text in ("x.values", "x.indices", "x.T"):
         with pytest.raises(ExpressionError):
             evaluate(compile_expression(text, ["x"]), {"x": {"a": 1}})
+
+
+#: Calls that would write to what they are given.
+WRITING = [
+    ("leaky_relu(x, 0.1, True)", 20, "argument number 3 of `leaky_relu`"),
+    ("F.elu(x, 1.0, True)", 15, "argument number 3 of `elu`"),
+    ("relu6(x, True)", 10, "argument number 2 of `relu6`"),
+    ("threshold(x, 0.1, 0.0, True)", 24, "argument number 4 of `threshold`"),
+    ("normalize(x, 2, 1, 1e-12, x)", 27, "argument number 5 of `normalize`"),
+    ("norm(x, 2, 1, False, x)", 22, "argument number 5 of `norm`"),
+    ("tensordot(x, x, 2, x)", 20, "argument number 4 of `tensordot`"),
+    ("embedding(i, x, None, 0.1)", 23, "argument number 4 of `embedding`"),
+    ("embedding(i, x, max_norm=0.1)", 17, "unknown keyword argument `max_norm`"),
+    ("silu(x, inplace=True)", 9, "unknown keyword argument `inplace`"),
+    ("batch_norm(x, m, v, training=True)", 1, "it would write to running_mean"),
+    ("batch_norm(x, m, v, None, None, True)", 1, "it would write to running_mean"),
+    ("batch_norm(x, None, v, training=1)", 1, "it would write to running_mean"),
+    ("instance_norm(x[None], m, v)", 1, "it would write to running_mean"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "message"), WRITING)
+def test_no_call_writes_to_its_arguments(text: str, column: int, message: str) -> None:
+    import torch
+
+    env = {
+        "x": torch.rand(4, 3, dtype=torch.float64),
+        "i": torch.tensor([0, 2]),
+        "m": torch.zeros(3, dtype=torch.float64),
+        "v": torch.ones(3, dtype=torch.float64),
+    }
+    kept = {name: value.clone() for name, value in env.items()}
+    with pytest.raises(ExpressionError) as raised:
+        evaluate(compile_expression(text, env), env)
+    assert message in raised.value.message
+    assert raised.value.column == column
+    for name, value in env.items():
+        assert torch.equal(value, kept[name])
+
+
+def test_an_input_that_was_written_to_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    allowed = ("input", "negative_slope", "inplace")
+    monkeypatch.setitem(words.PARAMETERS, "leaky_relu", allowed)
+    x = torch.ones(3, dtype=torch.float64)
+    for env in ({"x": x}, {"x": [x, 2]}):
+        text = "leaky_relu(x, 0.1, True)" if env["x"] is x else "leaky_relu(x[0], 0.1, True)"
+        with pytest.raises(ExpressionError, match="the formula writes to its input `x`"):
+            evaluate(compile_expression(text, env), env)
+    # What the formula made itself is its own.
+    made = evaluate(compile_expression("leaky_relu(x - 3, 0.5, True)", ["x"]), {"x": x})
+    assert made.tolist() == [-1.0, -1.0, -1.0]
 
 
 def _check(error: ExpressionError, text: str) -> None:

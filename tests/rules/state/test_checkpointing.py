@@ -12,6 +12,8 @@ from torch.autograd import Function
 
 from gradlint.model.rule import Outcome
 from gradlint.rules.state.breaks_under_checkpointing import RULE
+from gradlint.spec._formula import Program, plain_callable
+from gradlint.spec.load import loads
 
 Probed = Callable[..., Outcome]
 
@@ -135,5 +137,20 @@ def test_hooks_that_pytorch_refuses_are_no_fault(probed: Probed) -> None:
 )
 def test_right_ops_pass(probed: Probed, op: Any) -> None:
     outcome = probed(RULE, op, X)
+    assert [f.message for f in outcome.findings] == []
+    assert outcome.verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        *("x * x", "sin(x)", "exp(x) / 3", "relu(x)", "x.sum()", "softmax(x, -1)"),
+        *("x[:, None] @ x[None]", "(x * x).mean(-1)", "tanh(x) * sigmoid(x)"),
+        *("where(x > 0, x, 0.1 * x)", "log(abs(x) + 1)", "(sin(x), x.exp().sum(0))"),
+    ],
+)
+def test_formulas_that_autograd_differentiates_pass(probed: Probed, formula: str) -> None:
+    program = Program(loads(f'forward: "{formula}"\ninputs: {{x: {{shape: [8]}}}}\n'))
+    outcome = probed(RULE, plain_callable(program, "formula"), X)
     assert [f.message for f in outcome.findings] == []
     assert outcome.verdict == "pass"
