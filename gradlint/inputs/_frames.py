@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -77,13 +78,19 @@ class FailedAttempt:
                 return statements[-1], frame
         return None
 
-    def conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
+    def conditions(self) -> list[tuple[ast.expr, bool, Frame]]:
         """Conditions that stopped the code: expression, the truth value it should have, frame.
 
         Names that stand for sizes, as after ``n = x.numel()``, are replaced by what they stand for.
         """
-        for test, truth, frame in self._conditions():
-            yield with_sizes_spelled(test, frame), truth, frame
+        return self._spelled_conditions
+
+    @cached_property
+    def _spelled_conditions(self) -> list[tuple[ast.expr, bool, Frame]]:
+        return [
+            (with_sizes_spelled(test, frame), truth, frame)
+            for test, truth, frame in self._conditions()
+        ]
 
     def _conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
         for frame in reversed(self.failure.frames):
@@ -140,15 +147,9 @@ def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
     function = next((s for s in statements if isinstance(s, ast.FunctionDef)), None)
     if function is None:
         return test
-    spelled: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                _spell(target, node.value, spelled)
-        elif isinstance(node, (ast.For, ast.AugAssign)):
-            for part in ast.walk(node.target):
-                if isinstance(part, ast.Name):
-                    spelled.setdefault(part.id, []).extend([part, part])
+    spelled = _assigned(function)
+    if not any(isinstance(node, ast.Name) and node.id in spelled for node in ast.walk(test)):
+        return test
 
     class Spelled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -161,6 +162,21 @@ def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
             return found[0] if known and same == value else node
 
     return ast.fix_missing_locations(Spelled().visit(copy.deepcopy(test)))
+
+
+@lru_cache(maxsize=64)
+def _assigned(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """Name → what a function assigns to it, twice something where a loop does."""
+    spelled: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                _spell(target, node.value, spelled)
+        elif isinstance(node, (ast.For, ast.AugAssign)):
+            for part in ast.walk(node.target):
+                if isinstance(part, ast.Name):
+                    spelled.setdefault(part.id, []).extend([part, part])
+    return spelled
 
 
 def _is_size(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
@@ -151,7 +152,7 @@ class Plan:
 
     def cut(self, guess: ListGuess) -> tuple[str, int]:
         """The name of the first floating tensor, and the size of its axis that ``guess`` cuts."""
-        sizes = self.sizes()
+        sizes = self._sizes
         for name, tensor in self.tensors():
             if tensor.dtype == "float" and tensor.axes:
                 return name, sizes[tensor.axes[min(guess.place, len(tensor.axes) - 1)]]
@@ -163,6 +164,10 @@ class Plan:
 
     def sizes(self) -> dict[str, int]:
         """Symbol → size: fixed, or else from the pool without the sizes that are fixed."""
+        return dict(self._sizes)
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
         if not self.pool:
             return self._smallest_sizes()
         fixed = dict(self.fixed)
@@ -251,7 +256,11 @@ class Plan:
 
     def arguments_key(self) -> object:
         """What the op is given: equal for plans that differ only in the names of axes."""
-        sizes = self.sizes()
+        return self._arguments_key
+
+    @cached_property
+    def _arguments_key(self) -> object:
+        sizes = self._sizes
 
         def seen(guess: Guess) -> object:
             if isinstance(guess, TensorGuess):
@@ -266,6 +275,10 @@ class Plan:
 
     def squares(self) -> int:
         """How many tensors have the same symbol on two axes."""
+        return self._squares
+
+    @cached_property
+    def _squares(self) -> int:
         return sum(len(set(guess.axes)) < len(guess.axes) for _, guess in self.tensors())
 
 

@@ -17,7 +17,7 @@ from math import prod
 
 from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
+from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Failure, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
@@ -145,6 +145,9 @@ class Search:
         self._patterns: set[str] = set()
         self._order = itertools.count()
         self._seen: set[object] = set()
+        #: Of each failure: type and text without numbers, and what was missing of a condition.
+        self._refusals: list[tuple[str, str, int | None]] = []
+        self._last_failed: FailedAttempt | None = None
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
@@ -158,8 +161,8 @@ class Search:
             if best is None and self.attempts >= NEEDS_MORE and self._hopeless():
                 break
             _, _, node = heapq.heappop(self._queue)
-            plan = node.plan
-            if plan.arguments_key() in self._seen:
+            plan = node.plan = with_linked_permutations(node.plan)
+            if plan.arguments_key() in self._seen or _elements(plan) > MOST_ELEMENTS:
                 continue
             self._seen.add(plan.arguments_key())
             trial = _by_accident(plan, attempt(self.op, plan, self.seed, self.keywords))
@@ -173,6 +176,9 @@ class Search:
                 if (trial.score == 6 and not trial.reduced) or trial.contract:
                     break
             missing = self._missing(plan, trial)
+            if trial.score == 0 and trial.failure is not None:
+                text = re.sub(r"\d+", "", trial.failure.text)
+                self._refusals.append((trial.failure.kind, text, missing))
             bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
                 # Forward takes these inputs: repairs of them come before any other inputs.
@@ -205,12 +211,7 @@ class Search:
             return all(trial.progress <= first.progress for _, trial in self.failures)
         if self.attempts < HOPELESS:
             return False
-        texts = {
-            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text), self._missing(plan, trial))
-            for plan, trial in self.failures[-HOPELESS:]
-            if trial.failure is not None
-        }
-        return len(texts) == 1
+        return len(set(self._refusals[-HOPELESS:])) == 1
 
     def restart(self) -> None:
         """Count time anew."""
@@ -262,7 +263,14 @@ class Search:
     def _missing(self, plan: Plan, trial: Trial) -> int | None:
         if trial.score or trial.failure is None:
             return None
-        return unmet(FailedAttempt(plan, trial.failure, self.evidence))
+        return unmet(self._failed_attempt(plan, trial.failure))
+
+    def _failed_attempt(self, plan: Plan, failure: Failure) -> FailedAttempt:
+        """What is known of a failed attempt; that of the last one is kept, since reading the code
+        takes longer than most attempts."""
+        if self._last_failed is None or self._last_failed.failure is not failure:
+            self._last_failed = FailedAttempt(plan, failure, self.evidence)
+        return self._last_failed
 
     def _gain(self, node: _Candidate, trial: Trial, missing: int | None) -> float:
         """What the move that led to ``node`` was worth, judged by how the error changed, and by how
@@ -288,12 +296,8 @@ class Search:
         return gain
 
     def _push(self, node: _Candidate) -> None:
-        node.plan = with_linked_permutations(node.plan)
-        if _elements(node.plan) > MOST_ELEMENTS:
-            return
-        if node.plan.arguments_key() not in self._seen:
-            entry = (node.plan.cost - node.bonus, next(self._order), node)
-            heapq.heappush(self._queue, entry)
+        # What a plan comes to is found out when its turn comes: most of them wait for ever.
+        heapq.heappush(self._queue, (node.plan.cost - node.bonus, next(self._order), node))
 
     def _children(
         self, plan: Plan, trial: Trial, best: tuple[Plan, Trial] | None
@@ -301,7 +305,7 @@ class Search:
         if trial.score == 0:
             if trial.failure is None:
                 return
-            failed = FailedAttempt(plan, trial.failure, self.evidence)
+            failed = self._failed_attempt(plan, trial.failure)
             yield from repairs(failed)
             if best is None or best[1].score < 3:
                 yield from self._neighbours(plan, failed.blamed())
