@@ -133,7 +133,18 @@ def _distance(test: ast.expr, truth: bool, frame: Frame) -> int:
         shapes = [side for side in sides if isinstance(side, tuple)]
         if len(shapes) == len(sides):
             return max(1, sum(map(_difference, shapes, shapes[1:])))
+        if truth and len(test.ops) > 1:
+            return max(1, sum(_distance(link, True, frame) for link in links(test)))
     return 1
+
+
+def links(test: ast.Compare) -> list[ast.Compare]:
+    """The comparisons of two sides each that ``a == b == c`` is made of."""
+    sides = [test.left, *test.comparators]
+    return [
+        ast.copy_location(ast.Compare(left, [operator], [right]), test)
+        for left, operator, right in zip(sides, test.ops, sides[1:], strict=False)
+    ]
 
 
 def _difference(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:

@@ -19,6 +19,7 @@ from gradlint.inputs._annotations import (
 )
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._iterations import iterated_matrices
+from gradlint.inputs._proposals import integer_domain
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.stand_ins import ClosureModule
@@ -90,6 +91,9 @@ def _relate(found: list[Evidence]) -> None:
         _read_tuples(item)
     tensors = [item for item in found if item.tensorness > 0]
     _relate_names(tensors, {item.name.lower() for item in found})
+    for item in tensors:
+        if integer_domain(item.name, []) == "pointers":
+            item.rank(1, 3.0)  # bounds of segments along one axis
     known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
     likely = [max(item.ranks, key=item.ranks.__getitem__) for weight, item in known if weight >= 4]
     common = max(likely, default=0)
