@@ -28,8 +28,12 @@ from gradlint.experiments.judge_at_other_inputs import (
     judged_inputs,
     same_outputs,
 )
+from gradlint.experiments.layout.meant_broadcasting import (
+    broadcasting_is_meant,
+    smaller_operands,
+)
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
-from gradlint.experiments.shape.compared_gradients import returned_shapes
+from gradlint.experiments.shape.compared_gradients import returned_shapes, returned_tensors
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import (
     Designed,
@@ -54,6 +58,7 @@ from gradlint.inputs.designed_kinds import (
     with_empty_lengths,
     with_equal_eigenvalues,
 )
+from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.resized import resizable
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
@@ -178,8 +183,27 @@ class FurtherSamples:
         yield from with_empty_lengths(op, sample)
         yield from with_equal_eigenvalues(op, sample)
         expected = coverage is not None and for_complex(coverage, transforms=False)
-        yield from as_complex(op, sample, expected=expected)
+        for designed in as_complex(op, sample, expected=expected):
+            real = self._meant_real(designed.sample)
+            yield from as_complex(op, sample, expected=expected, real=real) if real else (designed,)
         yield from as_batch(op, sample)
+
+    def _meant_real(self, sample: Sample) -> set[str]:
+        """The inputs for which backward returns real gradients where all are complex, and complex
+        ones for others: they are meant to be real, unless the documentation speaks of complex ones
+        alone."""
+        op, problem = self.subject.op, self.subject.problem
+        text = prose(op.defining) if op.defining is not None else ""
+        if documented_complex(text):
+            return set()
+        there = Subject(op, sample, self.subject.settings)
+        there.problem.preserve_state = problem.preserve_state
+        items, _ = returned_tensors(there)
+        problem.forward_calls += there.problem.forward_calls
+        problem.backward_calls += there.problem.backward_calls
+        complex_ones = [item for item in items if item.meta and item.meta.dtype.is_complex]
+        real = {item.name for item in complex_ones if not item.value.is_complex()}
+        return real if len(real) < len(complex_ones) else set()
 
     def _around_moved(self, watched: Comparisons) -> Iterator[Designed]:
         """The sample with all numbers away from their defaults, on both sides of the thresholds
@@ -228,6 +252,10 @@ class FurtherSamples:
             seen.verdict = REFUSED
         elif self._is_for_backward_only(designed, seen):
             sample = replace(sample, backward_only=True)
+        elif designed.as_if is not None and seen.verdict == WRONG:
+            operands = smaller_operands(self.subject.sample, sample, self.subject)
+            meant = broadcasting_is_meant(self.subject, sample, operands)
+            sample = replace(sample, unmeant=not meant)
         elif seen.verdict in (RIGHT, WRONG):
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)

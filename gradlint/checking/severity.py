@@ -40,8 +40,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
         " an input that is zero; digits that cancel at large magnitudes; numbers that forward keeps"
-        " in 8 bits for backward; a number moved by gradlint that only backward uses; anything in"
-        " PyTorch's own code",
+        " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
+        " that broadcasts where nothing says that this is meant; anything in PyTorch's own code",
     ),
 )
 
@@ -135,6 +135,11 @@ POLICY = (
         "info",
         "the number that was moved changes backward only: forward returns the same",
         lambda g: g.explained == "backward-only",
+    ),
+    Reason(
+        "info",
+        "forward takes it by broadcasting, for which nothing says that it is meant",
+        lambda g: g.explained == "broadcast",
     ),
     Reason(
         "info",

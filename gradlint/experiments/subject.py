@@ -230,4 +230,6 @@ class Subject:
             known["where"] = where
         if self.sample.backward_only:
             known["explained"] = known.get("explained") or "backward-only"
+        if self.sample.unmeant:
+            known["explained"] = known.get("explained") or "broadcast"
         return Grounds(**known)

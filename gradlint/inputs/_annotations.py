@@ -10,6 +10,14 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
+from gradlint.inputs.described import (
+    ANY,
+    Described,
+    arguments_in,
+    axes_in_words,
+    jaxtyped,
+    shapes_in_order,
+)
 from gradlint.inputs.documentation import (
     described,
     documented_dtype,
@@ -21,19 +29,10 @@ from gradlint.inputs.documentation import (
 from gradlint.inputs.domains import worded
 from gradlint.model.sample import has_fields
 
-#: Words in brackets that are types or remarks, not axes.
-_NO_AXES = frozenset(
-    (  # noqa: SIM905
-        "tensor float int bool str optional default none true false list tuple longtensor "
-        "floattensor torch required callable number array scalar"
-    ).split()
-)
-_AXIS = r"(?:[A-Z][A-Za-z0-9_]{0,9}|[a-z][a-z0-9_]{0,11}|\d{1,2})"
 #: An axis of a shape without brackets, as in "q: B H L D" or "image: B x C x H x W".
 _LETTER = r"[A-Z](?:_?[a-z0-9]{1,3})?(?![\w])"
 #: Words for integers beside a parameter's name.
 _INTEGERS = r"(?:ints?|integers?|integer (?:indices|tensor)|indices|long tensor|int64)\b"
-_SHAPE = rf"[\(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{0,5}}\s*,?)\s*[\)\]]"
 #: Names of types in an annotation → the kind of argument that they mean.
 _KIND_OF_TYPE = (
     (r"LongTensor|IntTensor|Int(64|32|eger)?\[", "index"),
@@ -57,6 +56,13 @@ _ANNOTATED = 6.0
 _DESCRIBED = 2.5
 #: That of words which say that a tensor has no dimensions: as much as that of an annotation.
 _SCALAR = 4.5
+#: That of the number of axes of a second form, ``(N,) or (N, K)``.
+_SECOND = 1.0
+#: Words said of a tensor → the kind of argument that they mean.
+_KIND_IN_WORDS = (
+    ("complex", r"\bcomplex\b"),
+    ("mask", r"\bbool(?:ean)?\b.*\b(?:mask|tensor)\b"),
+)
 #: Domains that an inequality of the documentation gives.
 _SIGNED = {"": "", "positive": "positive", "nonnegative": "nonnegative"}
 
@@ -72,8 +78,9 @@ def read_annotation(evidence: Evidence, annotation: Any) -> None:
         return
     axes = getattr(annotation, "dim_str", None)
     if isinstance(axes, str):
-        evidence.shape = tuple(axis for axis in axes.split() if re.fullmatch(r"\w+", axis))
+        evidence.shape = axes_in_words(axes)
     text = annotation if isinstance(annotation, str) else _text(annotation)
+    evidence.shape = evidence.shape or jaxtyped(text)
     read_annotation_text(evidence, text)
     if isinstance(annotation, type) and annotation.__module__ not in ("builtins", "torch"):
         evidence.classes.append(annotation)
@@ -176,67 +183,67 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     if not text:
         return
     names = [evidence.name for evidence in parameters]
+    said = arguments_in(text, names)
     for evidence in parameters:
-        name = re.escape(evidence.name)
-        typed = re.search(
-            rf"(?m)^\W*{name}\s*(?:\(([^()\n]*(?:\([^()]*\))?[^()\n]*)\)|:([^\n]*))", text
-        )
-        if typed:
-            words = typed.group(1) or typed.group(2) or ""
-            read_annotation_text(evidence, words, _DESCRIBED)
-        if not evidence.shape:
-            evidence.shape = _shape(name, text)
-        if not evidence.shape and documented_scalar(text, evidence.name):
-            evidence.rank(0, _SCALAR)
-        if not evidence.domain:
-            evidence.domain = (
-                _domain(name, text)
-                or documented_interval(text, evidence.name, names)
-                or _SIGNED[documented_sign(text, evidence.name)]
-            )
-        evidence.mentioned += worded(text)
-        if dtype := documented_dtype(text, evidence.name, names):
-            evidence.say(dtype, _ANNOTATED)
-        if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
-            evidence.say("index", _DESCRIBED)
+        _read_described(evidence, said.get(evidence.name, Described()), text, names)
+    _give_one_shape(parameters, said)
+    if any(evidence.shape for evidence in parameters):
+        return
+    tensors = [item for item in parameters if item.required and item.is_likely_tensor]
+    for evidence, shape in zip(tensors, shapes_in_order(text, len(tensors)), strict=False):
+        evidence.shape = shape
     shapes = shapes_in(text)
     if shapes and parameters and not any(evidence.shape for evidence in parameters):
         # "Smooths (B, T, C)": of no parameter by name, so of the first.
         parameters[0].rank(len(shapes[0]), _DESCRIBED)
 
 
-def _domain(name: str, text: str) -> str:
-    """The domain that the description of a parameter names: ``:param A: a symmetric matrix``,
-    ``A (Tensor): …``, or ``A : Tensor`` with the words indented on the next line."""
-    found = re.search(
-        rf"(?m)^([^\S\n]*)(?:#\s*|[-*]\s*|:param\s+(?:[\w.]+\s+)?)?`*{name}`*\s*(?:\([^()\n]*\))?\s*"
-        rf":([^\n]*(?:\n\1[^\S\n]+[^\n]*){{0,2}})",
-        text,
+def _read_described(evidence: Evidence, item: Described, text: str, names: list[str]) -> None:
+    """Add what ``text``, and ``item`` of it, say of a parameter."""
+    name = re.escape(evidence.name)
+    typed = re.search(
+        rf"(?m)^\W*{name}\s*(?:\(([^()\n]*(?:\([^()]*\))?[^()\n]*)\)|:([^\n]*))", text
     )
-    words = " ".join(found.group(2).lower().split()) if found else ""
-    described = worded(words)
-    return described[0] if described else ""
+    if typed:
+        words = typed.group(1) or typed.group(2) or ""
+        read_annotation_text(evidence, words, _DESCRIBED)
+    if not evidence.shape:
+        evidence.shape = (item.axes if set(item.axes) - ANY else ()) or _bare_shape(name, text)
+    if item.other:
+        evidence.rank(len(item.other), _SECOND)
+    if not evidence.shape and documented_scalar(text, evidence.name):
+        evidence.rank(0, _SCALAR)
+    if not evidence.domain:
+        evidence.domain = (
+            next(iter(worded(item.words)), "")
+            or documented_interval(text, evidence.name, names)
+            or _SIGNED[documented_sign(text, evidence.name)]
+        )
+    evidence.mentioned += worded(text)
+    if dtype := documented_dtype(text, evidence.name, names):
+        evidence.say(dtype, _ANNOTATED)
+    if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
+        evidence.say("index", _DESCRIBED)
+    for kind, pattern in _KIND_IN_WORDS:
+        if re.search(pattern, item.words):
+            evidence.say(kind, _DESCRIBED)
 
 
-def _shape(name: str, text: str) -> tuple[str, ...]:
-    for found in re.finditer(
-        rf"\b{name}\b\s*(?:\((?i:[^()]*(?:tensor|\bfloat|\bint\b|optional|array))[^()]*\))?"
-        rf"\s*[:=\-]?[^\n()\[\]]{{0,40}}?{_SHAPE}",
-        text,
-    ):
-        axes = [axis.strip() for axis in found.group(1).split(",") if axis.strip()]
-        if any(axis.lower() in _NO_AXES for axis in axes):
-            continue
-        lone = len(axes) == 1 and not found.group(1).rstrip().endswith(",")
-        if lone and not axes[0][0].isupper():
-            continue
-        numbers = all(axis.isdigit() for axis in axes)
-        # "gains (3,)" is a shape, "gains = (3, 4)" a value, and "(3)" a remark.
-        if numbers and not re.match(rf"{name}`*\s+\(", found.group(0)):
-            continue
-        return tuple(f"={axis}" if axis.isdigit() else axis for axis in axes)
+def _bare_shape(name: str, text: str) -> tuple[str, ...]:
     bare = re.search(
         rf"(?<![\w.]){name}`*\s*:\s*({_LETTER}(?:(?:\s+|\s?[x×]\s?){_LETTER}){{0,5}})\s*(?:[,;.\n]|$)",
         text,
     )
     return tuple(re.split(r"\s?[x×]\s?|\s+", bare.group(1))) if bare else ()
+
+
+def _give_one_shape(parameters: list[Evidence], said: dict[str, Described]) -> None:
+    """New axes for arguments of which one shape is said, where it is not said which."""
+    for evidence in parameters:
+        group = said.get(evidence.name, Described()).like
+        others = [item for item in parameters if item.name in group]
+        if any(item.shape for item in others) or not others or evidence is not others[0]:
+            continue
+        rank = max(evidence.ranks, key=evidence.ranks.__getitem__) if evidence.ranks else 2
+        for item in others:
+            item.shape = tuple(f"{evidence.name}.{axis}" for axis in range(rank))

@@ -39,6 +39,8 @@ GRADIENT_SHAPE_ERROR = re.compile(
     r"invalid gradient at index (\d+) - got \[([\d, ]*)\] but expected shape compatible with "
     r"\[([\d, ]*)\]"
 )
+#: The error of the engine for a complex gradient of a real input.
+COMPLEX_GRADIENT_ERROR = "input_is_complex == grad_is_complex"
 #: Packages whose frames do not belong to the user.
 _LIBRARIES = ("torch", "numpy", "gradlint", "contextlib", "functools")
 #: Characters of a message, and frames of a traceback (first ones, last ones), that are kept.
@@ -97,6 +99,8 @@ class Trial:
         reduced: position among the differentiable tensors → shape of the gradient that backward
             returned for it, where the engine summed that to the shape of the input. Forward then
             broadcast the input, which the author may not have meant.
+        real: positions of complex tensors for which backward returned real gradients, and complex
+            ones for others.
     """
 
     score: int
@@ -108,6 +112,7 @@ class Trial:
     progress: tuple[int, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
     reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    real: frozenset[int] = frozenset()
 
 
 def attempt(
@@ -165,7 +170,8 @@ def _run_backward(
     try:
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
-            with returned_shapes(connected, leaves) as reduced:
+            real: set[int] = set()
+            with returned_shapes(connected, leaves, real) as reduced:
                 try:
                     gradients = vjp(connected, leaves, cotangents)
                 except RuntimeError as error:
@@ -174,7 +180,9 @@ def _run_backward(
                     gradients = accumulated(connected, leaves, cotangents)
             judged = _judged(gradients, built, shapes)
             vanishing = sum(map(_vanishes(connected), gradients, leaves))
-            return replace(judged, reduced=reduced, vanishing=vanishing)
+            # Where all are real, the op may return too little; where some are, these are meant so.
+            meant = frozenset(real) if len(real) < len(leaves) else frozenset()
+            return replace(judged, reduced=reduced, vanishing=vanishing, real=meant)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _module_of(op))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)

@@ -134,6 +134,11 @@ class Evidence:
         return [(kind, min(0.5 * (top - weight), 4.0)) for kind, weight in ordered if weight > 0]
 
     @property
+    def is_likely_tensor(self) -> bool:
+        """Whether a tensor is the likeliest kind."""
+        return self.ordered_kinds()[0][0] in TENSOR_KINDS
+
+    @property
     def tensorness(self) -> float:
         """Weight of the evidence that it is a tensor of any type."""
         return self.weights.get("any", 0.0) + sum(

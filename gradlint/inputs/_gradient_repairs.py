@@ -1,9 +1,9 @@
-"""Moves that give an input the shape of the gradient that was returned for it."""
+"""Moves that give an input the shape of the gradient that was returned for it, or its dtype."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from math import prod
 
@@ -70,6 +70,38 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
     yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
     # Or only the number of axes of the gradient is right, and the sizes are not.
     yield plan.changed(name, replace(guess, axes=guess.axes[-len(got) :]), 0.25)
+
+
+def like_complex_gradient(failed: FailedAttempt) -> Iterator[Plan]:
+    """Inputs are complex where backward returned a complex gradient for one that is real: all of
+    them at once, then one by one."""
+    plan = failed.plan
+
+    def converted(guess: TensorGuess) -> TensorGuess:
+        if guess.dtype != "float" or not guess.grad or guess.domain != "real":
+            return guess
+        return replace(guess, dtype="complex")
+
+    yield replace(plan.mapped(converted), cost=plan.cost + 0.2)
+    for name in plan.names:
+        guess = plan.guess(name)
+        if isinstance(guess, TensorGuess) and converted(guess) != guess:
+            yield plan.changed(name, converted(guess), 0.3)
+
+
+def as_real(plan: Plan, returned: Collection[int]) -> Iterator[Plan]:
+    """Inputs are real where backward returned real gradients for them, and complex ones for others.
+
+    Args:
+        plan: the plan under which that happened.
+        returned: positions of these inputs among the tensors that require grad.
+    """
+    names = [name for name, guess in plan.tensors() if guess.grad]
+    for name in (names[position] for position in returned if position < len(names)):
+        guess = plan.guess(name)
+        if isinstance(guess, TensorGuess) and guess.dtype == "complex":
+            plan = plan.changed(name, replace(guess, dtype="float"), 0.1)
+    yield plan
 
 
 def _as_another(

@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR
+from gradlint.inputs._attempt import COMPLEX_GRADIENT_ERROR, GRADIENT_SHAPE_ERROR
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._domain_repairs import from_domains
 from gradlint.inputs._frames import FailedAttempt
-from gradlint.inputs._gradient_repairs import keeps_axes, like_gradient, tensor_at
+from gradlint.inputs._gradient_repairs import (
+    keeps_axes,
+    like_complex_gradient,
+    like_gradient,
+    tensor_at,
+)
 from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import LARGEST_SIZE, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
@@ -53,6 +58,9 @@ def repairs(failed: FailedAttempt) -> Iterator[Plan]:
         name = tensor_at(failed.plan, int(match.group(1)))
         kept = keeps_axes(match)
         yield from (p for p in _general(failed) if kept or not _rises(failed.plan, p, name))
+        return
+    if COMPLEX_GRADIENT_ERROR in failed.failure.text:
+        yield from like_complex_gradient(failed)
         return
     yield from _general(failed)
 

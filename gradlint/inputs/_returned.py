@@ -1,4 +1,4 @@
-"""Shapes of the gradients that a backward returns, before the engine sums them."""
+"""Shapes and dtypes of the gradients that a backward returns, before the engine converts them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ _MOST_NODES = 60
 
 @contextmanager
 def returned_shapes(
-    outputs: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor]
+    outputs: Sequence[torch.Tensor],
+    leaves: Sequence[torch.Tensor],
+    real: set[int] | None = None,
 ) -> Iterator[dict[int, tuple[int, ...]]]:
     """Watch the Python Functions in the graph of ``outputs`` during the body.
+
+    Args:
+        outputs: of the op.
+        leaves: what gradients are returned for.
+        real: takes the positions of complex leaves for which a real gradient was returned.
 
     Yields:
         Position in ``leaves`` → shape of the gradient returned for it, filled in where that is not
@@ -28,7 +35,7 @@ def returned_shapes(
     for node in _functions(outputs):
         if type(node) not in changed:
             changed.append(type(node))
-            type(node).apply = _watched(type(node).apply, positions, found)
+            type(node).apply = _watched(type(node).apply, positions, found, real)
     try:
         yield found
     finally:
@@ -52,7 +59,10 @@ def _functions(outputs: Sequence[torch.Tensor]) -> Iterator[Any]:
 
 
 def _watched(
-    apply: Callable[..., Any], positions: dict[int, int], found: dict[int, tuple[int, ...]]
+    apply: Callable[..., Any],
+    positions: dict[int, int],
+    found: dict[int, tuple[int, ...]],
+    real: set[int] | None,
 ) -> Callable[..., Any]:
     """``apply`` of a node, the function that calls the user's backward: the hooks of the engine see
     gradients only after they were summed."""
@@ -73,6 +83,8 @@ def _watched(
                 continue
             if gradient.shape != leaf.shape:
                 found[position] = tuple(gradient.shape)
+            if real is not None and leaf.is_complex() and not gradient.is_complex():
+                real.add(position)
         return returned
 
     return applied

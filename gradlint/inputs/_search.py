@@ -21,7 +21,7 @@ from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Failure, Trial, attem
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
-from gradlint.inputs._gradient_repairs import keeps_axes
+from gradlint.inputs._gradient_repairs import as_real, keeps_axes
 from gradlint.inputs._moves import (
     SQUARE_COST,
     like_returned,
@@ -34,6 +34,7 @@ from gradlint.inputs._moves import (
 from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
+from gradlint.inputs.documentation import documented_complex, documented_real, prose
 from gradlint.inputs.domains import DOMAINS, OF_SQUARES
 from gradlint.model.op import Op
 
@@ -139,6 +140,8 @@ class Search:
         self.attempts = 0
         self.cut_short = False
         self.held: set[str] = set()
+        text = prose(op.defining) if op.defining is not None else ""
+        self._real, self._complex = documented_real(text), documented_complex(text)
         self._mentioned = [domain for item in evidence for domain in item.mentioned]
         self._started = time.monotonic(), time.process_time()
         self._queue: list[tuple[float, int, _Candidate]] = []
@@ -173,7 +176,7 @@ class Search:
             elif best is None or _better(node, trial, *best, _summed(self.evidence)):
                 best = plan, trial
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
-                if (trial.score == 6 and not trial.reduced) or trial.contract:
+                if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
                     break
             missing = self._missing(plan, trial)
             if trial.score == 0 and trial.failure is not None:
@@ -187,6 +190,8 @@ class Search:
             kin = node.kin or trial.score >= 3
             text = str(trial.failure) if trial.failure else ""
             for child in self._children(plan, trial, best):
+                if self._real and _complex(child) > _complex(plan):
+                    continue
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
                 forced = node.forced + more
                 derived = _Candidate(child, bonus, reach, text, kin, forced, missing)
@@ -331,6 +336,12 @@ class Search:
         elif trial.score == 4:
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
+        yield from self._like_returned(plan, trial)
+
+    def _like_returned(self, plan: Plan, trial: Trial) -> Iterator[Plan]:
+        """The plan with tensors like the gradients that were returned for them."""
+        if trial.real and not self._complex:
+            yield from as_real(plan, trial.real)
         if trial.reduced:
             yield from like_returned(plan, trial.reduced)
             yield from without_batch(plan, trial.reduced)
@@ -457,7 +468,8 @@ def _better(
     scalars of ``scalars``."""
     plan = node.plan
     if trial.score == before.score:
-        if before.reduced and not trial.reduced and trial.zero <= before.zero:
+        fits = before.reduced and not trial.reduced and trial.zero <= before.zero
+        if fits or (before.real and not trial.real):
             return plan.cost <= known.cost + _MOST_EXTRA_COST
         return trial.zero < before.zero and plan.cost <= known.cost + 0.5
     if trial.score < before.score:
@@ -511,6 +523,10 @@ def _alternatives(first: Plan) -> Iterator[Plan]:
             if rank != len(shape):
                 yield _same_shape(first, tuple(f"s.{axis}" for axis in range(rank)), cost)
         yield replace(first, pool=OTHER_SIZES[2], cost=2.4)
+
+
+def _complex(plan: Plan) -> int:
+    return sum(guess.dtype == "complex" for _, guess in plan.tensors())
 
 
 def _same_shape(plan: Plan, shape: tuple[str, ...], cost: float) -> Plan:

@@ -5,7 +5,7 @@ reason to expect that the op takes it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import torch
@@ -18,7 +18,7 @@ from gradlint.inputs.designed import (
     leaf_like,
     replaced,
 )
-from gradlint.inputs.documentation import prose
+from gradlint.inputs.documentation import documented_from_one, prose
 from gradlint.inputs.domains import DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
@@ -36,8 +36,11 @@ _ONLY_REAL = re.compile(r"\b(?:not?|non-?|never|real only|only real)\b[^.]*\bcom
 
 
 def with_empty_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with lengths of which one is zero."""
+    """``sample`` with lengths of which one is zero, unless they are documented to begin at one."""
+    text = prose(op.defining) if op.defining is not None else ""
     for name, tensor in sample.named_tensors(op.signature):
+        if documented_from_one(text, name):
+            continue
         if domain_of(sample, name) == "sizes" and tensor.numel() > 1:
             flat = tensor.reshape(-1).clone()
             flat[0] = 0
@@ -55,14 +58,17 @@ def with_equal_eigenvalues(op: Op, sample: Sample) -> Iterator[Designed]:
             yield replaced(sample, tensor, flat, label, "special")
 
 
-def as_complex(op: Op, sample: Sample, *, expected: bool) -> Iterator[Designed]:
-    """``sample`` with complex numbers in place of all real ones, if ``expected`` or documented."""
+def as_complex(
+    op: Op, sample: Sample, *, expected: bool, real: Collection[str] = ()
+) -> Iterator[Designed]:
+    """``sample`` with complex numbers in place of all real ones but ``real``, if ``expected`` or
+    documented."""
     text = prose(op.defining) if op.defining is not None else ""
     if not (expected or _COMPLEX.search(text)) or _ONLY_REAL.search(text):
         return
     exchange = {}
     for name, tensor in sample.named_tensors(op.signature):
-        if is_floating(tensor):
+        if is_floating(tensor) and name not in real:
             if domain_of(sample, name) != DOMAINS["real"]:
                 return
             imaginary = tensor.detach().flatten().roll(1).reshape(tensor.shape)

@@ -61,12 +61,40 @@ def shapes_in(text: str) -> list[tuple[str, ...]]:
 
 
 def documented_sign(text: str, name: str) -> str:
-    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)`` or ``x >= 0``:
-    "positive", "nonnegative", or "" where it gives none."""
-    found = re.search(rf"(?<![\w.|]){re.escape(name)}`*\s*(>=?|≥)\s*0(?!\w|\.\d)", text)
+    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x >= 0`` or
+    ``a, b > 0``: "positive", "nonnegative", or "" where it gives none."""
+    above = r"\s*(>=?|≥)\s*0(?!\w|\.\d)"
+    start, more = r"(?m:^|(?<=[.;:(]))\s*(?:\w+,\s*)*", r"(?:,\s*(?:and\s+)?\w+)*"
+    own = re.escape(name)
+    found = re.search(rf"(?<![\w.|]){own}`*:?{above}", text) or re.search(
+        rf"{start}{own}{more}{above}", text
+    )
     if found is None:
         return ""
     return "positive" if found.group(1) == ">" else "nonnegative"
+
+
+def documented_from_one(text: str, name: str) -> bool:
+    """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1"."""
+    own = rf"(?<![\w.]){re.escape(name)}\b`*"
+    shape = r"(?:\s*:)?(?:\s*\([^()]*\))?(?:\s*,)?"
+    begins = (
+        r"\s*(?:(?:is|are|lies?)\s+)?(?:in|from|between)\s*[\[{]?\s*1\s*(?:\.\.|…|,|to\b|and\b|-|–)"
+    )
+    least = r"\s*(?:>=\s*1|≥\s*1|>\s*0)(?![\d.])"
+    return re.search(rf"(?i){own}{shape}(?:{begins}|{least})", text) is not None
+
+
+def documented_real(text: str) -> bool:
+    """Whether ``text`` says that numbers are real, and nothing of complex ones: "the spectrum of a
+    real signal"; not "the real part"."""
+    real = r"(?i)\breal(?:-valued)?\b(?!\s*(?:parts?|and|or|axis|components?|world)\b)"
+    return re.search(real, text) is not None and not re.search(r"(?i)\bcomplex", text)
+
+
+def documented_complex(text: str) -> bool:
+    """Whether ``text`` speaks of complex numbers, and of no real ones."""
+    return bool(re.search(r"(?i)\bcomplex", text)) and not re.search(r"(?i)\breal\b", text)
 
 
 def documented_scalar(text: str, name: str) -> bool:
@@ -157,7 +185,22 @@ def prose(thing: Any) -> str:
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     ]
-    return "\n".join([*documents, *comments])
+    return "\n".join([*documents, *_of_arguments(tree, textwrap.dedent(source)), *comments])
+
+
+def _of_arguments(tree: ast.Module, source: str) -> list[str]:
+    """Comments at the ends of lines of a signature that hold one argument: "x: (B, T, D)"."""
+    lines = source.splitlines()
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        for item in every:
+            comment = re.search(r"#\s*(.+)$", lines[item.lineno - 1])
+            if comment and [other.lineno for other in every].count(item.lineno) == 1:
+                found.append(f"{item.arg}: {comment.group(1)}")
+    return found
 
 
 def _refusals(tree: ast.AST) -> Iterator[str]:

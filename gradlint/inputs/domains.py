@@ -41,15 +41,15 @@ OF_SQUARES = frozenset(
 
 #: Domain → words of error texts, docstrings and comments that ask for it, the most special first.
 WORDS = (
-    ("nsd", r"negative[- ](?:semi-?)?definite"),
+    ("nsd", r"negative[- ](?:semi-?)?definite|\bhurwitz\b"),
     (
         "spd",
-        r"positive[- ](?:semi-?)?definite|\bs?psd\b|\bcovariance\b"
+        r"positive[- ](?:semi-?)?definite|\bs?psd\b|\bspd\b|\bcovariance\b"
         r"|(?<!non-)(?<!not )(?<!un)\bsymmetric\b(?! (?:range|pad|quant|mode|loss|diff))",
     ),
     ("orthogonal", r"\borthogonal\b|\borthonormal\b|\brotation matri"),
-    ("tril", r"lower[- ]triang|\bcholesky factor"),
-    ("triu", r"upper[- ]triang"),
+    ("tril", r"lower[- ]triangular|\bcholesky factor"),
+    ("triu", r"upper[- ]triangular"),
     ("logs", r"\blog[- _]?prob"),
     (
         "lengths",
@@ -60,20 +60,24 @@ WORDS = (
     (
         "rows",
         r"sums? (?:up )?to (?:1|one)\b|\bstochastic matri|row-stochastic|\bsimplex\b"
-        r"|probability (?:vector|distribution)|\bdistributions\b",
+        r"|probability (?:vector|distribution)|\bdistributions\b|\bone-?hot\b",
     ),
-    ("contraction", r"\bcontracti|spectral radius|\bconverge|\bneumann series"),
+    ("contraction", r"\bcontracti|sub-?stochastic|spectral radius|\bconverge|\bneumann series"),
     (
         "ordered",
         r"\b(?:strictly |monotonically )?increasing\b|\bascending\b|(?<!un)\bsorted\b|monoton",
     ),
-    ("unit", r"\bprobabilit|[\[(]0(?:\.0?)?, ?1(?:\.0?)?[\])]|between 0 and 1|\b0 < \w+ < 1\b"),
+    ("unit", r"\bprobabilit|[\[(]0(?:\.0?)?, ?1(?:\.0?)?[\])]|between 0 and 1|\b0 <=? \w+ <=? 1\b"),
     (
         "small",
         r"[\[(]-1(?:\.0?)?, ?1(?:\.0?)?[\])]|between -1 and 1|magnitude below (?:1|one)"
         r"|less than one",
     ),
-    ("positive", r"(?<!semi-)(?<!semi )\bpositive\b|strictly above 0|greater than (?:0|zero)"),
+    (
+        "positive",
+        r"(?<!semi-)(?<!semi )(?<!non-)(?<!non )\bpositive\b|\bnon-?negative\b|strictly above 0"
+        r"|greater than (?:0|zero)",
+    ),
     ("above", r"(?:greater|larger) than (?:1|one)\b"),
 )
 

@@ -91,7 +91,8 @@ Where = Literal[
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
-#: a function among the arguments that was guessed, or a clamp that keeps forward inside its domain.
+#: a function among the arguments that was guessed, a clamp that keeps forward inside its domain, or
+#: an operand that broadcasts by accident.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -105,6 +106,7 @@ Explanation = Literal[
     "stored",
     "stand-in",
     "clamped",
+    "broadcast",
 ]
 
 

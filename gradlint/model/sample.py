@@ -41,6 +41,7 @@ class Sample:
             they can only change backward.
         otherwise: makes samples that were guessed otherwise, one after the other, for a gradient
             that is wrong here; None where nothing was guessed.
+        unmeant: whether forward takes it by broadcasting, for which nothing says that it is meant.
     """
 
     label: str
@@ -56,6 +57,7 @@ class Sample:
     otherwise: Callable[[], Iterator[Sample]] | None = field(
         default=None, repr=False, compare=False
     )
+    unmeant: bool = False
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -88,6 +90,7 @@ class Sample:
             self.moved,
             self.backward_only,
             None if make is None else lambda: (other.converted(dtype, device) for other in make()),
+            self.unmeant,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradlint.numerics.products import rms
+
 #: ATen operators (without overloads and trailing underscores) whose result is zero exactly where
 #: the elements of their one tensor are: other shapes of it, other signs, powers.
 _SAME_ZEROS = frozenset(
@@ -21,15 +23,28 @@ _SAME_ZEROS = frozenset(
 #: ATen operators that divide, and the positions of their divisors.
 _DIVIDING = {"div": 1, "reciprocal": 0, "rsqrt": 0, "addcdiv": 2, "pow": 0}
 
+#: ATen operators whose result consists of elements of their one tensor: it is zero where one of
+#: these is, and divides others.
+_SELECTING = frozenset(
+    (
+        *("max", "min", "amax", "amin", "aminmax", "cummax", "cummin", "sort", "topk", "kthvalue"),
+        *("median", "nanmedian", "mode"),
+    )
+)
+
 #: ATen operators by which a forward treats quotients apart that are not finite, and zeros.
 _FINITENESS = frozenset(("nan_to_num", "isnan", "isfinite", "isinf"))
 _COMPARING = frozenset(("eq", "ne", "gt", "ge", "lt", "le"))
 
+#: Bounds beyond this share of the typical element do not tell zero from its neighbours: a cutoff is
+#: no guard (heuristic: guards are at 0, 1e-12 or 1e-3, cutoffs, ranges and radii at about 1).
+_NEAR_ZERO = 0.1
+
 
 class Divisions(TorchDispatchMode):
     """Notes the inputs by whose zeros forward divides: by the input itself, in another shape, with
-    another sign, times a number, or as a power, and not by what forward computes from several
-    elements or inputs.
+    another sign, times a number, or as a power, by elements selected from it (a running maximum),
+    and not by what forward computes from several elements or inputs.
 
     Args:
         values: of the inputs, as forward gets them.
@@ -37,9 +52,11 @@ class Divisions(TorchDispatchMode):
     Attributes:
         poles: positions of inputs by whose zeros something else than zero is divided.
         stretched: positions of inputs with fewer elements than the quotients: parameters that many
-            elements of other tensors are divided by, and where it is 0 / 0 at every zero.
-        compared: positions of inputs that forward compares with something: quotients by their zeros
-            may be replaced.
+            elements of other tensors are divided by, and where it is 0 / 0 at every zero. So are
+            elements selected from an input, which divide others.
+        vanishing: positions of inputs by whose zeros zero is divided, as in sin(x) / x.
+        compared: positions of inputs that forward compares with numbers near zero, or with other
+            tensors: quotients by their zeros may be replaced.
         looks: whether forward looks for what is not finite, which it may replace.
     """
 
@@ -47,10 +64,12 @@ class Divisions(TorchDispatchMode):
         super().__init__()
         self.poles: set[int] = set()
         self.stretched: set[int] = set()
+        self.vanishing: set[int] = set()
         self.compared: set[int] = set()
         self.looks = False
         self._values = list(values)
         self._known: dict[int, tuple[torch.Tensor, int]] = {}  # kept alive, so that ids stay
+        self._selected: set[int] = set()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -60,17 +79,26 @@ class Divisions(TorchDispatchMode):
         tensors = [value for value in args if isinstance(value, torch.Tensor)]
         if name in _FINITENESS:
             self.looks = True
-        elif name in _COMPARING:
-            seen = (self._position(tensor) for tensor in tensors)
-            self.compared.update(position for position in seen if position is not None)
+        elif name in _COMPARING and len(args) > 1:
+            self._compared(args)
         elif name in _DIVIDING and _divides(name, args):
             self._divided(args[_DIVIDING[name]], found)
-        elif name in _SAME_ZEROS or name == "div":
+        elif name in _SELECTING or name in _SAME_ZEROS or name == "div":
             positions = {self._position(tensor) for tensor in tensors}
             if len(positions) == 1 and None not in positions:
                 for one in _tensors(found):
                     self._known[id(one)] = one, next(iter(positions)) or 0
+                    if name in _SELECTING or not self._selected.isdisjoint(map(id, tensors)):
+                        self._selected.add(id(one))
         return found
+
+    def _compared(self, args: tuple[Any, ...]) -> None:
+        for tensor, bound in (args[:2], args[1::-1]):
+            position = self._position(tensor) if isinstance(tensor, torch.Tensor) else None
+            if position is not None and not _is_beyond(
+                bound, _NEAR_ZERO * rms(self._values[position])
+            ):
+                self.compared.add(position)
 
     def _position(self, tensor: torch.Tensor) -> int | None:
         """Position of the input that ``tensor`` is, or was made from by :data:`_SAME_ZEROS`."""
@@ -89,8 +117,18 @@ class Divisions(TorchDispatchMode):
         at_zeros = quotient[(divisor == 0).expand_as(quotient)]
         if bool(at_zeros.isinf().any()):
             self.poles.add(position)
-        elif at_zeros.numel() and quotient.numel() > self._values[position].numel():
-            self.stretched.add(position)
+        elif at_zeros.numel():
+            self.vanishing.add(position)
+            wider = quotient.numel() > self._values[position].numel()
+            if wider or id(divisor) in self._selected:
+                self.stretched.add(position)
+
+
+def _is_beyond(bound: Any, near: float) -> bool:
+    """Whether a number, or every element of a tensor, is larger in magnitude than ``near``."""
+    if isinstance(bound, torch.Tensor):
+        return bound.is_floating_point() and bool((bound.abs() > near).all())
+    return isinstance(bound, (int, float)) and abs(bound) > near
 
 
 class ZeroDivisors(TorchDispatchMode):

@@ -648,6 +648,31 @@ def test_backward_has_to_run_in_float64_where_forward_does():
     assert red(check(op(forward, right), select=codes)) == []
 
 
+def gain(ctx, z, w):
+    """Multiplies a spectrum z by a real gain w."""
+    ctx.save_for_backward(z, w)
+    return z * w
+
+
+def gain_right(ctx, g):
+    z, w = ctx.saved_tensors
+    return g * w, (g * z.conj()).real
+
+
+def gain_wrong(ctx, g):
+    z, w = ctx.saved_tensors
+    return g.conj() * w, (g * z.conj()).real
+
+
+def test_an_input_whose_gradient_is_real_stays_real_where_others_are_complex():
+    codes = ["GL1", "GL2", "GL302", "GL4"]
+    report = check(op(gain, gain_right), select=codes)
+    assert red(report) == []
+    assert "with complex numbers" in {t.label for t in report.tried if t.verdict == "right"}
+    (message,) = [message for _, message in red(check(op(gain, gain_wrong), select=codes))]
+    assert message == "wrong gradient for `z` with complex numbers"
+
+
 def power_of_sigmoid(ctx, x, alpha=2):
     alpha = torch.tensor(float(alpha), dtype=x.dtype)
     ctx.save_for_backward(x, alpha)

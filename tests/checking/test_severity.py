@@ -68,6 +68,7 @@ CASES = {
     "kept in 8 bits": (Grounds(relative_error=3e-2, explained="stored"), "info"),
     "a function that was guessed": (Grounds(explained="stand-in"), "warning"),
     "beyond a clamp": (Grounds("other-size", explained="clamped"), "warning"),
+    "broadcast by accident": (Grounds(explained="broadcast"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }

@@ -40,6 +40,11 @@ def lengths(x, n):
     return x
 
 
+def never_empty(x, n):
+    """Sums of rows x (B, T), n (B,) in 1..T."""
+    return x
+
+
 def op_of(function: Any) -> Op:
     return from_object(function, name=function.__name__)
 
@@ -60,6 +65,7 @@ def test_one_length_is_zero():
     assert (found.sample.kind, found.sample.label) == ("special", "where one of `n` is 0")
     indices = sample(randn(3, 4), torch.tensor([2, 4, 3]), x=DOMAINS["real"], n="indices")
     assert not list(with_empty_lengths(op_of(lengths), indices))
+    assert not list(with_empty_lengths(op_of(never_empty), there))
 
 
 def test_definite_matrices_become_multiples_of_the_identity():

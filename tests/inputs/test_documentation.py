@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gradlint.inputs.documentation import documented_scalar, documented_sign, ranks_in
+from gradlint.inputs.documentation import (
+    documented_complex,
+    documented_from_one,
+    documented_real,
+    documented_scalar,
+    documented_sign,
+    ranks_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +64,36 @@ def test_signs(text: str, name: str, domain: str) -> None:
 )
 def test_scalars(text: str, name: str, scalar: bool) -> None:
     assert documented_scalar(text, name) == scalar
+
+
+@pytest.mark.parametrize(
+    ("text", "real", "only_complex"),
+    [
+        ("Full spectrum of a real signal (..., n).", True, False),
+        ("Real-valued filter by FFT.", True, False),
+        ("Multiplies a complex spectrum z by a real gain w.", False, False),
+        ("The exponential of a real or complex number.", False, False),
+        ("Product of complex spectra.", False, True),
+        ("Takes the real part of z.", False, False),
+        ("really fast", False, False),
+    ],
+)
+def test_real_and_complex(text: str, real: bool, only_complex: bool) -> None:
+    assert (documented_real(text), documented_complex(text)) == (real, only_complex)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("emissions (B, T, K), lengths (B,) in 1..T", True),
+        ("lengths are between 1 and T", True),
+        ("`lengths` >= 1", True),
+        ("lengths > 0", True),
+        ("lengths (B,) in 0..T", False),
+        ("lengths in 10..T", False),
+        ("lengths of 1 or more sequences", False),
+        ("x in 1..T, lengths (B,)", False),
+    ],
+)
+def test_integers_that_begin_at_one(text: str, expected: bool) -> None:
+    assert documented_from_one(text, "lengths") is expected

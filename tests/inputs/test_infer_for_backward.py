@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.autograd import Function
 
@@ -329,6 +330,58 @@ class Edges(Function):
 def test_all_inputs_may_be_saved_at_once():
     _, edge_index, weight = shapes(Edges)
     assert (edge_index[0], weight) == (2, edge_index[1:])
+
+
+def wave(ctx, image, coils):
+    ctx.save_for_backward(image, coils)
+    return torch.fft.fft(coils * image)
+
+
+def wave_backward(ctx, grad):
+    image, coils = ctx.saved_tensors
+    inner = torch.fft.ifft(grad, norm="forward")
+    return inner * coils.conj(), inner * image.conj()
+
+
+def interference(ctx, a, phase):
+    turn = torch.exp(1j * phase)
+    ctx.save_for_backward(a, turn)
+    return a * turn
+
+
+def interference_backward(ctx, grad):
+    a, turn = ctx.saved_tensors
+    inner = grad * turn.conj()
+    return inner, (inner * (1j * a).conj()).real
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "expected"),
+    [
+        (wave, wave_backward, [True, True]),
+        (interference, interference_backward, [True, False]),
+    ],
+)
+def test_inputs_are_complex_where_their_gradients_are(forward, backward, expected):
+    names = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    sample = infer(from_object(type("Op", (Function,), names)), 0)[0]
+    assert [part.is_complex() for part in sample.args] == expected
+
+
+def test_inputs_documented_as_real_stay_real():
+    class Spectrum(Function):
+        """Full spectrum of a real signal, and a backward that forgets it."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return torch.fft.fft(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.fft.ifft(grad, norm="forward")
+
+    assert not infer(from_object(Spectrum), 0)[0].args[0].is_complex()
+    assert "input_is_complex" in notes(Spectrum)
 
 
 def test_no_backward_reads_what_forward_freed_at_guessed_arguments():

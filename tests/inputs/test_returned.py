@@ -35,3 +35,22 @@ def test_what_backward_returned(shapes, expected):
     assert found == expected
     assert [g.shape for g in gradients] == [leaf.shape for leaf in leaves]
     assert "apply" not in vars(type(out.grad_fn))
+
+
+@pytest.mark.parametrize(("backward", "expected"), [(lambda g: g, set()), (lambda g: g.real, {0})])
+def test_real_gradients_of_complex_inputs_are_told(backward, expected):
+    class Sum(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(grad), grad.real  # y is real
+
+    x = torch.ones(3, dtype=torch.complex128, requires_grad=True)
+    y = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    real = set()
+    with returned_shapes([out := Sum.apply(x, y)], [x, y], real):
+        torch.autograd.grad(out, [x, y], torch.ones_like(out))
+    assert real == expected

@@ -64,6 +64,42 @@ def test_guards_are_seen() -> None:
 
 
 @pytest.mark.parametrize(
+    ("function", "compared"),
+    [
+        (lambda x, rate: torch.where(rate == 0, x, x / rate), {1}),
+        (lambda x, rate: torch.where(rate.abs() < 1e-6, x, x / rate), {1}),
+        (lambda x, rate: x / rate * (rate < 5.0), set()),  # a cutoff
+        (lambda x, rate: x / rate * (rate < torch.full((3,), 5.0)), set()),
+        (lambda x, rate: x / rate * (torch.zeros(3) < rate), {1}),
+        (lambda x, rate: x / rate * (rate > x), {0, 1}),  # data: nothing is known
+    ],
+)
+def test_only_bounds_near_zero_guard_zeros(
+    function: Callable[[Tensor, Tensor], object], compared: set[int]
+) -> None:
+    found = watched(function)
+    assert (found.poles, found.compared) == ({1}, compared)
+
+
+def test_elements_selected_from_an_input_are_its_own() -> None:
+    # 0.5 / 0.5 and 0 / 0; then 1.1 / 0.
+    first = watched(lambda x, rate: rate[:2] / rate.cummin(0).values[:2])
+    assert (first.poles, first.stretched) == (set(), {1})
+    assert watched(lambda x, rate: rate / rate.cummin(0).values).poles == {1}
+    assert watched(lambda x, rate: x / rate.amin()).poles == {1}
+    assert watched(lambda x, rate: x / rate.abs().min(-1, keepdim=True).values).poles == {1}
+    # The largest element is not zero, and a sum is no element.
+    found = watched(lambda x, rate: x / rate.amax() + x / rate.cumsum(0))
+    assert (found.poles, found.stretched) == (set(), set())
+
+
+def test_zeros_over_zeros_of_single_elements_are_told_apart() -> None:
+    found = watched(lambda x, rate: torch.sin(x) / x)
+    assert (found.vanishing, found.stretched) == ({0}, set())
+    assert watched(lambda x, rate: x / rate).vanishing == set()
+
+
+@pytest.mark.parametrize(
     ("function", "infinite"),
     [
         (lambda x: x ** (1 / (torch.tensor(1.0) - 1)), True),

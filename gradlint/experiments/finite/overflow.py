@@ -9,7 +9,7 @@ that grows with every step).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,6 +17,7 @@ import torch
 from gradlint.experiments.finite.extremes import ranges_of
 from gradlint.experiments.finite.special_values import saturated
 from gradlint.experiments.subject import Subject
+from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -99,7 +100,7 @@ def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
             continue
         found = _overflow(low, wide, position, low.values(), saturated(value, *magnitudes))
         if found is not None:
-            guessed = subject.sample.origin == "inferred" and len(ranges) > 1
+            guessed = subject.sample.origin == "inferred"
             signs = guessed and _depends_on_signs(low, wide, position, magnitudes)
             yield replace(found, depends_on_signs=signs)
     own = 0 if low is subject.problem else low.forward_calls
@@ -110,14 +111,48 @@ def _depends_on_signs(
     low: Problem, wide: Problem | None, position: int, magnitudes: tuple[float, float]
 ) -> bool:
     """Whether there is no sign of all large values with which it overflows whatever the sign of the
-    other inputs is."""
+    other inputs and of the constants is."""
     sizes = [value.abs() if value.is_floating_point() else value for value in low.values()]
     large = saturated(sizes[position], *magnitudes)
+    others = (1.0, -1.0) if len(sizes) > 1 else (1.0,)
+    problems = [(low, wide), *_with_constants_of_one_sign(low, wide)]
+    alone = len(problems) == len(others) == 1
+    points = [[other * size for size in sizes] for other in others]
+    found = [
+        all(
+            _overflow(*pair, position, point, sign * large) for pair in problems for point in points
+        )
+        for sign in (1.0, -1.0)
+    ]
+    return not alone and not any(found)
+
+
+def _with_constants_of_one_sign(
+    low: Problem, wide: Problem | None
+) -> Iterator[tuple[Problem, Problem | None]]:
+    """The op with all constants positive, and with all of them negative, where it takes floating
+    tensors that do not require grad."""
     for sign in (1.0, -1.0):
-        points = ([other * size for size in sizes] for other in (1.0, -1.0))
-        if all(_overflow(low, wide, position, point, sign * large) for point in points):
-            return False
-    return True
+        changed = False
+
+        def signed(tensor: torch.Tensor, sign: float = sign) -> torch.Tensor:
+            nonlocal changed
+            if tensor.requires_grad or not tensor.is_floating_point():
+                return tensor
+            changed = True
+            return sign * tensor.abs()
+
+        made = _mapped(low, signed)
+        if not changed:
+            return
+        yield made, None if wide is None else _mapped(wide, signed)
+
+
+def _mapped(problem: Problem, convert: Callable[[torch.Tensor], torch.Tensor]) -> Problem:
+    """The op with its tensor arguments passed through ``convert``."""
+    sample = problem.sample
+    args, kwargs = map_tensors((sample.args, sample.kwargs), convert)
+    return problem.at(replace(sample, args=args, kwargs=kwargs))
 
 
 def _overflow(

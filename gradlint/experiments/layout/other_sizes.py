@@ -21,8 +21,10 @@ from gradlint.experiments.judge_at_other_inputs import (
     affords_another,
     judge_at_other_inputs,
 )
+from gradlint.experiments.layout.meant_broadcasting import is_said_or_handled, own_state_has
 from gradlint.experiments.layout.unread_axes import unread_axes
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.described import ANY, said_of_arguments
 from gradlint.inputs.documentation import documented_ranks
 from gradlint.inputs.resized import (
     Axis,
@@ -103,6 +105,8 @@ class SizeTrial:
             one shape there, which the engine rejects: only the sample's size is meant, and forward
             does not check it.
         other_function: whether forward computes another function there than at the sample.
+        unmeant: whether forward broadcasts there with something of the op's own that keeps its
+            size, and nothing says that this is meant.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """
@@ -115,6 +119,7 @@ class SizeTrial:
     seen_in_outputs: bool = False
     size_is_kept: bool = False
     other_function: bool = False
+    unmeant: bool = False
     hint: str = ""
 
     @property
@@ -133,7 +138,12 @@ class SizeTrials:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.groups = tied_axes(subject.sample)
+        numbered = documented_numbers(subject)
+        self.groups = {
+            size: kept
+            for size, axes in tied_axes(subject.sample).items()
+            if (kept := [axis for axis in axes if axis not in numbered])
+        }
         self.tried: list[SizeTrial] = []
         self.refused: list[str] = []
         self.unread: list[SizeTrial] = []
@@ -230,7 +240,31 @@ class SizeTrials:
         noted = self._noted(words, found)
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)
+            noted.unmeant = noted.judgement.verdict in (WRONG, NOT_FINITE) and self._kept(noted)
         return noted
+
+    def _kept(self, item: SizeTrial) -> bool:
+        """Whether forward broadcast with something of the op's own: outputs keep a size though all
+        axes of that size became one of size 1, and they keep their shape as a whole, or a tensor
+        of the op's own has that size."""
+        after = {output.name: output.value.shape for output in item.judgement.outputs}
+        shapes = [(o.value.shape, after.get(o.name)) for o in self.subject.run.outputs]
+        stays = any(
+            old == one == other
+            for old in item.sizes
+            for shape, now in shapes
+            if now is not None and len(now) == len(shape)
+            for one, other in zip(shape, now, strict=True)
+        )
+        own = any(own_state_has(self.subject, old) for old in item.sizes)
+        kept = (own and stays) or ((own or stays) and not item.seen_in_outputs)
+        if set(item.sizes.values()) != {1}:
+            kept = False
+        if not kept:
+            return False
+        inputs = self.subject.problem.inputs
+        wrong = [inputs[k].name for k in item.judgement.positions]
+        return not all(is_said_or_handled(self.subject, [name]) for name in wrong)
 
     def _unread(
         self, seen: JudgementElsewhere, sample: Sample, change: dict[Axis, int]
@@ -373,6 +407,13 @@ class SizeTrials:
         and another one than with ``more`` axes."""
         tensors = tensors_of(self.subject.sample)
         now = max(tensors[number].dim() for number in leading)
+        known = said_of_arguments(self.subject.op)
+        for name, tensor in self.subject.sample.named_tensors(self.subject.op.signature):
+            item = known.get(name)
+            if item is None or not any(tensor is tensors[number] for number in leading):
+                continue
+            if item.rank == tensor.dim() and not item.other:
+                return True
         documented = documented_ranks(self.subject.op)
         return now in documented and now + more not in documented
 
@@ -407,6 +448,27 @@ class SizeTrials:
         tried = SizeTrial(words, found)
         self.tried.append(tried)
         return tried
+
+
+def documented_numbers(subject: Subject) -> set[Axis]:
+    """The axes whose size the documentation gives as a number, as in "points (N, 3)"."""
+    sample, signature = subject.sample, subject.op.signature
+    known = said_of_arguments(subject.op)
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    found = set()
+    for name, tensor in sample.named_tensors(signature):
+        item = known.get(name)
+        if item is None:
+            continue
+        free = item.rank is None and item.axes[:1] == ("...",)
+        named = item.axes[1:] if free else item.axes
+        if not (free or item.rank == tensor.dim()) or len(named) > tensor.dim() or ANY & {*named}:
+            continue
+        first = tensor.dim() - len(named)
+        for place, axis in enumerate(named, first):
+            if axis == f"={tensor.shape[place]}":
+                found.add((order[id(tensor)], place))
+    return found
 
 
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -85,7 +85,10 @@ def in_float32(subject: Subject) -> Problem | str:
 
 def under_autocast(subject: Subject, problem: Problem) -> AutocastRun:
     """Compare the gradients of ``problem`` with those after a forward under autocast."""
-    cotangents = {name: v.to(torch.float32) for name, v in subject.run.cotangents.items()}
+    cotangents = {
+        name: value.to(torch.complex64 if value.is_complex() else torch.float32)
+        for name, value in subject.run.cotangents.items()
+    }
     device = problem.values()[0].device.type
     try:
         leaves, plain = problem.linearize()

@@ -10,9 +10,11 @@ information.
 Besides the sample, inputs with single special elements are tried (zero, equal to another element,
 or equal to a number in the op's arguments or source). NaN is reported there where the function
 tends to a finite value that its formula misses (0 · log 0, sin(0) / 0). Where forward divides by
-that very input, and by it something that is not zero, or the elements of other tensors (a width, a
-rate, a half-life), such a value is hardly meant, and this is information. Cost: up to 1 forward and
-1 backward call, and 7 forward calls for each special element (at most 7 elements).
+that very input, such a value may not be meant. This is information if something that is not zero is
+divided by it, or the elements of other tensors (a width, a rate, a half-life), or if the divisor is
+an element selected from the input (a running maximum), or if all values that you gave have one
+sign. Cost: up to 1 forward and 1 backward call, and 7 forward calls for each special element (at
+most 7 elements).
 
 Why it matters
 --------------
@@ -82,7 +84,7 @@ import torch
 
 from gradlint.experiments.finite.extremes import make_extremes
 from gradlint.experiments.finite.poles import divided_by_zeros
-from gradlint.experiments.finite.removable_singularities import removable_nans
+from gradlint.experiments.finite.removable_singularities import RemovableNaN, removable_nans
 from gradlint.experiments.finite.torch_nonfinite import torch_operator_to_blame
 from gradlint.experiments.finiteness import constant_infinities, inputs_finite, values_of
 from gradlint.experiments.outcomes import skipped
@@ -134,7 +136,9 @@ def _holes(subject: Subject) -> list[Finding]:
     holes = removable_nans(subject, extreme) if extreme is not None else iter(())
     hole, divides = None, True
     for found in holes:
-        divides_here = found.place.position in divided_by_zeros(subject, found.values)
+        position = found.place.position
+        outside = {position} if _beyond_given(subject, found) else ()
+        divides_here = position in divided_by_zeros(subject, found.values, outside=outside)
         if hole is None or not divides_here:
             hole, divides = found, divides_here
         if not divides:
@@ -155,6 +159,13 @@ def _holes(subject: Subject) -> list[Finding]:
             "argument of the division or logarithm too, or use torch.xlogy, torch.sinc …",
         )
     ]
+
+
+def _beyond_given(subject: Subject, hole: RemovableNaN) -> bool:
+    """Whether the zero at a hole lies outside of what was given: all values have one sign."""
+    given = subject.problem.values()[hole.place.position].detach()
+    one_sign = bool((given > 0).all()) or bool((given < 0).all())
+    return hole.place.value == 0.0 and subject.sample.origin != "inferred" and one_sign
 
 
 def _finding(

@@ -7,9 +7,9 @@ dtype), although the value is well inside the range of that dtype: the same op r
 at exactly the same inputs. An intermediate result overflowed, or vanished before a logarithm or a
 division. Outputs of which other elements are beyond the dtype's range in float64, too, are left
 out: inputs this large are not meant for the op. If the inputs were guessed, and this depends on the
-signs of other inputs, it is information: such signs may be required. Where the op refuses float64,
-NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the first input, 2 for
-each further one; 8 more where guessed inputs overflow.
+signs of other inputs or constants, it is information: such signs may be required. Where the op
+refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the
+first input, 2 for each further one; up to 24 more where guessed inputs overflow.
 
 Why it matters
 --------------

@@ -7,7 +7,9 @@ at other sizes. The sample is resized: all dimensions at once to odd sizes (a po
 along the last axis, primes elsewhere), each dimension alone to 1, and with one leading axis added
 or removed. Axes of equal size change together. Sizes that forward refuses are left out, and so are
 other numbers of axes at which backward raises, because forward accepted them by accident. Where
-forward computes something else with another axis than with a batch, this is information.
+forward computes something else with another axis than with a batch, this is information; so it is
+where inputs of size 1 broadcast against a parameter or buffer, unless the documentation speaks of
+broadcasting or the code sums to shapes.
 
 Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others.
@@ -169,6 +171,7 @@ def probe(subject: Subject) -> Outcome:
             help=HELP,
             kind="other-size",
             severity="info" if unstated_demand else None,
+            explained="broadcast" if item.unmeant else None,
         )
     for item in [] if any_defect(findings) else sizes.ranks():
         if item.faulty and item.judgement.verdict != RAISED:

@@ -5,7 +5,8 @@ What it finds
 Backward returned a gradient in a different dtype than its input. A less precise one (or an integer
 or boolean one) is a warning: digits are lost before the engine casts back. It is only a note where
 forward's output is no more precise. A wider one is a note: the engine rounds it. A complex one for
-a real input is an error: the engine rejects it.
+a real input is an error: the engine rejects it. (Inputs that gradlint guesses are complex then,
+unless the documentation says that they are real.)
 
 Where forward takes several tensors, mixed dtypes are tried too: the first tensor coarser than the
 others, and the others coarser than the first. Where forward accepts them and backward raises, or a

@@ -456,6 +456,57 @@ def test_a_hole_at_a_zero_that_everything_is_divided_by_is_information(
     assert loudness(probed(GL301, sinc, X)) == {"output": ("warning", None)}
 
 
+class Radial(Function):
+    """sin(k·r) / r for k = 1 … 3 up to a cutoff, which guards no zero."""
+
+    @staticmethod
+    def forward(ctx: Any, r: Tensor) -> Tensor:
+        ctx.save_for_backward(r)
+        k = torch.arange(1.0, 4.0, dtype=r.dtype)
+        return torch.sin(k * r[..., None]) / r[..., None] * (r[..., None] < 5.0)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (r,) = ctx.saved_tensors
+        k = torch.arange(1.0, 4.0, dtype=r.dtype)
+        r = r[..., None]
+        return (g * (k * torch.cos(k * r) - torch.sin(k * r) / r) / r * (r < 5.0)).sum(-1)
+
+
+class Gain(Function):
+    """Each price over the lowest one before it: 0 / 0 at a price of zero."""
+
+    @staticmethod
+    def forward(ctx: Any, price: Tensor) -> Tensor:
+        low, at = price.cummin(0)
+        ctx.save_for_backward(price, low, at)
+        return price / low
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        price, low, at = ctx.saved_tensors
+        return (g / low).scatter_add(0, at, -g * price / low**2)
+
+
+def test_cutoffs_and_running_extremes_do_not_make_zero_an_argument(
+    probed: Callable[..., Outcome],
+) -> None:
+    assert loudness(probed(GL301, Radial, X)) == {"output": ("info", "divisor")}
+    assert loudness(probed(GL301, Gain, X[:1].abs())) == {"output": ("info", "divisor")}
+
+
+def test_a_division_by_an_input_given_with_one_sign_is_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    sinc = formula(lambda x: x.sin() / x, lambda x: x.cos() / x - x.sin() / x**2)
+    entropy = formula(lambda x: x * x.log(), lambda x: x.log() + 1)
+    assert loudness(probed(GL301, sinc, X.abs())) == {"output": ("info", "divisor")}
+    assert loudness(probed(GL301, sinc, -X.abs())) == {"output": ("info", "divisor")}
+    assert loudness(probed(GL301, sinc, X)) == {"output": ("warning", None)}
+    # A logarithm is no division: 0 · log 0 of a probability does occur.
+    assert loudness(probed(GL301, entropy, X.abs())) == {"output": ("warning", None)}
+
+
 class Decay(Function):
     """y = s·exp(−t / h): 0 at h = 0, where backward divides zero by zero."""
 
@@ -596,3 +647,37 @@ def test_overflow_that_depends_on_guessed_signs(
     assert {item.input: item.grounds.explained for item in found.findings}[
         "t" if op is Scan else "x"
     ] == explained
+
+
+class ConstantScan(Scan):
+    """The same with constant a."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        return g, None
+
+
+class Softmax(NaiveSoftmax):
+    """With a constant mask, whose sign changes nothing."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        return NaiveSoftmax.backward(ctx, g)[0], None
+
+
+@pytest.mark.parametrize(
+    ("op", "origin", "explained"),
+    [
+        (ConstantScan, "inferred", "signs"),
+        (ConstantScan, "--inputs", None),
+        (Softmax, "inferred", None),
+    ],
+)
+def test_overflow_that_depends_on_the_signs_of_constants(
+    op: Any, origin: Any, explained: str | None
+) -> None:
+    constant = torch.tensor([0.6, -0.9, -1.2, 0.8], dtype=torch.float64)
+    sample = Sample("s", origin, (X.double().requires_grad_(), constant))
+    assert GL303.probe is not None
+    (found,) = GL303.probe(Subject(from_object(op), sample, Settings(seed=1))).findings
+    assert found.grounds.explained == explained

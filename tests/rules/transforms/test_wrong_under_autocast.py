@@ -171,3 +171,21 @@ def test_rounding_is_measured_only_where_autocast_changes_a_gradient(
         return bound.problem.forward_calls + bound.problem.backward_calls - before[1]
 
     assert calls(torch.matmul, *product()) == calls(torch.mul, *(product()[0],) * 2) + 2
+
+
+def test_complex_cotangents_stay_complex(probed: Callable[..., Outcome]) -> None:
+    seen = []
+
+    class Spectrum(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return torch.fft.fft(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            seen.append((g.dtype, float(g.imag.abs().sum())))
+            return torch.fft.ifft(g, norm="forward").real
+
+    assert probed(GL904, Spectrum, product()[0].double()).findings == []
+    assert torch.complex64 in {dtype for dtype, _ in seen}
+    assert all(imaginary > 0 for _, imaginary in seen)

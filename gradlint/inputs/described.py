@@ -1,0 +1,360 @@
+"""What docstrings and comments say of each argument: its shape, in words and symbols.
+
+Common forms are read: ``x: (N, C)``, ``x (N, C)``, "rows of ``x``, [B, T, D]", "B x N x 3",
+"(..., n, 2)", "of the shape of probs", "a and b of one shape", and annotations such as
+``Float[Tensor, "b t d"]``. What is not clearly said of an argument is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gradlint.inputs.documentation import prose
+from gradlint.model.op import Op
+
+#: Axes that stand for any number of axes.
+ANY = frozenset({"*", "..."})
+
+
+@dataclass
+class Described:
+    """What documentation says of one argument.
+
+    Args:
+        axes: its axes: symbols, ``=3`` for a number, ``...`` or ``*`` for any number of axes; empty
+            where it gives none.
+        other: a second form that it allows, ``(N,) or (N, K)``.
+        like: the arguments of which one shape is said: itself and others.
+        words: the words that are said of it, in lower case.
+    """
+
+    axes: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    words: str = ""
+
+    @property
+    def rank(self) -> int | None:
+        """Its number of axes; None where that is not said, or free."""
+        return None if not self.axes or ANY & set(self.axes) else len(self.axes)
+
+
+#: An axis in brackets: a name, a number, a sum or multiple of these, or any number of axes.
+_ONE_AXIS = (
+    r"(?:\.\.\.|…|\*|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?:[-+*/]|//)\s*\w{1,11})?|\d{1,3})"
+)
+_BRACKETS = re.compile(
+    rf"(?<![\w.])(?P<open>[(\[])\s*(?P<axes>{_ONE_AXIS}(?:\s*,\s*{_ONE_AXIS}){{0,6}})\s*(?P<end>,?)"
+    r"\s*[)\]]"
+)
+#: "N x 3", "B×N×3", "NxD".
+_BY = r"(?:\s+x\s+|\s*×\s*|(?<=[A-Z0-9])x(?=[A-Z0-9]))"
+_TIMES = re.compile(
+    rf"(?<![\w.])(?P<axes>(?:[A-Z]\w{{0,3}}?|[a-z]|n_\w{{1,9}})"
+    rf"(?:{_BY}(?:[A-Z]\w{{0,3}}?|\d{{1,3}}|[a-z]|n_\w{{1,9}})){{1,5}}(?![\w(]))"
+)
+#: ``Float[Tensor, "batch time dim"]``.
+_JAXTYPED = re.compile(r"\w+\[[\w.]+,\s*[\"']([\w\s.*#=+-]*)[\"']\s*\]")
+#: Words in brackets that are types or remarks, not axes.
+_NO_AXES = frozenset(
+    (  # noqa: SIM905
+        "tensor float int bool str optional default none true false list tuple longtensor "
+        "floattensor torch required callable number array scalar long integer string exclusive "
+        "inclusive see e.g i.e not or and no yes float32 float64 int64 int32 complex ndarray"
+    ).split()
+)
+#: Lower-case letters in brackets that are an element's place or coordinates rather than axes.
+_PLACES = (frozenset("ijk"), frozenset("xyz"), frozenset("uv"))
+#: Lower-case words that name an axis.
+_AXIS_WORDS = re.compile(
+    r"[a-z]\d?|in|out|b(?:atch|sz|s)(?:_size)?|bh?|seq(?:_?len)?(?:_[qk])?|[tqks]_?len|len(?:gth)?|time|"
+    r"(?:\w+_)?(?:dim|features?|channels?|size|heads?|len|length|classes)|n_?\w*|num_\w+|tokens?|"
+    r"height|width|depth|heads|hidden|vocab|dims?|rows|cols|columns|points|nodes|edges|steps|"
+    r"features?|channels?|classes|chans?|frames?|freqs?|samples?|dout|din|d_\w+|c_?in|c_?out|rank"
+)
+#: Between a name and a shape: the shape is that of something else, or it is a range.
+_ELSEWHERE = re.compile(
+    r"(?i)->|→|=>|\b(?:to|into|onto|from|over|returns?|gives?|yields?|outputs?|maps|mapped|between|in|"
+    r"within|inside|range|reshaped|flattened|times|against|instead|becomes?)\b|[=<>@]"
+)
+#: … and in running text, where a shape may be of a thing that has no name.
+_OF_ANOTHER = re.compile(rf"{_ELSEWHERE.pattern}|(?i:\b(?:with|by|for|at|as|where|per|and|or)\b)")
+#: … unless these words end the gap.
+_OF_SHAPE = re.compile(
+    r"(?i)(?:shaped?|size[sd]?|dim(?:ension)?s?|layout)\s*(?:of|is|are|as|:|=)?\s*$"
+)
+#: Between shapes: not a plain list.
+_OTHER_ORDER = re.compile(r"(?i)\b(?:by|with|from|under|of|for|per|in|on|at|optional)\b")
+#: End of a remark: of a sentence, a paragraph, or before the next entry.
+_END_OF_REMARK = re.compile(r"\n\s*\n|\.\s|;|\n\s*(?::|\w+\s*(?:\([^()\n]*\))?\s*:)")
+#: Start of what is said of one argument: ``x: …``, ``x (Tensor): …``, ``:param x: …``.
+_ENTRY = (
+    r"(?m)^(?P<indent>[^\S\n]*)(?:[#*-]\s*|(?:@|:)param\s+(?:[\w.\[\]]+\s+)?|:arg\s+)?`*(?P<names>{names}"
+    r"(?:`*\s*[,/]\s*`*(?:{names}))*)`*"
+    r"(?P<type>[^\S\n]*\((?:[^()\n]|\([^()\n]*\))*\))?[^\S\n]*(?:\:(?!\:)|--|–|[^\S\n]-[^\S\n])"
+    r"(?P<body>[^\n]*(?:\n(?P=indent)[^\S\n]+[^\n]*){{0,4}})"
+)
+_TYPED = re.compile(r"\b(?:real|float\w*|int\w*|bool\w*|long|mask|index|indices)\b")
+#: What ends the words that go with the next name.
+_PHRASE = re.compile(r"[,.;:()\[\]\n]|(?<![<>])=|\b(?:of|at|by|with|to|in|and|for|over|is|the)\b")
+_NEGATED = re.compile(
+    r"\b(?:not|never|nor|without|no)\s+(?:necessarily\s+|be\s+|need(?:ed)?\s+|to\s+|have\s+){0,4}\w+|"
+    r"\b(?:any|either|both) signs?\b|\bun(?:sorted|normali[sz]ed|constrained)\b"
+)
+_ONE_SHAPE = (
+    r"(?:(?:the |a )?(?:same|equal|one|identical|common|matching) (?:shapes?|size|dimensions)\b)"
+)
+
+
+def said_of_arguments(op: Op) -> dict[str, Described]:
+    """What the docstrings, comments and annotations of ``op`` say of each of its arguments."""
+    names = list(op.signature.parameters) if op.signature is not None else []
+    things = [op.defining, getattr(op.function, "forward", None)]
+    text = "\n".join(dict.fromkeys(prose(thing) for thing in things if thing is not None))
+    return arguments_in(text, names) if text else {}
+
+
+def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
+    """What ``text`` says of each of the arguments ``names``.
+
+    Symbols that occur in the shapes of several arguments mean one size. What is not clearly said
+    of an argument is left out: a shape after "to", "returns" or an arrow is that of a result, and
+    one with another argument's name in between that of the other.
+    """
+    entries = _entries(text, names)
+    found = {}
+    for name in names:
+        item = Described(words=_words_of(name, text, entries, names))
+        for shape in _shapes_of(name, text, entries.get(name, ""), names):
+            if not item.axes:
+                item.axes = shape
+            elif shape != item.axes and not item.other:
+                item.other = shape
+        found[name] = item
+    for group in _of_one_shape(text, names, entries):
+        known = next((found[name].axes for name in group if found[name].axes), ())
+        for name in group:
+            found[name].like = found[name].like or group
+            found[name].axes = found[name].axes or known
+    for one, other in _listed_after(text, names):
+        if "complex" in found[one].words and not _TYPED.search(found[other].words):
+            found[other].words += " complex"
+    return {name: item for name, item in found.items() if item.axes or item.like or item.words}
+
+
+def jaxtyped(annotation: str) -> tuple[str, ...]:
+    """The axes in an annotation such as ``Float[Tensor, "b t 3"]``; empty where there are none."""
+    match = _JAXTYPED.search(annotation)
+    return axes_in_words(match[1]) if match else ()
+
+
+def axes_in_words(words: str) -> tuple[str, ...]:
+    """The axes in the words of such an annotation, of which ``*batch`` and ``...`` are any
+    number."""
+    axes = [axis.split("=")[-1].lstrip("#?_") or "_" for axis in words.split()]
+    return _as_axes("..." if axis[0] in "*." else axis for axis in axes)
+
+
+def _listed_after(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs in a list with shapes, "image (B, H, W), coils (C, H, W)": the adjectives of the first
+    are those of the second."""
+    every = "|".join(re.escape(name) for name in names) or "(?!)"
+    brackets = r"\s*\([^()]*\)"
+    for match in re.finditer(rf"\b({every}){brackets}(?=(?:,| and)\s+({every}){brackets})", text):
+        yield match[1], match[2]
+
+
+def _entries(text: str, names: Sequence[str]) -> dict[str, str]:
+    """Argument → what stands under its name, as in ``x (Tensor): rows, (N, D)``."""
+    every = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    found: dict[str, str] = {}
+    if not every:
+        return found
+    for match in re.finditer(_ENTRY.format(names=f"(?:{every})"), text):
+        lines = f"{match['type'] or ''} {match['body']}".split("\n")
+        kept = lines[:1]
+        for line in lines[1:]:
+            if re.match(rf"\s*(?:[#*-]\s*)?`*(?:{every})`*\s*(?:\(|:)", line):
+                break  # the next argument, indented further
+            kept.append(line.strip())
+        for name in re.findall(rf"\b(?:{every})\b", match["names"]):
+            found.setdefault(name, " ".join(kept).strip())
+    return found
+
+
+def _shapes_of(name: str, text: str, entry: str, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The shapes that ``text`` gives for an argument: at first the one, then another form of it."""
+    if entry:
+        stop = re.search(r"->|→|(?i:\breturns?\b)", entry)
+        own = entry[: stop.start()] if stop else entry
+        for match, axes in _candidates(own, name, names):
+            gap = re.sub(r"[()\[\]`:]|\b(?:torch\.)?Tensor\b", " ", own[: match.start()])
+            shaped = bool(_OF_SHAPE.search(gap)) or not gap.strip()
+            if (shaped or not _ELSEWHERE.search(gap)) and _plausible(match, axes, shaped=True):
+                return [axes, *_second_form(own[match.end() :], name, names)]
+    others = [other for other in names if other != name and len(other) > 1]
+    for place in _places(name, text):
+        rest = _END_OF_REMARK.split(text[place.end() : place.end() + 140])[0]
+        of_result = re.search(r"\b(?:of|for|from)\s+(?:the\s+)?`*$", text[: place.start()])
+        for match, axes in _candidates(rest, name, names)[:1]:
+            gap = re.sub(r"(?:>=?|≥)\s*0(?![.\w])", " ", rest[: match.start()])
+            shaped = bool(_OF_SHAPE.search(gap))
+            between = _without_list(gap, names)
+            told = of_result and re.search(r"\b(?:is|are|has|have)\b", gap)  # "the norm of x is …"
+            if told or re.search(r"[()\[\]]", gap) or len(gap) > 60:
+                continue
+            if any(re.search(rf"\b{re.escape(other)}\b", between) for other in others):
+                continue
+            if "," in between and between.strip() != "," and not shaped:
+                continue
+            cleared = re.sub(r"\b(?:with|of|in)\s*$", " ", _OF_SHAPE.sub(" ", between))
+            if _OF_ANOTHER.search(cleared if shaped else between):
+                continue
+            is_value = "=" in gap  # unless with symbols: "size = (3, 4)"
+            shaped = shaped and not is_value
+            if _plausible(match, axes, shaped=shaped, close=not gap.strip(" `:")):
+                return [axes, *_second_form(rest[match.end() :], name, names)]
+    return _of_noun(name, text, names)
+
+
+def _of_noun(name: str, text: str, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The shape of a noun that ``name`` is short for: "quaternions (N, 4)" of ``quat``."""
+    short = re.escape(name.rstrip("s")).replace("_", "[-_ ]")
+    if len(name) < 3:
+        return []
+    for place in re.finditer(rf"(?<![\w.]){short}[a-z]*`*,?\s+(?=[(\[])", text):
+        noun = place[0].strip(" `,\n")
+        sentence = re.split(r"\n\s*\n|\.\s|;", text[: place.start()])[-1]
+        if noun in names or re.search(r"(?i)->|→|\b(?:to|into|returns?|as)\b", sentence):
+            continue
+        for match, axes in _candidates(text[place.end() : place.end() + 80], name, names)[:1]:
+            if not match.start() and _plausible(match, axes, shaped=False):
+                return [axes]
+    return []
+
+
+def _places(name: str, text: str) -> Iterator[re.Match[str]]:
+    """Where an argument is named; ``key_mask`` is also named by "key mask"."""
+    written = re.escape(name).replace("_", "[_ ]")
+    for place in re.finditer(rf"(?<![\w.|]){written}(?![\w(])`*", text):
+        times = name == "x" and re.search(r"\w\s$", text[: place.start()])
+        if not (times and re.match(r"\s(?:[A-Z]\b|\d)", text[place.end() :])):  # "N x 3"
+            yield place
+
+
+def _without_list(gap: str, names: Sequence[str]) -> str:
+    """``gap`` without the names that share what follows: ", k and v" in "q, k and v (B, T, D)"."""
+    every = "|".join(re.escape(name) for name in names)
+    return re.sub(rf"^(?:`*\s*(?:,\s*(?:and\s+)?|/|\band\b|&)\s*`*(?:{every})\b`*)+", "", gap)
+
+
+def _second_form(rest: str, name: str, names: Sequence[str]) -> list[tuple[str, ...]]:
+    found = _candidates(rest, name, names)[:1]
+    return [axes for match, axes in found if re.fullmatch(r"\W*\bor\b\W*", rest[: match.start()])]
+
+
+def _candidates(
+    text: str, name: str, names: Sequence[str]
+) -> list[tuple[re.Match[str], tuple[str, ...]]]:
+    """What looks like a shape in ``text``, in order."""
+    found: list[tuple[re.Match[str], tuple[str, ...]]] = []
+    for match in _BRACKETS.finditer(text):
+        axes = [re.sub(r"\s+", "", axis) for axis in match["axes"].split(",")]
+        lone = len(axes) == 1 and not match["end"] and not axes[0][0].isupper()
+        if lone or any(axis.lower() in _NO_AXES for axis in axes) or "0" in axes or name in axes:
+            continue
+        if all(axis in names for axis in axes) and len(axes) > 1:
+            continue  # a pair of arguments
+        found.append((match, _as_axes(axes)))
+    for match in _TIMES.finditer(text):
+        axes = re.split(_BY, match["axes"])
+        clash = "x" in match["axes"] and "x" in names and not axes[-1].isdigit()
+        if not clash and not any(axis in names for axis in axes):
+            found.append((match, _as_axes(axes)))
+    found += [(m, axes_in_words(m[1])) for m in _JAXTYPED.finditer(text) if m[1].split()]
+    return sorted(found, key=lambda pair: pair[0].start())
+
+
+def _as_axes(axes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"={axis}" if axis.isdigit() else "..." if axis == "…" else axis for axis in axes)
+
+
+def _plausible(
+    match: re.Match[str], axes: tuple[str, ...], *, shaped: bool, close: bool = True
+) -> bool:
+    """Whether these are axes, and no value, range or pair of things."""
+    named = [axis for axis in axes if axis[0] != "=" and axis not in ANY]
+    if not named:
+        # "gains (3,)" is a shape, "gains = (3, 4)" a value, "(0, 1)" and "[-1, 1]" are ranges.
+        many = all(axis in ANY or int(axis[1:]) > 1 for axis in axes)
+        return (many and close) or (shaped and bool(axes))
+    if any(axis[0].isupper() for axis in named) or set(axes) & ANY:
+        return True
+    if "open" in match.re.groupindex and match["open"] == "[" and len(axes) > 1:
+        return True
+    if any(set(named) <= places for places in _PLACES):
+        return shaped
+    terms = [term.lstrip("0123456789") for axis in named for term in re.split(r"[-+*/]+", axis)]
+    return shaped or all(not term or _AXIS_WORDS.fullmatch(term) for term in terms)
+
+
+def _of_one_shape(
+    text: str, names: Sequence[str], entries: dict[str, str]
+) -> list[tuple[str, ...]]:
+    """Groups of arguments of which one shape is said."""
+    every = "|".join(re.escape(name) for name in names) or "(?!)"
+    one = rf"`*\b(?:{every})\b`*"
+    found = []
+    listed = rf"({one}(?:\s*(?:,\s*(?:and\s+)?|/|\band\b)\s*{one})+)\s+"
+    filler = "(?:are |all |both |tensors |maps )*"
+    for match in re.finditer(rf"(?i){listed}{filler}(?:of|have|share|with) {_ONE_SHAPE}", text):
+        found.append(tuple(re.findall(rf"\b(?:{every})\b", match[1])))
+    reference = rf"(?:{_ONE_SHAPE} (?:as|of)|shaped? (?:of|like|as)|\blike)\s+(?:that of )?{one}"
+    for name, entry in entries.items():
+        named = re.search(rf"(?i){reference}", entry)
+        if named:
+            other = re.findall(rf"\b(?:{every})\b", named[0])[-1]
+            found.append((other, name))
+    for match in re.finditer(
+        rf"(?i)({one})[^.;\n()]{{0,30}}?\b(?:{_ONE_SHAPE} as|shape of|shaped like)\s+({one})", text
+    ):
+        pair = [re.sub("`", "", part) for part in match.groups()]
+        if pair[0] in names and pair[1] in names:
+            found.append((pair[1], pair[0]))
+    for match in re.finditer(rf"(?i)\ball\s+(?:(?:of|have|share)\s+)?{_ONE_SHAPE}", text):
+        line = re.split(r"[.\n]", text[: match.start()])[-1]
+        group = tuple(n for n in names if re.search(rf"(?<![\w.]){re.escape(n)}(?!\w)", line))
+        found.append(group)
+    return [tuple(dict.fromkeys(group)) for group in found if len(set(group)) > 1]
+
+
+def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:
+    """``count`` shapes that the first sentence with shapes gives, of no argument by name: those
+    of ``count`` arguments in order, as in "waypoints (T, d) and spheres (K, d), (K,)". Empty where
+    there are more or fewer, or where the sentence tells of a result."""
+    sentences = re.split(r"\n\s*\n|\.\s", text.strip())
+    sentence = next((item for item in sentences if _candidates(item, "", ())), "")
+    found = _candidates(sentence, "", ())
+    told = sentence[found[0][0].start() :] if found else ""
+    if re.search(r"(?i)->|→|\b(?:to|returns?|into|as)\b", sentence) or _OTHER_ORDER.search(told):
+        return []
+    shapes = [axes for match, axes in found if _plausible(match, axes, shaped=False)]
+    return shapes if len(shapes) == len(found) == count > 1 else []
+
+
+def _words_of(name: str, text: str, entries: dict[str, str], names: Sequence[str]) -> str:
+    """What is said of an argument, without what is denied of it."""
+    parts = [entries.get(name, "")]
+    others = [other for other in names if other != name]
+    every = "|".join(re.escape(other) for other in others) or "(?!)"
+    for place in _places(name, text):
+        before = _PHRASE.split(text[max(place.start() - 40, 0) : place.start()])[-1]
+        rest = re.split(r"[.;\n]\s|\n|;|->|→", text[place.end() : place.end() + 60])[0]
+        rest = re.sub(r"^\s*[(\[][^()\[\]]*[)\]]", "", rest)  # its shape
+        after = re.split(
+            rf",(?!\s*1[)\]])|(?<![<>])=|\b(?:{every})\b|\b(?:and|with|of|at|by|to|for)\b", rest
+        )[0]
+        parts.append(f"{before if len(before.split()) <= 4 else ''} _ {after}")
+    return " ".join(_NEGATED.sub(" ", " ".join(parts).lower()).split())

@@ -1,0 +1,219 @@
+"""What docstrings and comments say of each argument."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlint.inputs._gather import gather
+from gradlint.inputs._infer import infer
+from gradlint.inputs.described import arguments_in, axes_in_words, jaxtyped, shapes_in_order
+from gradlint.inputs.documentation import documented_sign, prose
+from gradlint.inputs.domains import worded
+from gradlint.targets.load import from_object
+
+#: Text and what it says: argument → axes.
+SAID = {
+    "name and shape": ("pos (N, 3) of particles", {"pos": ("N", "=3")}),
+    "several in one sentence": (
+        "Energy of pairs (P, 2) of particles at pos (N, 3); far ones are skipped.",
+        {"pairs": ("P", "=2"), "pos": ("N", "=3")},
+    ),
+    "entries": (
+        "Args:\n    x (torch.Tensor): input, (B, T, D)\n    lengths (LongTensor): steps of each"
+        " row (B,)\n    w: ``(N, C, *)`` weights",
+        {"x": ("B", "T", "D"), "lengths": ("B",), "w": ("N", "C", "*")},
+    ),
+    "NumPy": (
+        "Parameters\n----------\nx : Tensor\n    Input of shape (N, D).\nw : (D,) array\n"
+        "\nReturns\n-------\nTensor (N, K)",
+        {"x": ("N", "D"), "w": ("D",)},
+    ),
+    "Sphinx": (
+        ":param x: points, N x 3\n:param torch.Tensor w: B×N×3\n:returns: (N, 7)",
+        {"x": ("N", "=3"), "w": ("B", "N", "=3")},
+    ),
+    "square brackets": ("x of size [batch, seq_len, dim]", {"x": ("batch", "seq_len", "dim")}),
+    "any number of axes": ("Rotate v (..., 3) by unit q (..., 4)", {"v": ("...", "=3")}),
+    "shared": ("q/k (B, H, T, D); w, v and u (B,)", {"k": ("B", "H", "T", "D"), "w": ("B",)}),
+    "in words": ("optional key mask (B, S)", {"key_mask": ("B", "S")}),
+    "short for a noun": ("unit quaternions (N, 4), sorted", {"quat": ("N", "=4")}),
+    "expressions": ("x (batch, q * t), w (2w+1, n)", {"x": ("batch", "q*t"), "w": ("2w+1", "n")}),
+    "behind an inequality": ("d > 0 (n,)", {"d": ("n",)}),
+    "of another": (
+        "probs: (N, C)\ntarget: one-hot, with the shape of ``probs``",
+        {"probs": ("N", "C"), "target": ("N", "C")},
+    ),
+    "annotation": ('x: Float[Tensor, "b t 3"]', {"x": ("b", "t", "=3")}),
+}
+
+#: Near misses: shapes of other things, values and ranges.
+UNSAID = {
+    "result": "maps x to (N, K)",
+    "arrow": "x -> (N, K)",
+    "reshaped": "x: flattened to (B*N, D)",
+    "another name": "x scaled by weight (C,)",
+    "axes": "the sum of x over (N, C)",
+    "range": "x in [0, N)",
+    "range of integers": "x: labels in [1, K]",
+    "interval": "the values x (0, 1)",
+    "value": "with size = (3, 4) and x = (2, 5) in mind",
+    "place": "pixel x (i, j)",
+    "call": "f(x) and x(7, N)",
+    "pair of arguments": "x (q, k) attention",
+    "sentence": "Normalises x. Takes (N, C) only in tests",
+    "product": "A x B",
+    "its norm": "the norm of x is (N,)",
+    "default": "x (default: (3, 3))",
+    "type": "x (Tensor, optional)",
+}
+NAMES = ("x", "w", "q", "k", "v", "u", "pos", "pairs", "lengths", "key_mask", "quat", "d", "probs")
+NAMES = (*NAMES, "target", "weight")
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_shapes_of_arguments(name: str) -> None:
+    text, expected = SAID[name]
+    found = arguments_in(text, NAMES)
+    assert {key: found[key].axes for key in expected} == expected
+
+
+@pytest.mark.parametrize("name", UNSAID)
+def test_near_misses(name: str) -> None:
+    found = arguments_in(UNSAID[name], NAMES)
+    assert "x" not in found or found["x"].axes == ()
+
+
+def test_a_second_form_and_the_number_of_axes() -> None:
+    item = arguments_in("w : (N,) or (N, K) array", ["w"])["w"]
+    assert (item.axes, item.other, item.rank) == (("N",), ("N", "K"), 1)
+    assert arguments_in("x (..., D)", ["x"])["x"].rank is None
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("price, spot and tau of one shape.", ("price", "spot", "tau")),
+        ("0 <= tau < 1; spot and tau of equal shape", ("spot", "tau")),
+        ("price: residuals, tau: scale, all the same shape", ("price", "tau")),
+        ("tau: same shape as price", ("price", "tau")),
+        ("price of one shape or another; tau of any shape", ()),
+        ("the result has the same shape", ()),
+    ],
+)
+def test_one_shape_is_said(text: str, group: tuple[str, ...]) -> None:
+    found = arguments_in(text, ["price", "spot", "tau"])
+    assert {name for name, item in found.items() if item.like} == set(group)
+
+
+def test_shapes_in_order() -> None:
+    text = "-mu * sum over waypoints (T, d) and spheres (K, d), (K,)."
+    assert shapes_in_order(text, 3) == [("T", "d"), ("K", "d"), ("K",)]
+    assert shapes_in_order(text, 2) == []
+    assert shapes_in_order("Rotate vectors (N, 3) by quaternions (N, 4)", 2) == []
+    assert shapes_in_order("Pools (N, C) -> (N, K)", 2) == []
+
+
+def test_axes_of_annotations() -> None:
+    assert jaxtyped('Float[Tensor, "*batch n=3 #c"]') == ("...", "=3", "c")
+    assert jaxtyped("Optional[Tensor]") == ()
+    assert axes_in_words("b 3 ...") == ("b", "=3", "...")
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("x: non-negative weights", "positive"),
+        ("positive distances x (N,)", "positive"),
+        ("x: non-positive", ""),
+        ("x (n, n), not necessarily symmetric", ""),
+        ("x: an SPD matrix", "spd"),
+        ("a Hurwitz x (n, n)", "nsd"),
+        ("x sorted ascending", "ordered"),
+        ("x: unsorted values", ""),
+        ("unit vectors x (N, 3)", "lengths"),
+        ("one-hot labels x", "rows"),
+        ("x in [0, 1)", "unit"),
+        ("0 <= x < 1", "unit"),
+        ("x: uses the upper triangle", ""),
+        ("x: column sub-stochastic", "contraction"),
+        ("covariance = x x^T", ""),
+        ("x, and a symmetric w", ""),
+    ],
+)
+def test_domains(text: str, domain: str) -> None:
+    item = arguments_in(text, ["x", "w"]).get("x")
+    assert (worded(item.words) if item else [])[:1] == ([domain] if domain else [])
+
+
+def test_adjectives_go_with_a_list() -> None:
+    names = ["image", "coils", "mask"]
+    found = arguments_in("complex image (B, H), coils (C, H) -> k-space (B, C, H)", names)
+    assert "complex" in found["image"].words
+    assert "complex" in found["coils"].words
+    found = arguments_in("complex image (B, H), real coils (C, H)", names)
+    assert "complex" not in found["coils"].words
+
+
+def test_an_inequality_of_a_list() -> None:
+    text = "European call. spot, vol, tau > 0, broadcast; the rate is free."
+    assert [documented_sign(text, name) for name in ("spot", "vol", "tau")] == ["positive"] * 3
+    assert documented_sign("solves A x = b, d > 0", "b") == ""
+
+
+def test_comments_at_the_ends_of_lines_of_a_signature() -> None:
+    def forward(
+        ctx,
+        x,  # (B, T, D)
+        w=None,  # (D,), positive
+    ):
+        h = x  # (N, M)
+        return h
+
+    found = arguments_in(prose(forward), ["x", "w"])
+    assert found["x"].axes == ("B", "T", "D")
+    assert found["w"].axes == ("D",)
+    assert worded(found["w"].words) == ["positive"]
+
+
+class Barrier(torch.autograd.Function):
+    """-sum log(|x - c|^2 - r^2) over waypoints (T, d) and spheres (K, d), (K,)."""
+
+    @staticmethod
+    def forward(ctx, x, centers, radii):
+        gap = (x[:, None] - centers).square().sum(-1) - radii.square()
+        if not bool((gap > 0).all()):
+            raise ValueError("a waypoint is inside an obstacle")
+        ctx.save_for_backward(x, centers, radii)
+        return -gap.log().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, c, r = ctx.saved_tensors
+        diff = x[:, None] - c
+        w = -g / (diff.square().sum(-1) - r.square())
+        of_gap = 2 * w[..., None] * diff
+        return of_gap.sum(1), -of_gap.sum(0), -2 * r * w.sum(0)
+
+
+def test_inference_takes_documented_shapes() -> None:
+    x, centers, radii = infer(from_object(Barrier), 0)[0].args
+    assert x.shape[1] == centers.shape[1]
+    assert radii.shape == centers.shape[:1]
+
+
+def test_one_shape_without_symbols_is_inferred() -> None:
+    class Ratio(torch.autograd.Function):
+        """log(price / spot); price and spot of one shape."""
+
+        @staticmethod
+        def forward(ctx, price, spot):
+            return price - spot
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, -g
+
+    price, spot = gather(from_object(Ratio))
+    assert price.shape == spot.shape
+    assert len(price.shape) == 2

@@ -1,0 +1,259 @@
+"""Whether broadcasting is meant: what is wrong where it is not is information."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import gradlint
+from gradlint.experiments.layout.meant_broadcasting import (
+    broadcasting_is_meant,
+    is_said_or_handled,
+    smaller_operands,
+)
+from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.load import from_object
+
+Function = torch.autograd.Function
+
+
+def unbroadcast(gradient: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    return gradient.sum_to_size(shape)
+
+
+class Dice(Function):
+    """Overlap of classes, averaged."""
+
+    @staticmethod
+    def forward(ctx, probs, other):
+        ctx.save_for_backward(probs, other)
+        return (probs * other).sum(0).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        probs, other = ctx.saved_tensors
+        return g * other.expand_as(probs) / other.shape[1], None
+
+
+class DocumentedDice(Dice):
+    """Overlap of probs (N, C) with the other, of the shape of probs."""
+
+
+class SpokenDice(Dice):
+    """Overlap of probs (N, C) with the other, which broadcasts."""
+
+
+class DeniedDice(Dice):
+    """Overlap of classes, averaged; there is no broadcasting."""
+
+
+class Weighted(Dice):
+    @staticmethod
+    def forward(ctx, probs, weight):
+        ctx.save_for_backward(probs, weight)
+        return (probs * weight).sum(0).mean()
+
+
+class Helped(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return unbroadcast(g * b, a.shape), g * a
+
+
+class OneByOne(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        of_b = g * a
+        if b.size(0) == 1:
+            of_b = of_b.sum(0, keepdim=True)
+        return g * b, of_b
+
+
+class TwoForms(Function):
+    """x (N, K) and other (N, K) or (K,)."""
+
+    @staticmethod
+    def forward(ctx, x, other):
+        ctx.save_for_backward(other)
+        return x * other
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+
+def subject(function: Any, *args: torch.Tensor) -> Subject:
+    return Subject(from_object(function), Sample("given", "inferred", args), Settings())
+
+
+def meant(function: Any, name: str, small: tuple[int, ...], grad: str) -> bool:
+    """Whether the second tensor may be ``small`` where the sample has shape (3, 4)."""
+    generator = torch.Generator().manual_seed(0)
+    one = torch.rand(3, 4, generator=generator, dtype=torch.float64).requires_grad_()
+    two = torch.rand(3, 4, generator=generator, dtype=torch.float64)
+    there = subject(function, one, two.requires_grad_(grad == "both"))
+    sample = Sample("there", "inferred", (one, torch.rand(small, dtype=torch.float64)))
+    assert smaller_operands(there.sample, sample, there) == [name]
+    return broadcasting_is_meant(there, sample, [name])
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "small", "grad", "expected"),
+    [
+        (Dice, "other", (3, 1), "first", False),
+        (DocumentedDice, "other", (3, 1), "first", False),
+        (DeniedDice, "other", (3, 1), "first", False),
+        (SpokenDice, "other", (3, 1), "first", True),
+        (Weighted, "weight", (3, 1), "first", True),
+        (Helped, "b", (1, 4), "both", True),
+        (OneByOne, "b", (1, 4), "both", True),
+        (TwoForms, "other", (4,), "first", True),
+        (TwoForms, "other", (3, 1), "first", False),
+    ],
+)
+def test_signs_that_it_is_meant(
+    function: Any, name: str, small: tuple[int, ...], grad: str, expected: bool
+) -> None:
+    assert meant(function, name, small, grad) == expected
+
+
+def test_a_shape_that_is_summed_to_speaks_of_its_argument() -> None:
+    found = subject(Helped, torch.rand(3, requires_grad=True), torch.rand(3, requires_grad=True))
+    assert is_said_or_handled(found, ["a"])
+    assert not is_said_or_handled(found, ["b"])
+
+
+# The op of a module, beside a buffer and a parameter of its own.
+
+
+class _Filtered(Function):
+    @staticmethod
+    def forward(ctx, image, mask):
+        ctx.save_for_backward(mask)
+        return mask * torch.fft.fft(image).real
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return torch.fft.fft(mask * g).real, None
+
+
+class Filtered(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.tensor([1.0, 0.0, 1.0, 0.5], dtype=torch.float64))
+
+    def forward(self, image):
+        return _Filtered.apply(image, self.mask)
+
+
+class BroadcastFiltered(Filtered):
+    """The image broadcasts against the mask."""
+
+
+class Squeezed(Function):
+    """Rows times a number each; wrong for a batch of one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sum(1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        right = g * x.sum(1, keepdim=True) + (g * x).sum(1, keepdim=True)
+        return right * (2 if len(x) == 1 else 1)
+
+
+def odd_sizes(thing: Any, *args: torch.Tensor) -> list[Finding]:
+    report = gradlint.check(thing, [args], select=["GL706"], order=1, seed=0)
+    return report.targets[0].findings
+
+
+def image() -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def test_inputs_that_broadcast_against_a_buffer_are_information() -> None:
+    found = odd_sizes(Filtered(), image())
+    assert [item.severity for item in found] == ["info"]
+    assert "[3, 1]" in found[0].message
+    assert "nothing says that it is meant" in found[0].evidence["info because"]
+
+
+def test_that_it_is_meant_keeps_the_finding() -> None:
+    assert [item.severity for item in odd_sizes(BroadcastFiltered(), image())] == ["error"]
+
+
+def test_a_batch_of_one_is_no_broadcasting() -> None:
+    found = odd_sizes(Squeezed, image())
+    assert [item.severity for item in found] == ["error"]
+    assert "[1, 4]" in found[0].message
+
+
+# Guessed inputs: an operand that is made smaller.
+
+
+def first_order(function: Any) -> list[Finding]:
+    report = gradlint.check(function, seed=0, order=1, select=["GL1", "GL2", "GL4"])
+    return [item for item in report.targets[0].findings if "broadcast" in item.message]
+
+
+def test_a_other_that_broadcasts_by_accident_is_information() -> None:
+    found = first_order(Dice)
+    assert [item.severity for item in found] == ["info"]
+    assert found[0].message == "wrong gradient for `probs` where `other` is broadcast along axis 1"
+
+
+def test_a_other_of_which_broadcasting_is_said_is_not() -> None:
+    assert [item.severity for item in first_order(SpokenDice)] == ["error"]
+
+
+# Sizes and numbers of axes that the documentation gives.
+
+
+class Points(Function):
+    """Lengths of the points x (N, 3)."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g[..., None] * x * (1 if x.shape[-1] == 3 and x.dim() == 2 else 2)
+
+
+class AnyPoints(Points):
+    """Lengths of the points x."""
+
+
+def points() -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(5, 3, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def test_a_documented_number_and_rank_are_kept() -> None:
+    assert odd_sizes(Points, points()) == []
+    assert [item.severity for item in odd_sizes(AnyPoints, points())] == ["error"]
