@@ -296,6 +296,12 @@ def is_axis(name: str) -> bool:
     return matches("dim axis dimension *_dim *_axis", name)
 
 
+def is_limit(name: str) -> bool:
+    """Whether the name says that a number bounds values, softly or not."""
+    words = "cap *_cap softcap clip *_clip clip_val* *limit *_thresh* thresh* cutoff"
+    return matches(f"{words} max_norm max_val* max_abs max_logit", name)
+
+
 def inverse_of(name: str, others: list[str]) -> str:
     """Which of ``others`` this parameter is the inverse permutation of; empty when none."""
     if "inv" not in name.lower():
