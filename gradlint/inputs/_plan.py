@@ -205,7 +205,29 @@ class Plan:
             size = _evaluated(symbol, known) if symbol not in fixed else None
             if size is not None and 0 < size <= _LARGEST_COMPOSED:
                 sizes[symbol] = size
+        return self._apart(sizes, composed)
+
+    def _apart(self, sizes: dict[str, int], composed: list[str]) -> dict[str, int]:
+        """``sizes`` with free ones that are by chance those of ``composed`` axes exchanged: axes of
+        one size are taken for one."""
+        fixed = dict(self.fixed)
+        terms = set(_TERM.findall(" ".join(composed)))
+        for symbol in sizes:
+            free = symbol[0] != "=" and symbol not in {*composed, *fixed, *terms}
+            if free and any(sizes[symbol] == sizes[other] for other in composed):
+                taken = set(sizes.values())
+                unused = (size for size in (self.pool or range(2, 99)) if size not in taken)
+                sizes[symbol] = next(unused, sizes[symbol])
         return sizes
+
+    def composed(self) -> dict[str, frozenset[str]]:
+        """Symbols of sums, products and quotients → the symbols that their sizes follow from."""
+        known = set(self.symbols())
+        return {
+            symbol: frozenset(_TERM.findall(symbol)) & known
+            for symbol in known
+            if _COMPOSED.fullmatch(symbol)
+        }
 
     def _free_sizes(self) -> dict[str, int]:
         fixed = dict(self.fixed)
