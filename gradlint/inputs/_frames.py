@@ -128,13 +128,17 @@ def _distance(test: ast.expr, truth: bool, frame: Frame) -> int:
         return 1
     if isinstance(test, ast.BoolOp):
         return max(1, sum(_distance(value, truth, frame) for value in test.values))
-    if isinstance(test, ast.Compare):
-        sides = [evaluate(side, frame)[1] for side in (test.left, *test.comparators)]
-        shapes = [side for side in sides if isinstance(side, tuple)]
-        if len(shapes) == len(sides):
-            return max(1, sum(map(_difference, shapes, shapes[1:])))
-        if truth and len(test.ops) > 1:
-            return max(1, sum(_distance(link, True, frame) for link in links(test)))
+    return _compared(test, truth, frame) if isinstance(test, ast.Compare) else 1
+
+
+def _compared(test: ast.Compare, truth: bool, frame: Frame) -> int:
+    """:func:`_distance` of a comparison that does not hold."""
+    sides = [evaluate(side, frame)[1] for side in (test.left, *test.comparators)]
+    shapes = [side for side in sides if isinstance(side, tuple)]
+    if len(shapes) == len(sides):
+        return max(1, sum(map(_difference, shapes, shapes[1:])))
+    if truth and len(test.ops) > 1:
+        return max(1, sum(_distance(link, True, frame) for link in links(test)))
     return 1
 
 

@@ -36,7 +36,7 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
     (
         "index ind indices *_idx *_idxs *idxs *_ind *_index *_indices inds inv inverse "
         "*_inv *_inverse inv_* perm permutation batch_index segment_ids *_ids ids "
-        "tokens assignments edge_index nbrs neighbors neighbours *_map",
+        "tokens assignments expert edge_index nbrs neighbors neighbours *_map",
         {"index": 3.0, "int": 2.0},
     ),
     (

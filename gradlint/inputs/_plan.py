@@ -354,7 +354,9 @@ def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
     terms = _TERM.findall(text)
     if not all(term in known for term in terms):
         return None
-    spelled = _TERM.sub(lambda term: str(known[term[0]]), re.sub(r"^(\d+)(?=[A-Za-z_])", r"\1*", text))
+    spelled = _TERM.sub(
+        lambda term: str(known[term[0]]), re.sub(r"^(\d+)(?=[A-Za-z_])", r"\1*", text)
+    )
 
     def value(node: ast.expr) -> int:
         if isinstance(node, ast.BinOp):

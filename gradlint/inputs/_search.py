@@ -179,9 +179,6 @@ class Search:
                 if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
                     break
             missing = self._missing(plan, trial)
-            if trial.score == 0 and trial.failure is not None:
-                text = re.sub(r"\d+", "", trial.failure.text)
-                self._refusals.append((trial.failure.kind, text, missing))
             bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
                 # Forward takes these inputs: repairs of them come before any other inputs.
@@ -266,9 +263,13 @@ class Search:
         return None
 
     def _missing(self, plan: Plan, trial: Trial) -> int | None:
+        """How much is missing of the conditions that stopped an attempt, which is noted."""
         if trial.score or trial.failure is None:
             return None
-        return unmet(self._failed_attempt(plan, trial.failure))
+        missing = unmet(self._failed_attempt(plan, trial.failure))
+        text = re.sub(r"\d+", "", trial.failure.text)
+        self._refusals.append((trial.failure.kind, text, missing))
+        return missing
 
     def _failed_attempt(self, plan: Plan, failure: Failure) -> FailedAttempt:
         """What is known of a failed attempt; that of the last one is kept, since reading the code
