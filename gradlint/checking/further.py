@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from gradlint.checking.not_tried import COMPLEX, for_complex
+from gradlint.checking.severity import MATERIAL
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -49,6 +50,7 @@ from gradlint.inputs.designed import (
     other_optionals,
     other_values,
     several_arguments,
+    up_to_limits,
     with_arguments,
 )
 from gradlint.inputs.designed_kinds import (
@@ -65,6 +67,7 @@ from gradlint.model.op import Op
 from gradlint.model.report import Tried
 from gradlint.model.sample import Sample
 from gradlint.numerics.differences import significand_bits
+from gradlint.numerics.verdict import DIFFERS
 from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.divisions import ZeroDivisors
 from gradlint.trace.op_io import OpRaised, Output
@@ -125,11 +128,31 @@ class FurtherSamples:
 
     def run(self) -> None:
         """Look at one sample after the other, while there are calls and time left."""
+        self.subject.barely_wrong = self._barely_wrong()
         try:
             if self._why_none():
                 return
         except OpRaised:  # it does not run again at its sample: the rules say so
             return
+        self._look_at_all()
+
+    def _barely_wrong(self) -> frozenset[int]:
+        """The inputs whose gradient differs at the sample, by less than is told as a fault: that of
+        ``30 * tanh(x / 30)`` hardly depends on its formula where values are about one."""
+        subject = self.subject
+        if not subject.first_order_is_known:
+            return frozenset()
+        decision = subject.first_order
+        pairs = zip(decision.judgement.inputs, decision.verdicts, strict=True)
+        return frozenset(
+            item.index
+            for item, verdict in pairs
+            if verdict == DIFFERS
+            and item.worst.relative_error <= MATERIAL
+            and subject.problem.inputs[item.index].name not in self.told
+        )
+
+    def _look_at_all(self) -> None:
         until = time.monotonic() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in self._designed():
             if time.monotonic() >= until or not affords_another(self.subject):
@@ -165,6 +188,7 @@ class FurtherSamples:
             yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
             yield from around(op, sample, watched.thresholds)
             yield from beyond(op, sample) if watched.one_sided else ()
+            yield from up_to_limits(op, sample)
             if watched.nearest > LEAST_SHARE:
                 yield from nearer(op, sample, HALF * watched.nearest)
             yield from self._around_moved(watched)

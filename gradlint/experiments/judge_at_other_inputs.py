@@ -156,7 +156,7 @@ def _judge_each_input(
     found.decision = decision
     found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
     if found.positions:
-        known = subject.wrong_inputs
+        known = subject.wrong_inputs - subject.barely_wrong
         found.positions = [k for k in found.positions if k not in known]
         found.verdict = WRONG if found.positions else RIGHT
     else:
@@ -172,6 +172,7 @@ def affords_another(subject: Subject, reserved: int = 0) -> bool:
 def judged_inputs(subject: Subject) -> list[int]:
     """The inputs that are judged at the sample, without those known to be wrong there."""
     wrong = subject.wrong_inputs if subject.first_order_is_known else set()
+    wrong -= subject.barely_wrong
     return [position for position in subject.judged if position not in wrong]
 
 

@@ -57,6 +57,9 @@ class Subject:
         self.problem = Problem(op, sample, seed=settings.seed)
         self.run_s = 0.0
         self.planned: Plan | None = None
+        #: Inputs whose gradient is wrong by so little at the sample that it may be plainly wrong
+        #: elsewhere only; they are judged there as if it were right here.
+        self.barely_wrong: frozenset[int] = frozenset()
         self._results: dict[str, Any] = {}
         self._made: set[str] = set()
 

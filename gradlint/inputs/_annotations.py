@@ -58,6 +58,8 @@ _DESCRIBED = 2.5
 _SCALAR = 4.5
 #: That of the number of axes of a second form, ``(N,) or (N, K)``.
 _SECOND = 1.0
+#: That of a shape: what has one is a tensor, and no list of them.
+_SHAPED = 2.0
 #: Words said of a tensor → the kind of argument that they mean.
 _KIND_IN_WORDS = (
     ("complex", r"\bcomplex\b"),
@@ -211,6 +213,8 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.shape = (item.axes if set(item.axes) - ANY else ()) or _bare_shape(name, text)
     if item.other:
         evidence.rank(len(item.other), _SECOND)
+    if item.axes:
+        evidence.say("any", _SHAPED)
     if not evidence.shape and documented_scalar(text, evidence.name):
         evidence.rank(0, _SCALAR)
     if not evidence.domain:

@@ -11,7 +11,7 @@ import torch
 
 from gradlint.inputs._attempt import Frame
 from gradlint.inputs._evidence import Evidence
-from gradlint.inputs._frames import FailedAttempt, evaluate
+from gradlint.inputs._frames import FailedAttempt, evaluate, links
 from gradlint.inputs._moves import pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import integer_domain, of_kind
@@ -128,8 +128,11 @@ def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> I
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _want(failed, test.operand, not truth, frame)
     elif isinstance(test, ast.Compare):
-        sides = [test.left, *test.comparators]
-        for left, operator, right in zip(sides, test.ops, sides[1:], strict=False):
+        for link in links(test):
+            left, operator, right = link.left, link.ops[0], link.comparators[0]
+            known, holds = evaluate(link, frame)
+            if known and truth and len(test.ops) > 1 and _truth(holds):
+                continue
             yield from _order_integers(failed, left, operator, right, truth, frame)
             yield from _compare(failed, left, operator, right, truth, frame)
     elif isinstance(test, ast.Call):
@@ -200,7 +203,9 @@ def _make_equal(
     known, current = evaluate(node, frame)
     if not known:
         return
-    if type(current) is int and type(value) is int:
+    if isinstance(current, torch.Tensor) and type(value) is int:
+        yield from _make_bounds_end(failed, node, current, value, cost)
+    elif type(current) is int and type(value) is int:
         yield from _made_vectors(failed, node, frame, cost)
         yield from _make_equal_sizes(failed, current, value, cost, literal)
     elif isinstance(current, (tuple, list)) and isinstance(value, (tuple, list)):
@@ -215,6 +220,26 @@ def _made_vectors(
         for name in failed.named(node.func.value, frame) if node.func.attr == "numel" else ():
             if (rank_of(failed.plan, name) or 0) > 1:
                 yield with_rank(failed.plan, name, 1, 0.05 + cost)
+
+
+def _make_bounds_end(
+    failed: FailedAttempt, node: ast.expr, current: torch.Tensor, value: int, cost: float
+) -> Iterator[Plan]:
+    """``bounds[-1] == len(x)``: bounds of segments that end at the size of an axis, which keeps
+    it; rather few segments, of more than one row each."""
+    if current.dim() or current.is_floating_point() or not isinstance(node, ast.Subscript):
+        return
+    name = ast.unparse(node.value)
+    guess = failed.plan.guess(name) if name in failed.plan.names else None
+    if not isinstance(guess, TensorGuess) or guess.dtype != "int" or len(guess.axes) != 1:
+        return
+    ending = replace(guess, domain="pointers", high=value)
+    for symbol in failed.labels.get(value, ()):
+        held = failed.plan if symbol[0] == "=" else failed.plan.sized(symbol, value)
+        changed = held.changed(name, ending, 0.1 + cost)
+        if guess.axes[0][0] != "=":
+            yield changed.sized(guess.axes[0], 3)
+        yield replace(changed, cost=changed.cost + 0.1)
 
 
 def _make_equal_sizes(
@@ -411,7 +436,9 @@ def _rank_subject(failed: FailedAttempt, node: ast.expr, frame: Frame) -> str:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("dim", "ndimension"):
             subject = node.func.value
         elif isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
-            subject = node.args[0]
+            # len(x) of a tensor is a size.
+            held = evaluate(node.args[0], frame)[1]
+            subject = None if isinstance(held, torch.Tensor) else node.args[0]
     if subject is None:
         return ""
     names = failed.named(subject, frame)

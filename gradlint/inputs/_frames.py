@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -77,13 +78,19 @@ class FailedAttempt:
                 return statements[-1], frame
         return None
 
-    def conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
+    def conditions(self) -> list[tuple[ast.expr, bool, Frame]]:
         """Conditions that stopped the code: expression, the truth value it should have, frame.
 
         Names that stand for sizes, as after ``n = x.numel()``, are replaced by what they stand for.
         """
-        for test, truth, frame in self._conditions():
-            yield with_sizes_spelled(test, frame), truth, frame
+        return self._spelled_conditions
+
+    @cached_property
+    def _spelled_conditions(self) -> list[tuple[ast.expr, bool, Frame]]:
+        return [
+            (with_sizes_spelled(test, frame), truth, frame)
+            for test, truth, frame in self._conditions()
+        ]
 
     def _conditions(self) -> Iterator[tuple[ast.expr, bool, Frame]]:
         for frame in reversed(self.failure.frames):
@@ -121,12 +128,27 @@ def _distance(test: ast.expr, truth: bool, frame: Frame) -> int:
         return 1
     if isinstance(test, ast.BoolOp):
         return max(1, sum(_distance(value, truth, frame) for value in test.values))
-    if isinstance(test, ast.Compare):
-        sides = [evaluate(side, frame)[1] for side in (test.left, *test.comparators)]
-        shapes = [side for side in sides if isinstance(side, tuple)]
-        if len(shapes) == len(sides):
-            return max(1, sum(map(_difference, shapes, shapes[1:])))
+    return _compared(test, truth, frame) if isinstance(test, ast.Compare) else 1
+
+
+def _compared(test: ast.Compare, truth: bool, frame: Frame) -> int:
+    """:func:`_distance` of a comparison that does not hold."""
+    sides = [evaluate(side, frame)[1] for side in (test.left, *test.comparators)]
+    shapes = [side for side in sides if isinstance(side, tuple)]
+    if len(shapes) == len(sides):
+        return max(1, sum(map(_difference, shapes, shapes[1:])))
+    if truth and len(test.ops) > 1:
+        return max(1, sum(_distance(link, True, frame) for link in links(test)))
     return 1
+
+
+def links(test: ast.Compare) -> list[ast.Compare]:
+    """The comparisons of two sides each that ``a == b == c`` is made of."""
+    sides = [test.left, *test.comparators]
+    return [
+        ast.copy_location(ast.Compare(left, [operator], [right]), test)
+        for left, operator, right in zip(sides, test.ops, sides[1:], strict=False)
+    ]
 
 
 def _difference(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
@@ -140,15 +162,9 @@ def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
     function = next((s for s in statements if isinstance(s, ast.FunctionDef)), None)
     if function is None:
         return test
-    spelled: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                _spell(target, node.value, spelled)
-        elif isinstance(node, (ast.For, ast.AugAssign)):
-            for part in ast.walk(node.target):
-                if isinstance(part, ast.Name):
-                    spelled.setdefault(part.id, []).extend([part, part])
+    spelled = _assigned(function)
+    if not any(isinstance(node, ast.Name) and node.id in spelled for node in ast.walk(test)):
+        return test
 
     class Spelled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -161,6 +177,21 @@ def with_sizes_spelled(test: ast.expr, frame: Frame) -> ast.expr:
             return found[0] if known and same == value else node
 
     return ast.fix_missing_locations(Spelled().visit(copy.deepcopy(test)))
+
+
+@lru_cache(maxsize=64)
+def _assigned(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """Name → what a function assigns to it, twice something where a loop does."""
+    spelled: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                _spell(target, node.value, spelled)
+        elif isinstance(node, (ast.For, ast.AugAssign)):
+            for part in ast.walk(node.target):
+                if isinstance(part, ast.Name):
+                    spelled.setdefault(part.id, []).extend([part, part])
+    return spelled
 
 
 def _is_size(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from gradlint.inputs import _names
 from gradlint.inputs._annotations import (
     read_annotation,
     read_annotation_text,
@@ -19,6 +20,7 @@ from gradlint.inputs._annotations import (
 )
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._iterations import iterated_matrices
+from gradlint.inputs._proposals import integer_domain
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.stand_ins import ClosureModule
@@ -37,6 +39,9 @@ _KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
     ("shape", (tuple, list)),
     ("dict", dict),
 )
+#: Weight of the evidence for two axes where an argument says which one: above that of a name, below
+#: that of what the code asserts.
+_ALONG_AN_AXIS = 2.0
 #: Stands for the elements of a returned tuple that the text does not show.
 _UNKNOWN_REST = object()
 
@@ -90,6 +95,11 @@ def _relate(found: list[Evidence]) -> None:
         _read_tuples(item)
     tensors = [item for item in found if item.tensorness > 0]
     _relate_names(tensors, {item.name.lower() for item in found})
+    for item in tensors:
+        if integer_domain(item.name, []) == "pointers":
+            item.rank(1, 3.0)  # bounds of segments along one axis
+    if tensors and any(_names.matches("dim axis dimension", item.name) for item in found):
+        tensors[0].rank(2, _ALONG_AN_AXIS)  # of one axis, there would be nothing to choose
     known = [(max(item.ranks.values()), item) for item in tensors if item.ranks]
     likely = [max(item.ranks, key=item.ranks.__getitem__) for weight, item in known if weight >= 4]
     common = max(likely, default=0)

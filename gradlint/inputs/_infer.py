@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -67,7 +68,8 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
             variant = _sample(label, search, other, outcome)
-            samples.append(replace(variant, moved=(label.split("=")[0].split(" ")[0],)))
+            moved = () if label.startswith("where") else (re.split("[= ]", label)[0],)
+            samples.append(replace(variant, moved=moved))
     if any(isinstance(value, Closure) for sample in samples for value in sample.args):
         op.call = with_bound_closures(op.call)
     if search.cut_short:

@@ -36,7 +36,7 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
     (
         "index ind indices *_idx *_idxs *idxs *_ind *_index *_indices inds inv inverse "
         "*_inv *_inverse inv_* perm permutation batch_index segment_ids *_ids ids "
-        "tokens assignments edge_index nbrs neighbors neighbours *_map",
+        "tokens assignments expert edge_index nbrs neighbors neighbours *_map",
         {"index": 3.0, "int": 2.0},
     ),
     (
@@ -294,6 +294,12 @@ def of_window(name: str) -> bool:
 def is_axis(name: str) -> bool:
     """Whether the name says that the parameter selects an axis."""
     return matches("dim axis dimension *_dim *_axis", name)
+
+
+def is_limit(name: str) -> bool:
+    """Whether the name says that a number bounds values, softly or not."""
+    words = "cap *_cap softcap clip *_clip clip_val* *limit *_thresh* thresh* cutoff"
+    return matches(f"{words} max_norm max_val* max_abs max_logit", name)
 
 
 def inverse_of(name: str, others: list[str]) -> str:

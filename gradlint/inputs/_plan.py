@@ -2,14 +2,19 @@
 
 Axes are symbols (``x.0``, ``x.1`` …; ``=3`` has that size by definition). Every symbol gets a size
 of its own, so that a number in an error message identifies an axis. Two axes that must agree become
-one symbol.
+one symbol. A symbol may be a sum, product or quotient of others and of integer arguments, as
+documentation gives them: ``T*k``, ``n//2+1``, ``I/group_size``; it has the size that this gives.
 """
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Callable, Iterator
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
@@ -23,6 +28,19 @@ OTHER_SIZES = (
     (4, 8, 16, 32, 64, 4, 8, 16, 32, 64),
     (4,) * 40,
 )
+
+#: A sum, product or quotient of symbols, and the terms in it.
+_COMPOSED = re.compile(r"\d+[A-Za-z_][\w.]*|\w[\w.]*(?:(?://|[-+*/])\w[\w.]*)+")
+_TERM = re.compile(r"[A-Za-z_][\w.]*")
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+}
+#: A size that is larger is no size of a sample.
+_LARGEST_COMPOSED = 4096
 
 
 @dataclass(frozen=True)
@@ -151,7 +169,7 @@ class Plan:
 
     def cut(self, guess: ListGuess) -> tuple[str, int]:
         """The name of the first floating tensor, and the size of its axis that ``guess`` cuts."""
-        sizes = self.sizes()
+        sizes = self._sizes
         for name, tensor in self.tensors():
             if tensor.dtype == "float" and tensor.axes:
                 return name, sizes[tensor.axes[min(guess.place, len(tensor.axes) - 1)]]
@@ -163,8 +181,55 @@ class Plan:
 
     def sizes(self) -> dict[str, int]:
         """Symbol → size: fixed, or else from the pool without the sizes that are fixed."""
-        if not self.pool:
-            return self._smallest_sizes()
+        return dict(self._sizes)
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        sizes = self._free_sizes() if self.pool else self._smallest_sizes()
+        composed = [symbol for symbol in sizes if _COMPOSED.fullmatch(symbol)]
+        return self._composed(sizes, composed) if composed else sizes
+
+    def _composed(self, sizes: dict[str, int], composed: list[str]) -> dict[str, int]:
+        """``sizes`` where those of sums, products and quotients follow from the others. What is
+        divided is a multiple: ``I`` has the size of ``I/k``, times k."""
+        fixed = dict(self.fixed)
+        known = dict(sizes)
+        for name, guess in zip(self.names, self.guesses, strict=True):
+            if isinstance(guess, ValueGuess) and type(guess.value) is int and name not in known:
+                known[name] = guess.value
+        for symbol in composed:
+            whole, _, divisor = symbol.partition("/")
+            if divisor in known and whole in sizes and whole not in fixed and known[divisor] > 0:
+                known[whole] = sizes[whole] = sizes[symbol] * known[divisor]
+        for symbol in composed:
+            size = _evaluated(symbol, known) if symbol not in fixed else None
+            if size is not None and 0 < size <= _LARGEST_COMPOSED:
+                sizes[symbol] = size
+        return self._apart(sizes, composed)
+
+    def _apart(self, sizes: dict[str, int], composed: list[str]) -> dict[str, int]:
+        """``sizes`` with free ones that are by chance those of ``composed`` axes exchanged: axes of
+        one size are taken for one."""
+        fixed = dict(self.fixed)
+        terms = set(_TERM.findall(" ".join(composed)))
+        for symbol in sizes:
+            free = symbol[0] != "=" and symbol not in {*composed, *fixed, *terms}
+            if free and any(sizes[symbol] == sizes[other] for other in composed):
+                taken = set(sizes.values())
+                unused = (size for size in (self.pool or range(2, 99)) if size not in taken)
+                sizes[symbol] = next(unused, sizes[symbol])
+        return sizes
+
+    def composed(self) -> dict[str, frozenset[str]]:
+        """Symbols of sums, products and quotients → the symbols that their sizes follow from."""
+        known = set(self.symbols())
+        return {
+            symbol: frozenset(_TERM.findall(symbol)) & known
+            for symbol in known
+            if _COMPOSED.fullmatch(symbol)
+        }
+
+    def _free_sizes(self) -> dict[str, int]:
         fixed = dict(self.fixed)
         taken = set(fixed.values())
         taken |= {int(symbol[1:]) for symbol in self.symbols() if symbol.startswith("=")}
@@ -215,8 +280,14 @@ class Plan:
     def renamed(self, rename: Callable[[str], str], cost: float = 0.0) -> Plan:
         """The plan with every axis symbol passed through ``rename``."""
 
+        def renamed(axis: str) -> str:
+            new = rename(axis)
+            if new == axis and _COMPOSED.fullmatch(axis):
+                return _TERM.sub(lambda term: rename(term[0]).removeprefix("="), axis)
+            return new
+
         def tensor(guess: TensorGuess) -> TensorGuess:
-            return replace(guess, axes=tuple(rename(axis) for axis in guess.axes))
+            return replace(guess, axes=tuple(renamed(axis) for axis in guess.axes))
 
         return replace(
             self.mapped(tensor),
@@ -251,7 +322,11 @@ class Plan:
 
     def arguments_key(self) -> object:
         """What the op is given: equal for plans that differ only in the names of axes."""
-        sizes = self.sizes()
+        return self._arguments_key
+
+    @cached_property
+    def _arguments_key(self) -> object:
+        sizes = self._sizes
 
         def seen(guess: Guess) -> object:
             if isinstance(guess, TensorGuess):
@@ -266,7 +341,32 @@ class Plan:
 
     def squares(self) -> int:
         """How many tensors have the same symbol on two axes."""
+        return self._squares
+
+    @cached_property
+    def _squares(self) -> int:
         return sum(len(set(guess.axes)) < len(guess.axes) for _, guess in self.tensors())
+
+
+def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
+    """The value of a sum, product or quotient; None where a term in it is not known."""
+
+    terms = _TERM.findall(text)
+    if not all(term in known for term in terms):
+        return None
+    spelled = _TERM.sub(
+        lambda term: str(known[term[0]]), re.sub(r"^(\d+)(?=[A-Za-z_])", r"\1*", text)
+    )
+
+    def value(node: ast.expr) -> int:
+        if isinstance(node, ast.BinOp):
+            return _OPERATORS[type(node.op)](value(node.left), value(node.right))
+        return int(ast.literal_eval(node))
+
+    try:
+        return value(ast.parse(spelled, mode="eval").body)
+    except (SyntaxError, ValueError, KeyError, ZeroDivisionError):
+        return None
 
 
 def axes(name: str, rank: int) -> tuple[str, ...]:

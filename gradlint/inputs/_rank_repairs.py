@@ -50,9 +50,7 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
     if re.search(
         r"(?i)\bonly one element|converted to Scalar|ambiguous|single element|0-?dim", text
     ):
-        for name in _suspects(failed):
-            if rank_of(failed.plan, name):
-                yield with_rank(failed.plan, name, 0, 0.4)
+        yield from _numbers(failed)
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
         yield from like_view(failed, match)
     yield from _operands(failed)
@@ -60,6 +58,27 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _stacked(failed)
     yield from _stated(failed)
     yield from _all_of_rank(failed)
+
+
+def _numbers(failed: FailedAttempt) -> Iterator[Plan]:
+    """Numbers in place of tensors, and vectors where the code takes an element for a number."""
+    for name in _suspects(failed):
+        rank = rank_of(failed.plan, name) or 0
+        if rank > 1 and "ambiguous" in failed.failure.text and _element(failed, name):
+            yield with_rank(failed.plan, name, 1, 0.1)
+        if rank:
+            yield with_rank(failed.plan, name, 0, 0.4)
+
+
+def _element(failed: FailedAttempt, name: str) -> bool:
+    """Whether the failing statement takes ``name[k]`` for one number."""
+    place = failed.innermost()
+    return place is not None and any(
+        isinstance(node, ast.Subscript)
+        and ast.unparse(node.value) == name
+        and not isinstance(node.slice, (ast.Slice, ast.Tuple))
+        for node in ast.walk(place[0])
+    )
 
 
 def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:

@@ -55,6 +55,9 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     # A length that the documentation gives as a number is no other one.
     documented = {axis for item in search.evidence.values() for axis in item.shape}
     search.held |= {axis for axis in documented if axis.startswith("=")}
+    # Nor is one that follows from others, or they from it.
+    for symbol, terms in plan.composed().items():
+        search.held |= {symbol, *terms} if terms else set()
     return plan, trial
 
 
@@ -358,6 +361,7 @@ def _parts_of(shape: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
     """Label, plan, least score that makes it worth reporting."""
+    yield from _other_remainders(plan)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, (TensorGuess, GroupGuess)):
             if search.evidence[name].default is None:
@@ -369,6 +373,17 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
         if isinstance(guess, ValueGuess):
             value = guess.value
         yield from _other_values(search, plan, name, value)
+
+
+def _other_remainders(plan: Plan) -> Iterator[tuple[str, Plan, int]]:
+    """The plan with one axis more or less even: ``n // 2 + 1`` of an odd n is not that of an even
+    one, and half of the faults of a transform show at one of them only."""
+    sizes = plan.sizes()
+    for symbol, terms in plan.composed().items():
+        for term in sorted(terms) if "//" in symbol else ():
+            if term not in dict(plan.fixed):
+                size = sizes[term] + 1
+                yield f"where {term} is {size}", plan.sized(term, size), 3
 
 
 def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:

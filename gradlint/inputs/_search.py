@@ -17,7 +17,7 @@ from math import prod
 
 from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
 from gradlint.inputs import _names
-from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Trial, attempt
+from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Failure, Trial, attempt
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
@@ -148,6 +148,9 @@ class Search:
         self._patterns: set[str] = set()
         self._order = itertools.count()
         self._seen: set[object] = set()
+        #: Of each failure: type and text without numbers, and what was missing of a condition.
+        self._refusals: list[tuple[str, str, int | None]] = []
+        self._last_failed: FailedAttempt | None = None
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
@@ -161,8 +164,8 @@ class Search:
             if best is None and self.attempts >= NEEDS_MORE and self._hopeless():
                 break
             _, _, node = heapq.heappop(self._queue)
-            plan = node.plan
-            if plan.arguments_key() in self._seen:
+            plan = node.plan = with_linked_permutations(node.plan)
+            if plan.arguments_key() in self._seen or _elements(plan) > MOST_ELEMENTS:
                 continue
             self._seen.add(plan.arguments_key())
             trial = _by_accident(plan, attempt(self.op, plan, self.seed, self.keywords))
@@ -210,12 +213,7 @@ class Search:
             return all(trial.progress <= first.progress for _, trial in self.failures)
         if self.attempts < HOPELESS:
             return False
-        texts = {
-            (trial.failure.kind, re.sub(r"\d+", "", trial.failure.text), self._missing(plan, trial))
-            for plan, trial in self.failures[-HOPELESS:]
-            if trial.failure is not None
-        }
-        return len(texts) == 1
+        return len(set(self._refusals[-HOPELESS:])) == 1
 
     def restart(self) -> None:
         """Count time anew."""
@@ -265,9 +263,20 @@ class Search:
         return None
 
     def _missing(self, plan: Plan, trial: Trial) -> int | None:
+        """How much is missing of the conditions that stopped an attempt, which is noted."""
         if trial.score or trial.failure is None:
             return None
-        return unmet(FailedAttempt(plan, trial.failure, self.evidence))
+        missing = unmet(self._failed_attempt(plan, trial.failure))
+        text = re.sub(r"\d+", "", trial.failure.text)
+        self._refusals.append((trial.failure.kind, text, missing))
+        return missing
+
+    def _failed_attempt(self, plan: Plan, failure: Failure) -> FailedAttempt:
+        """What is known of a failed attempt; that of the last one is kept, since reading the code
+        takes longer than most attempts."""
+        if self._last_failed is None or self._last_failed.failure is not failure:
+            self._last_failed = FailedAttempt(plan, failure, self.evidence)
+        return self._last_failed
 
     def _gain(self, node: _Candidate, trial: Trial, missing: int | None) -> float:
         """What the move that led to ``node`` was worth, judged by how the error changed, and by how
@@ -293,12 +302,8 @@ class Search:
         return gain
 
     def _push(self, node: _Candidate) -> None:
-        node.plan = with_linked_permutations(node.plan)
-        if _elements(node.plan) > MOST_ELEMENTS:
-            return
-        if node.plan.arguments_key() not in self._seen:
-            entry = (node.plan.cost - node.bonus, next(self._order), node)
-            heapq.heappush(self._queue, entry)
+        # What a plan comes to is found out when its turn comes: most of them wait for ever.
+        heapq.heappush(self._queue, (node.plan.cost - node.bonus, next(self._order), node))
 
     def _children(
         self, plan: Plan, trial: Trial, best: tuple[Plan, Trial] | None
@@ -306,7 +311,7 @@ class Search:
         if trial.score == 0:
             if trial.failure is None:
                 return
-            failed = FailedAttempt(plan, trial.failure, self.evidence)
+            failed = self._failed_attempt(plan, trial.failure)
             yield from repairs(failed)
             if best is None or best[1].score < 3:
                 yield from self._neighbours(plan, failed.blamed())

@@ -88,7 +88,7 @@ class References(ast.NodeVisitor):
             self.visit(statement)
 
     def parameter(self, node: ast.AST | None) -> Evidence | None:
-        """The parameter that ``node`` is, up to copies and casts."""
+        """The parameter that ``node`` is, up to copies and casts, or some of its rows."""
         if isinstance(node, ast.Name):
             return self.names.get(node.id)
         if isinstance(node, ast.Attribute):
@@ -98,7 +98,11 @@ class References(ast.NodeVisitor):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             preserved = node.func.attr in _PRESERVING
             return self.parameter(node.func.value) if preserved else None
-        return self._of_inputs(node) if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.Subscript):
+            part = isinstance(node.slice, ast.Slice) and node.slice.step is None
+            whole = self.parameter(node.value) if part else None
+            return whole if whole is not None else self._of_inputs(node)
+        return None
 
     def root(self, node: ast.AST | None) -> Evidence | None:
         """The parameter whose elements ``node`` holds, all of them or some: ``pairs[:, 0]``,

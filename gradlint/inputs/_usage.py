@@ -37,7 +37,7 @@ class Reader(Calls):
             found.has_parameters = True
         if name in ("T", "mT", "H", "mH", "t"):
             found.at_least(2)
-            found.rank(2, 1.0)
+            found.rank(2, 4.0 if name == "t" else 1.0)  # t() refuses more axes
         if name in ("imag", "angle", "conj"):
             found.say("complex", 1.5 if name == "imag" else 0.5)
         if name in _SEQUENCE_METHODS:

@@ -43,7 +43,7 @@ class Described:
 
 #: An axis in brackets: a name, a number, a sum or multiple of these, or any number of axes.
 _ONE_AXIS = (
-    r"(?:\.\.\.|…|\*|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?:[-+*/]|//)\s*\w{1,11})?|\d{1,3})"
+    r"(?:\.\.\.|…|\*|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?://|[-+*/])\s*\w{1,11}){0,2}|\d{1,3})"
 )
 _BRACKETS = re.compile(
     rf"(?<![\w.])(?P<open>[(\[])\s*(?P<axes>{_ONE_AXIS}(?:\s*,\s*{_ONE_AXIS}){{0,6}})\s*(?P<end>,?)"
@@ -95,6 +95,9 @@ _ENTRY = (
     r"(?:`*\s*[,/]\s*`*(?:{names}))*)`*"
     r"(?P<type>[^\S\n]*\((?:[^()\n]|\([^()\n]*\))*\))?[^\S\n]*(?:\:(?!\:)|--|–|[^\S\n]-[^\S\n])"
     r"(?P<body>[^\n]*(?:\n(?P=indent)[^\S\n]+[^\n]*){{0,4}})"
+)
+_TYPE_IN_BRACKETS = re.compile(
+    r"\(\s*(?:u?int\d{0,2}|b?float\d{0,2}|bool|long|complex\d{0,3}|double|half|optional)\s*\)"
 )
 _TYPED = re.compile(r"\b(?:real|float\w*|int\w*|bool\w*|long|mask|index|indices)\b")
 #: What ends the words that go with the next name.
@@ -200,6 +203,7 @@ def _shapes_of(name: str, text: str, entry: str, names: Sequence[str]) -> list[t
         of_result = re.search(r"\b(?:of|for|from)\s+(?:the\s+)?`*$", text[: place.start()])
         for match, axes in _candidates(rest, name, names)[:1]:
             gap = re.sub(r"(?:>=?|≥)\s*0(?![.\w])", " ", rest[: match.start()])
+            gap = _TYPE_IN_BRACKETS.sub(" ", gap)  # "scales (float) and zeros (int8): (O, G)"
             shaped = bool(_OF_SHAPE.search(gap))
             between = _without_list(gap, names)
             told = of_result and re.search(r"\b(?:is|are|has|have)\b", gap)  # "the norm of x is …"

@@ -64,6 +64,11 @@ LARGE, SMALL = 30.0, 0.03
 #: (heuristic).
 FARTHER = (4.0, -10.0)
 
+#: Values do not reach a limit that is more than this many times as large as the largest of them.
+#: They are then made to exceed it by this factor, unless it is larger than this (heuristic: limits
+#: of activations and norms are between 1 and 100).
+REACHED, BEYOND_LIMIT, LARGEST_LIMIT = 2.0, 1.5, 1e3
+
 #: Distances from a threshold, relative to its size or to one: on both sides of it, at values that
 #: are all different.
 NEAREST, FARTHEST = 0.1, 0.9
@@ -700,6 +705,43 @@ def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
         sample,
         [(words.format(k), "same", _ANY_SIGN, partial(torch.mul, other=k)) for k in FARTHER],
     )
+
+
+def up_to_limits(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with values that reach each limit which the op holds and never compares with: the
+    cap of ``cap * tanh(x / cap)``."""
+    largest = max(
+        (
+            float(tensor.detach().abs().max())
+            for name, tensor in sample.named_tensors(op.signature)
+            if is_floating(tensor) and tensor.numel() and domain_of(sample, name) in _SAME_SIGN
+        ),
+        default=0.0,
+    )
+    for name, limit in _limits(op, sample):
+        if 0.0 < REACHED * largest < limit <= LARGEST_LIMIT:
+            factor = BEYOND_LIMIT * limit / largest
+            label = f"where values reach {name}={limit:g}"
+            larger: _Change = (label, "same", _SAME_SIGN, partial(torch.mul, other=factor))
+            yield from _changed(op, sample, [larger])
+
+
+def _limits(op: Op, sample: Sample) -> Iterator[tuple[str, float]]:
+    """Numbers among the arguments, the attributes and the buffers whose names say that they bound
+    values."""
+    names = positional_names(op.signature, len(sample.args)) if op.signature else []
+    held: dict[str, Any] = {
+        name: parameter.default
+        for name, parameter in (op.signature.parameters if op.signature else {}).items()
+    }
+    held |= {**dict(zip(names, sample.args, strict=True)), **sample.kwargs} if names else {}
+    if op.module is not None:
+        held |= {**vars(op.module), **dict(op.module.named_buffers())}
+    for name, value in held.items():
+        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.requires_grad:
+            value = value.item()
+        if type(value) in (int, float) and _names.is_limit(name.rpartition(".")[2]):
+            yield name, abs(float(value))
 
 
 def nearer(op: Op, sample: Sample, share: float) -> Iterator[Designed]:

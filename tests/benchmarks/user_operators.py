@@ -47,7 +47,7 @@ PATIENCE_S = 300
 FITTING = (
     ("second derivative", ("GL501", "GL502")),
     ("NaN", ("GL301", "GL302", "GL402", "GL501", "GL502")),
-    ("in place|mutat", ("GL601", "GL602", "GL603", "GL605", "GL702", "GL004")),
+    (r"in place|\bmutat", ("GL601", "GL602", "GL603", "GL605", "GL702", "GL004")),
     ("number of gradients", ("GL101",)),
     ("None for|needs_input_grad", ("GL103", "GL110")),
     ("layout", ("GL701", "GL702", "GL703", "GL704", "GL004")),

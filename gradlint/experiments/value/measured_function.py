@@ -65,6 +65,8 @@ class MeasuredFunction:
         noise = self._roundoff * max((item.kappa for item in _judged(subject, inputs)), default=1.0)
         if bits > 24 and noise > SINGLE_PRECISION:
             bits, self._roundoff = 24, max(noise, unit_roundoff(torch.float32))
+        # Where digits cancel inside of forward, its outputs hold more than one rounding of theirs.
+        self._roundoff = max(self._roundoff, noise)
         self._floors = [
             ROUNDINGS * torch.finfo(self._casts_to or v.dtype).eps * (0.0 if g is None else rms(g))
             + MOST_TINY * torch.finfo(v.dtype).tiny
