@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradlint.inputs._extents import Length
+
 #: Stands for the default of a parameter that has none.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
@@ -62,6 +64,9 @@ class Evidence:
         shape_of_tuples: its axes if it holds tuples of indices, one a row or one a column.
         stepped: slice or loop variable, as text → the axis that the code takes by it, as in
             ``x[s : s + chunk]``.
+        lengths: axis → length that loops over it give it, in sizes of other parameters.
+        measured: axes that a loop reads as far as their own size says.
+        interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
         path: whether it names a file or a folder: a number would name an open one of this process.
     """
@@ -89,6 +94,9 @@ class Evidence:
     has_parameters: bool = False
     shape_of_tuples: tuple[str, ...] = ()
     stepped: dict[str, int] = field(default_factory=dict)
+    lengths: dict[int, Length] = field(default_factory=dict)
+    measured: set[int] = field(default_factory=set)
+    interleaved: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
     path: bool = False
 

@@ -19,6 +19,7 @@ from gradlint.inputs._annotations import (
     read_name,
 )
 from gradlint.inputs._evidence import MISSING, Evidence
+from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import integer_domain
 from gradlint.inputs._source import plain_function, syntax
@@ -169,9 +170,21 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             Reader({}, backward, ctx=_context_name(backward), **shared).read()
             read_returns(backward, found)
     read_docs([forward, owner], found)
+    _read_extents(forward, names)
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:
+    """How far loops read along the axes of each parameter."""
+    found = readings(forward, names)
+    for (name, axis), length in lengths(found).items():
+        names[name].lengths[axis] = length
+    for name, axis in measured(found):
+        names[name].measured.add(axis)
+    for (name, axis), step in interleaved(found).items():
+        names[name].interleaved[axis] = step
 
 
 def _forward(op: Op) -> tuple[Callable[..., Any] | None, type | None]:

@@ -28,6 +28,7 @@ from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
+from gradlint.model.related import LETTERS, RelatedAxis
 from gradlint.model.sample import Sample
 
 #: Times that values are drawn again where a gradient vanishes (heuristic).
@@ -115,8 +116,28 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
             yield made
 
     return Sample(
-        label, "inferred", built.args, built.kwargs, notes, domains, held, otherwise=otherwise
+        label,
+        "inferred",
+        built.args,
+        built.kwargs,
+        notes,
+        domains,
+        held,
+        otherwise=otherwise,
+        related=tuple(_related(plan)),
     )
+
+
+def _related(plan: Plan) -> Iterator[RelatedAxis]:
+    """Axes whose sizes follow from others."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for number, (_, guess) in enumerate(plan.tensors()):
+        for position, axis in enumerate(guess.axes):
+            places.setdefault(axis, []).append((number, position))
+    for symbol, rule in plan.relations(plan.symbols()).items():
+        bases = tuple(tuple(places[base]) for base in rule.bases)
+        for place in places[symbol]:
+            yield RelatedAxis(place, rule.formula, bases)
 
 
 def _why(changed: Sequence[Suggested]) -> str:
@@ -176,6 +197,12 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
 def _tensor_notes(plan: Plan) -> Iterator[str]:
     """Shapes, and what is special about them: types, domains, axes that must agree."""
     sizes = plan.sizes()
+    related = plan.relations(plan.symbols())
+    places = {
+        axis: f"axis {index} of {name}"
+        for name, guess in reversed(list(plan.tensors()))
+        for index, axis in enumerate(guess.axes)
+    }
     first: dict[str, tuple[str, int]] = {}
     for name, guess in plan.tensors():
         ties = []
@@ -186,6 +213,10 @@ def _tensor_notes(plan: Plan) -> Iterator[str]:
                 ties.append(f"axis {index} tied to axis {where}{owner}")
             elif axis.startswith("=") or axis in dict(plan.fixed):
                 ties.append(f"axis {index} of size {sizes[axis]}")
+            elif axis in related:
+                bases = zip(LETTERS, related[axis].bases, strict=False)
+                words = " and ".join(f"{letter} is the size of {places[b]}" for letter, b in bases)
+                ties.append(f"axis {index} of size {related[axis].formula.text}, where {words}")
         for index, axis in enumerate(guess.axes):
             first.setdefault(axis, (name, index))
         shape = ", ".join(str(sizes[axis]) for axis in guess.axes)

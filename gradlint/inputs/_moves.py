@@ -15,6 +15,9 @@ LARGEST_SIZE = 512
 #: What it costs to make a matrix square, which hides a transposition (heuristic: as much as a
 #: guess that is not on the failing line).
 SQUARE_COST = 0.9
+#: What it costs to give an input the shape of the gradient returned for it: less than another
+#: number of axes where that has sizes of its own, more than to leave out a batch where it has none.
+NEW_SIZES, KNOWN_SIZES = 0.25, 0.35
 
 
 def pairs_to_plans(failed: FailedAttempt, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
@@ -54,6 +57,8 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     A first or last axis that was tied or fixed stays so; the others are fresh.
     """
     shared = dict(plan.fixed)
+    for symbol, rule in plan.related:
+        shared.update(dict.fromkeys((symbol, *rule.bases), 0))
     for other, guess in plan.tensors():
         if other != name:
             shared.update(dict.fromkeys(guess.axes, 0))
@@ -134,7 +139,30 @@ def like_returned(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[
         name = names[position] if position < len(names) else ""
         rank = rank_of(plan, name)
         if name and rank is not None and rank < len(shape):
+            yield from _of_shape(plan, name, shape)
             yield with_rank(plan, name, len(shape), 0.3)
+
+
+def _of_shape(plan: Plan, name: str, shape: tuple[int, ...]) -> Iterator[Plan]:
+    """``name`` with exactly the axes that have these sizes, a square matrix too, which backward
+    asks for then; sizes that nothing has follow from others."""
+    guess = plan.guess(name)
+    labels: dict[int, str] = {}
+    for symbol, size in (*plan.sizes().items(), *plan.sizes_of_relations()):
+        labels.setdefault(size, symbol)
+    if not isinstance(guess, TensorGuess) or not all(0 < size <= LARGEST_SIZE for size in shape):
+        return
+    made = plan
+    sizes = plan.sizes()
+    # A shape of sizes that tensors have may come from a batch that only forward broadcasts.
+    cost = NEW_SIZES if not set(shape) <= set(sizes.values()) else KNOWN_SIZES
+    if not set(shape) <= set(labels):
+        for symbol, size in sizes.items():
+            made = made if symbol.startswith("=") else made.sized(symbol, size)
+    axes = tuple(labels.get(size, f"{name}.{place}^") for place, size in enumerate(shape))
+    for axis, size in zip(axes, shape, strict=True):
+        made = made if axis in labels.values() else made.sized(axis, size)
+    yield made.changed(name, replace(guess, axes=axes), cost)
 
 
 def rank_of(plan: Plan, name: str) -> int | None:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
+from gradlint.model.related import Formula
 
 #: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
 #: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).
@@ -41,6 +42,10 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 #: A size that is larger is no size of a sample.
 _LARGEST_COMPOSED = 4096
+
+
+#: By how much less one a size grows at most, where another that follows from it would be too small.
+LARGER = 6
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,19 @@ Guess = TensorGuess | ValueGuess | GroupGuess | ListGuess | Omitted
 
 
 @dataclass(frozen=True)
+class Related:
+    """How the size of an axis follows from those of others.
+
+    Args:
+        formula: the size.
+        bases: the symbols of the sizes in the formula.
+    """
+
+    formula: Formula
+    bases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """One guess a parameter, plus the sizes that are no longer free.
 
@@ -143,6 +161,7 @@ class Plan:
         working: dtype of the floating tensors.
         cost: how far it is from the likeliest plan (used by the search only).
         shares: each parameter's share of that cost.
+        related: symbol → how its size follows from others.
     """
 
     names: tuple[str, ...]
@@ -152,6 +171,7 @@ class Plan:
     working: str = "float64"
     cost: float = field(default=0.0, compare=False)
     shares: tuple[float, ...] = field(default=(), compare=False)
+    related: tuple[tuple[str, Related], ...] = ()
 
     def guess(self, name: str) -> Guess:
         """The guess of parameter ``name``."""
@@ -187,7 +207,9 @@ class Plan:
     def _sizes(self) -> dict[str, int]:
         sizes = self._free_sizes() if self.pool else self._smallest_sizes()
         composed = [symbol for symbol in sizes if _COMPOSED.fullmatch(symbol)]
-        return self._composed(sizes, composed) if composed else sizes
+        if not composed:
+            return sizes
+        return _with_related(self._composed(sizes, composed), self.relations(list(sizes)))
 
     def _composed(self, sizes: dict[str, int], composed: list[str]) -> dict[str, int]:
         """``sizes`` where those of sums, products and quotients follow from the others. What is
@@ -237,13 +259,77 @@ class Plan:
             taken = set()
         # A plan of very many axes uses the sizes again.
         free = itertools.cycle([size for size in self.pool if size not in taken] or [3])
-        sizes = {}
-        for symbol in self._by_rank():
+        sizes: dict[str, int] = {}
+        symbols = self._by_rank()
+        related = self.relations(symbols)
+        for symbol in symbols:
             if symbol.startswith("="):
                 sizes[symbol] = int(symbol[1:])
-            else:
+            elif symbol not in related:
                 sizes[symbol] = fixed[symbol] if symbol in fixed else next(free)
-        return sizes
+        if related and len(set(self.pool)) > 1:
+            self._in_order(sizes, related)
+            self._apart_from_related(sizes, related, [s for s in self.pool if s not in taken])
+        return _with_related(sizes, related)
+
+    def relations(self, symbols: list[str]) -> dict[str, Related]:
+        """Those of :attr:`related` that hold, in an order in which each follows from those before:
+        of symbols that are there, and have no other size."""
+        fixed = dict(self.fixed)
+        found = {
+            symbol: rule
+            for symbol, rule in self.related
+            if symbol in symbols
+            and symbol not in fixed
+            and not _COMPOSED.fullmatch(symbol)
+            and set(rule.bases) <= set(symbols)
+        }
+        ordered: dict[str, Related] = {}
+        while ready := [
+            symbol
+            for symbol, rule in found.items()
+            if symbol not in ordered and all(b in ordered or b not in found for b in rule.bases)
+        ]:
+            ordered.update((symbol, found[symbol]) for symbol in ready)
+        return ordered
+
+    def sizes_of_relations(self) -> Iterator[tuple[str, int]]:
+        """Symbols of :attr:`related` that no tensor has, with the sizes that follow."""
+        sizes = self.sizes()
+        for symbol, rule in self.related:
+            if symbol not in sizes and set(rule.bases) <= set(sizes):
+                yield symbol, rule.formula.at([sizes[base] for base in rule.bases])
+
+    def _in_order(self, sizes: dict[str, int], related: dict[str, Related]) -> None:
+        """Exchange free sizes where another would be less than two, or enlarge them: a filter is
+        shorter than what it slides over."""
+        for rule in related.values():
+            bases = [base for base in rule.bases if base in sizes and base not in dict(self.fixed)]
+            if len(bases) < len(rule.bases) or rule.formula.at([sizes[b] for b in bases]) > 1:
+                continue
+            now = [sizes[base] for base in bases]
+            larger = ([now[0] + more, *now[1:]] for more in range(1, LARGER))
+            for order in (*itertools.permutations(now), *larger):
+                if rule.formula.at(order) > 1:
+                    sizes.update(zip(bases, order, strict=True))
+                    break
+
+    def _apart_from_related(
+        self, sizes: dict[str, int], related: dict[str, Related], pool: list[int]
+    ) -> None:
+        """Give free axes other sizes where a related one would have the size of another axis."""
+        fixed = dict(self.fixed)
+        free = [s for s in sizes if s not in fixed and not s.startswith("=")]
+        bases = {base for rule in related.values() for base in rule.bases}
+        kept = [size for symbol, size in sizes.items() if symbol in bases or symbol not in free]
+        taken = {
+            *kept,
+            *(size for s, size in _with_related(sizes, related).items() if s in related),
+        }
+        left = iter([size for size in pool if size not in taken])
+        for symbol in free:
+            if symbol not in bases:
+                sizes[symbol] = next(left, sizes[symbol])
 
     def _by_rank(self) -> list[str]:
         """Symbols, those of tensors with more axes first: they get the smaller sizes."""
@@ -259,14 +345,15 @@ class Plan:
         of other axes at the same place in other tensors."""
         sizes = dict(self.fixed)
         sizes.update((s, int(s[1:])) for s in self.symbols() if s.startswith("="))
+        related = self.relations(self.symbols())
         for symbol in self.symbols():
-            if symbol not in sizes:
+            if symbol not in sizes and symbol not in related:
                 shapes = [guess.axes for _, guess in self.tensors()]
                 taken = {sizes.get(axis) for shape in shapes if symbol in shape for axis in shape}
                 places = {shape.index(symbol) for shape in shapes if symbol in shape}
                 taken |= {sizes.get(shape[p]) for shape in shapes for p in places if p < len(shape)}
                 sizes[symbol] = next(size for size in range(2, 99) if size not in taken)
-        return sizes
+        return _with_related(sizes, related)
 
     def changed(self, name: str, guess: Guess, cost: float = 0.0, share: float = 0.0) -> Plan:
         """The plan with another guess for ``name``, costing ``cost`` more."""
@@ -293,7 +380,22 @@ class Plan:
             self.mapped(tensor),
             fixed=tuple({rename(a): n for a, n in self.fixed}.items()),
             cost=self.cost + cost,
+            related=tuple(self._renamed_relations(rename)),
         )
+
+    def _renamed_relations(self, rename: Callable[[str], str]) -> Iterator[tuple[str, Related]]:
+        """Relations between renamed axes, without those between axes that have become one."""
+        for symbol, rule in self.related:
+            bases = tuple(map(rename, rule.bases))
+            if rename(symbol) not in bases:
+                yield rename(symbol), replace(rule, bases=bases)
+
+    def following(self, symbol: str, rule: Related, cost: float = 0.0) -> Plan:
+        """The plan in which the size of ``symbol`` follows from others."""
+        related = tuple(item for item in self.related if item[0] != symbol)
+        fixed = tuple(item for item in self.fixed if item[0] != symbol)
+        added = (*related, (symbol, rule))
+        return replace(self, fixed=fixed, related=added, cost=self.cost + cost)
 
     def mapped(self, convert: Callable[[TensorGuess], TensorGuess]) -> Plan:
         """The plan with every tensor, those in groups included, passed through ``convert``."""
@@ -367,6 +469,14 @@ def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
         return value(ast.parse(spelled, mode="eval").body)
     except (SyntaxError, ValueError, KeyError, ZeroDivisionError):
         return None
+
+
+def _with_related(sizes: dict[str, int], related: dict[str, Related]) -> dict[str, int]:
+    """``sizes`` with those that follow from them; at least one element."""
+    found = dict(sizes)
+    for symbol, rule in related.items():
+        found[symbol] = max(rule.formula.at([found[base] for base in rule.bases]), 1)
+    return found
 
 
 def axes(name: str, rank: int) -> tuple[str, ...]:

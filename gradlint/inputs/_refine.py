@@ -3,6 +3,7 @@ index ranges; and a few variants of it."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
@@ -10,10 +11,19 @@ from math import prod
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, agrees, attempt, reads_only
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
-from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._plan import (
+    SEARCH_SIZES,
+    GroupGuess,
+    Omitted,
+    Plan,
+    Related,
+    TensorGuess,
+    ValueGuess,
+)
 from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
+from gradlint.model.related import Formula
 from gradlint.trace.comparisons import Comparisons
 
 #: Elements that a tensor of a sample should have at most.
@@ -25,6 +35,27 @@ _POOLS = (
     tuple(range(2, 40)),
     (),
 )
+#: How a size may follow from another one: differences, bin edges, halves and doubles, real spectra,
+#: pairs with and without those of an element with itself, squares.
+FORMULAS = (
+    "n - 1",
+    "n + 1",
+    "n // 2",
+    "2 * n",
+    "n // 2 + 1",
+    "n * (n - 1) // 2",
+    "n * (n + 1) // 2",
+    "n - 2",
+    "n + 2",
+    "2 * n - 1",
+    "2 * n + 1",
+    "2 * (n - 1)",
+    "n * n",
+    "3 * n",
+    "4 * n",
+)
+#: Sizes at which a formula is tried, even and odd (heuristic: two of them tell all formulas apart).
+OTHER_THAN = (6, 9, 4, 8)
 #: Weight of the evidence for a tensor where the code asks whether an argument is None: about what
 #: a name gives (heuristic: an optional factor is used once, in a product that takes numbers too).
 OPTIONAL_TENSOR = 1.5
@@ -42,6 +73,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _without_squares,
         _permuting,
         _parts,
+        _following,
         _unfixed,
         _small,
         _all_used,
@@ -170,6 +202,52 @@ def _unfixed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     return plan, trial
 
 
+def _following(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Sizes that an error asked for, as functions of the size of another axis, where they are such:
+    the op runs at two other sizes with what the formula gives, and not with the first size."""
+    for symbol, size in plan.fixed:
+        found = next(_formulas(search, plan, trial, symbol, size), None)
+        if found is not None:
+            plan = _released(search, found, trial)
+    return plan, trial
+
+
+def _released(search: Search, plan: Plan, trial: Trial) -> Plan:
+    """The plan without sizes that were kept only for the sake of one that now follows from them:
+    the op takes others."""
+    for symbol, size in plan.fixed:
+        other = next((n for n in OTHER_THAN if n not in plan.sizes().values()), 12)
+        changed = plan.sized(symbol, other)
+        own = size in SEARCH_SIZES and symbol not in search.held
+        if own and _try(search, changed, trial) is not None:
+            plan = replace(plan, fixed=tuple(item for item in plan.fixed if item[0] != symbol))
+    return plan
+
+
+def _formulas(search: Search, plan: Plan, trial: Trial, symbol: str, size: int) -> Iterator[Plan]:
+    """Plans in which the size of ``symbol`` follows from that of another axis."""
+    if symbol in search.held or symbol not in plan.symbols():
+        return
+    sizes = plan.sizes()
+    fixed = dict(plan.fixed)
+    # A size that is fixed only for the sake of this one is free again.
+    bases = [axis for axis in plan.symbols() if not axis.startswith("=") and axis != symbol]
+    for base, text in itertools.product(bases, FORMULAS):
+        formula = Formula(text)
+        if formula.at([sizes[base]]) != size or dict(plan.related).get(base):
+            continue
+        followed = plan.following(symbol, Related(formula, (base,)))
+        loose = replace(followed, fixed=tuple(i for i in followed.fixed if i[0] != base))
+        others = [n for n in OTHER_THAN if n not in (sizes[base], size)][:2]
+        good = all(_try(search, loose.sized(base, n), trial) is not None for n in others)
+        if not good:
+            continue
+        constant = plan.sized(symbol, size)
+        varies = any(_try(search, constant.sized(base, n), trial) is None for n in others)
+        if varies and _try(search, loose, trial) is not None:
+            yield loose if base in fixed else followed
+
+
 def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     for pool in _POOLS:
         smaller = replace(plan, pool=pool)
@@ -186,6 +264,13 @@ def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             better = _try(search, smaller, trial)
             if better is not None:
                 return smaller, better
+    # Two sizes of the search that fit by chance: the op takes no others.
+    fixed = {*dict(plan.fixed), *dict(plan.related)}
+    free = [a for a in plan.symbols() if a not in fixed and not a.startswith("=")]
+    for symbol in free if plan.pool == SEARCH_SIZES and len(free) > 1 else ():
+        found = next(_formulas(search, plan, trial, symbol, plan.sizes()[symbol]), None)
+        if found is not None:
+            return _small(search, found, trial)
     return plan, trial
 
 

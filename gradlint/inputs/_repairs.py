@@ -22,6 +22,7 @@ from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import LARGEST_SIZE, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks
+from gradlint.model.related import Formula
 
 #: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
 _LOWER_PRECISION = {
@@ -42,6 +43,9 @@ _PAIR_PATTERNS = (
     r"(\d+) (?:!=|vs\.?|is not equal to|does not match|and) (\d+)",
     r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
 )
+#: How many elements there may be of what is counted, and numbers that are tried at most.
+_COUNTS = ("n + 1", "2 * n", "n * (n - 1) // 2", "n * (n + 1) // 2", "n * n")
+_MOST_COUNTS = 6
 #: Numbers that are positions, not sizes.
 _POSITIONS = re.compile(
     r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|operand|element|number|groups=|"
@@ -209,12 +213,32 @@ def _indices(failed: FailedAttempt) -> Iterator[Plan]:
         last = int(outside.group(1)) + 1
         longer = [other for other in failed.labels if other > size and other != last]
         yield from pairs_to_plans(failed, [(last, size), *((other, size) for other in longer)])
+        yield from _counted(failed, last, size)
     yield from _lower_indices(plan, failed, size)
     for name, other in zip(plan.names, plan.guesses, strict=True):
         if isinstance(other, ValueGuess) and type(other.value) is int:
             for value in (-1, 0, 1, 2):
                 if value != other.value:
                     yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
+
+
+def _counted(failed: FailedAttempt, least: int, size: int) -> Iterator[Plan]:
+    """An axis that has as many elements as there are pairs, or more than another one has: the
+    smallest numbers that suffice."""
+    sizes = failed.sizes
+    symbols = [s for s in failed.labels.get(size, ()) if not s.startswith("=")]
+    numbers = {
+        number: base
+        for text in _COUNTS
+        for base in sizes
+        if least <= (number := Formula(text).at([sizes[base]])) <= LARGEST_SIZE
+    }
+    for step, number in enumerate(sorted(numbers)[:_MOST_COUNTS]):
+        base = numbers[number]
+        kept = failed.plan if base.startswith("=") else failed.plan.sized(base, sizes[base])
+        for symbol in symbols:
+            if symbol != base:
+                yield kept.sized(symbol, number, 0.25 + 0.03 * step)
 
 
 def _lower_indices(plan: Plan, failed: FailedAttempt, size: int) -> Iterator[Plan]:

@@ -31,12 +31,20 @@ from gradlint.inputs._moves import (
     without_batch,
     without_own_axes,
 )
-from gradlint.inputs._plan import OTHER_SIZES, GroupGuess, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._plan import (
+    OTHER_SIZES,
+    GroupGuess,
+    Plan,
+    Related,
+    TensorGuess,
+    ValueGuess,
+)
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
 from gradlint.inputs.documentation import documented_complex, documented_real, prose
 from gradlint.inputs.domains import DOMAINS, OF_SQUARES
 from gradlint.model.op import Op
+from gradlint.model.related import LETTERS
 
 #: Attempts and seconds spent at most (heuristic: 180 published Functions needed under 300). Seconds
 #: are CPU seconds or elapsed ones, whichever are fewer: the result must depend neither on what else
@@ -67,6 +75,9 @@ _AS_LIKELY = 0.15
 _BONUS = 0.25
 #: Bonus for a plan under which less is missing of a condition: what such a move costs at least.
 _NEARER = 0.1
+
+#: Elements of each part of an axis that is taken apart in turn.
+EACH_PART = 3
 
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
@@ -394,11 +405,16 @@ def _needs_more(trial: Trial) -> bool:
 
 
 def _by_accident(plan: Plan, trial: Trial) -> Trial:
-    """``trial``, with those summed gradients that have more axes than any input. A smaller operand
-    that forward broadcasts to a larger one is common; operands that make up a shape which none of
-    them has were probably meant to be of other ranks."""
+    """``trial``, with those summed gradients that have more axes than any input, or a size that
+    none has. A smaller operand that forward broadcasts to a larger one is common; operands that
+    make up a shape which none of them has were probably meant to be of other shapes."""
     most = _most_axes(plan)
-    kept = {place: shape for place, shape in trial.reduced.items() if len(shape) > most}
+    sizes = {1, *plan.sizes().values(), *(size for shape in trial.shapes for size in shape)}
+    kept = {
+        place: shape
+        for place, shape in trial.reduced.items()
+        if len(shape) > most or not set(shape) <= sizes
+    }
     return replace(trial, reduced=kept) if trial.reduced else trial
 
 
@@ -436,20 +452,62 @@ def with_linked_permutations(plan: Plan) -> Plan:
 
 
 def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
-    """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``."""
+    """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``; with
+    the lengths that loops give them: ``off[i] * x[i + 1]``."""
+    plan, counted = _as_long_as_read(_interleaved(plan, evidence), evidence)
     leaders: dict[str, str] = {}
     for name, item in evidence.items():
         guess = plan.guess(name) if name in plan.names else None
         if not isinstance(guess, TensorGuess):
             continue
         for step, axis in item.stepped.items():
-            if axis < len(guess.axes):
+            if axis < len(guess.axes) and guess.axes[axis] not in counted:
                 symbol = guess.axes[axis]
                 leader = leaders.setdefault(step, symbol)
                 tied = plan if symbol.startswith("=") else plan.tied(leader, symbol)
                 if tied.squares() <= plan.squares():
                     plan = tied
     return plan
+
+
+def _interleaved(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
+    """The plan with as many elements for each of the parts that the code takes in turn."""
+    for name, item in evidence.items():
+        for axis, parts in item.interleaved.items():
+            symbol = _symbol(plan, name, axis)
+            if symbol and not symbol.startswith("=") and symbol not in dict(plan.fixed):
+                plan = plan.sized(symbol, EACH_PART * parts)
+    return plan
+
+
+def _as_long_as_read(plan: Plan, evidence: dict[str, Evidence]) -> tuple[Plan, set[str]]:
+    """The plan with the lengths that loops give to axes, and the symbols whose length is known."""
+    known: set[str] = set()
+    for name, item in evidence.items():
+        guess = plan.guess(name) if name in plan.names else None
+        for axis in (*item.measured, *item.lengths) if isinstance(guess, TensorGuess) else ():
+            symbol = _symbol(plan, name, axis)
+            known |= {symbol} if symbol else set()
+            length = item.lengths.get(axis)
+            alone = sum(symbol in other.axes for _, other in plan.tensors()) == 1
+            if not symbol or symbol.startswith("=") or not alone or length is None:
+                continue
+            bases = [_symbol(plan, owner, place) for (owner, place, _), _ in length.factors]
+            if not all(bases) or symbol in bases or len(bases) > len(LETTERS):
+                continue
+            if length.same_as() is not None:
+                tied = plan.tied(bases[0], symbol)
+                plan = tied if tied.squares() <= plan.squares() else plan
+            else:
+                plan = plan.following(symbol, Related(length.formula(), tuple(bases)))
+    return plan, known
+
+
+def _symbol(plan: Plan, name: str, axis: int) -> str:
+    """The symbol of an axis of a tensor; empty where it has none."""
+    guess = plan.guess(name) if name in plan.names else None
+    axes = guess.axes if isinstance(guess, TensorGuess) else ()
+    return axes[axis] if -len(axes) <= axis < len(axes) else ""
 
 
 def _summed(evidence: dict[str, Evidence]) -> list[str]:

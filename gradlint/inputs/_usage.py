@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 import torch
 
@@ -21,6 +22,11 @@ _RETURN_TENSORS = frozenset({"mean", "sum", "median", "amax", "amin", "std", "va
 #: Weight of the evidence for a tensor where a tensor stands in for an argument that is None: that
 #: of ``isinstance``.
 IN_PLACE_OF_TENSOR = 6.0
+
+
+#: Weight of the evidence for a vector where one of its elements is a number (heuristic: more than
+#: what the other tensors suggest, less than what is unpacked or asserted).
+NUMBERED = 3.0
 
 
 class Reader(Calls):
@@ -204,6 +210,7 @@ class Reader(Calls):
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         self._axes_beyond(node)
+        self._beside_a_sum(node)
         for side, other in ((node.left, node.right), (node.right, node.left)):
             found = self.parameter(side)
             if found is None:
@@ -224,6 +231,17 @@ class Reader(Calls):
                     found.say("int" if base else "float", 0.8)
         self.generic_visit(node)
 
+    def _beside_a_sum(self, node: ast.BinOp) -> None:
+        """``w[i] * (x * y).sum()``: what stands beside a sum over all elements is a number."""
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            for part in _terms(side) if any(map(_is_whole_sum, _terms(other))) else ():
+                if isinstance(part, ast.Subscript) and isinstance(
+                    part.slice, (ast.Name, ast.BinOp)
+                ):
+                    owner = self.parameter(part.value)
+                    if owner is not None:
+                        owner.rank(1, NUMBERED)
+
     def _axes_beyond(self, node: ast.BinOp) -> None:
         """``x.dim() - 2``: code for the axes after the first two is written for tensors that have
         some."""
@@ -241,6 +259,26 @@ class Reader(Calls):
             elif isinstance(node.op, ast.Invert):
                 found.say("mask", 2.0)
         self.generic_visit(node)
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    """The operands of sums, products and powers."""
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _terms(node.operand)
+    else:
+        yield node
+
+
+def _is_whole_sum(node: ast.expr) -> bool:
+    """Whether ``node`` is a sum or mean over all elements of something."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    arguments = 1 if ast.unparse(node.func.value) == "torch" else 0
+    known = node.func.attr in ("sum", "mean") and len(node.args) == arguments
+    return known and not node.keywords
 
 
 def _whole(item: ast.expr) -> bool:

@@ -1,6 +1,7 @@
 """Samples of other sizes, derived from a sample that runs.
 
-Axes of one size belong together, unless forward says otherwise. New slices of floating tensors mix
+Axes of one size belong together, unless forward says otherwise, and a size that follows from others
+changes with them. New slices of floating tensors mix
 the elements of old ones with weights between 0 and 1, which keeps values positive, in the unit
 interval, and away from ties; rows that sum to one sum to one again, unit vectors stay unit vectors,
 zeros and ones stay such, signs too, symmetric matrices stay symmetric, positive definite ones
@@ -16,10 +17,8 @@ from typing import Any
 
 import torch
 
+from gradlint.model.related import Axis
 from gradlint.model.sample import Sample, map_tensors
-
-#: An axis of a tensor: the position of the tensor among those of the sample, and of the axis.
-Axis = tuple[int, int]
 
 #: Relative deviation up to which sums of rows count as equal, and matrices as symmetric (heuristic:
 #: roundings of float32).
@@ -45,11 +44,12 @@ def resizable(sample: Sample) -> bool:
 
 def tied_axes(sample: Sample) -> dict[int, list[Axis]]:
     """Size → the axes that have it, in the order of the arguments; sizes of at least 2, without the
-    axes that are held."""
+    axes that are held, or whose size follows from others."""
     found: dict[int, list[Axis]] = {}
+    kept = sample.held | {item.axis for item in sample.related}
     for number, tensor in enumerate(tensors_of(sample)):
         for axis, size in enumerate(tensor.shape):
-            if size >= 2 and (number, axis) not in sample.held:
+            if size >= 2 and (number, axis) not in kept:
                 found.setdefault(size, []).append((number, axis))
     return found
 
@@ -70,6 +70,9 @@ def resized(
             passed along with the tensors).
     """
     generator = torch.Generator().manual_seed(seed)
+    change = {**_following(sample, change), **change}
+    if min(change.values(), default=0) < 0:
+        return None
     sizes = _sizes(sample, change)
     lost = False
 
@@ -88,6 +91,21 @@ def resized(
         return None
     args, kwargs = _with_integers((made.args, made.kwargs), integers or {})
     return replace(made, args=args, kwargs=kwargs)
+
+
+def _following(sample: Sample, change: Mapping[Axis, int]) -> dict[Axis, int]:
+    """The sizes that follow from those that change: where all axes of one size do."""
+    tensors = tensors_of(sample)
+    found = {}
+    for item in sample.related:
+        new = [
+            {change.get((number, axis), tensors[number].shape[axis]) for number, axis in base}
+            for base in item.bases
+        ]
+        if all(len(sizes) == 1 for sizes in new):
+            found[item.axis] = item.formula.at([size for sizes in new for size in sizes])
+    number_of = {axis: tensors[axis[0]].shape[axis[1]] for axis in found}
+    return {axis: size for axis, size in found.items() if size != number_of[axis]}
 
 
 def repeats_indices(before: Sample, after: Sample) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 
 from gradlint.base.text import short_text
+from gradlint.model.related import RelatedAxis
 from gradlint.model.report import Argument, SampleReport
 
 #: How a sample relates to the first one of its op: "same", of its kind (the same ranks and
@@ -42,6 +43,7 @@ class Sample:
         otherwise: makes samples that were guessed otherwise, one after the other, for a gradient
             that is wrong here; None where nothing was guessed.
         unmeant: whether forward takes it by broadcasting, for which nothing says that it is meant.
+        related: axes whose sizes follow from those of others.
     """
 
     label: str
@@ -58,6 +60,7 @@ class Sample:
         default=None, repr=False, compare=False
     )
     unmeant: bool = False
+    related: tuple[RelatedAxis, ...] = ()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -91,6 +94,7 @@ class Sample:
             self.backward_only,
             None if make is None else lambda: (other.converted(dtype, device) for other in make()),
             self.unmeant,
+            self.related,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:
