@@ -41,7 +41,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
         " an input that is zero; digits that cancel at large magnitudes; numbers that forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
-        " that broadcasts where nothing says that this is meant; anything in PyTorch's own code",
+        " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
+        " an empty range or an index falls below zero; NaN at a single zero in a parameter of a"
+        " module that starts without one; anything in PyTorch's own code",
     ),
 )
 
@@ -140,6 +142,16 @@ POLICY = (
         "info",
         "forward takes it by broadcasting, for which nothing says that it is meant",
         lambda g: g.explained == "broadcast",
+    ),
+    Reason(
+        "info",
+        "forward clamps to an empty range there, or an index falls below zero: hardly meant",
+        lambda g: g.explained == "degenerate",
+    ),
+    Reason(
+        "info",
+        "a parameter is exactly zero there, which training hardly meets from where it starts",
+        lambda g: g.explained == "parameter",
     ),
     Reason(
         "info",

@@ -91,8 +91,9 @@ Where = Literal[
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
-#: a function among the arguments that was guessed, a clamp that keeps forward inside its domain, or
-#: an operand that broadcasts by accident.
+#: a function among the arguments that was guessed, a clamp that keeps forward inside its domain,
+#: an operand that broadcasts by accident, a size that forward runs out of, or zero in a parameter
+#: that starts away from it.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -107,6 +108,8 @@ Explanation = Literal[
     "stand-in",
     "clamped",
     "broadcast",
+    "degenerate",
+    "parameter",
 ]
 
 

@@ -69,6 +69,8 @@ CASES = {
     "a function that was guessed": (Grounds(explained="stand-in"), "warning"),
     "beyond a clamp": (Grounds("other-size", explained="clamped"), "warning"),
     "broadcast by accident": (Grounds(explained="broadcast"), "info"),
+    "a size that forward runs out of": (Grounds("other-size", explained="degenerate"), "info"),
+    "zero in a parameter": (Grounds("special", explained="parameter"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),
 }

@@ -155,11 +155,22 @@ def without_special(
     return found
 
 
-def inside_of_ranges(subject: Subject, extreme: ExtremePoint) -> ExtremePoint | None:
+def inside_of_ranges(
+    subject: Subject, extreme: ExtremePoint, zeros_of: Collection[int] | None = None
+) -> ExtremePoint | None:
     """``extreme`` without those single special elements that lie on the border of the values that
-    their input has at the sample; None where none does. One forward and one backward call."""
+    their input has at the sample; None where none does. One forward and one backward call.
+
+    Args:
+        zeros_of: positions of inputs; given these, only zeros of theirs are left out.
+    """
     values = subject.problem.values()
-    borders = [place for place in extreme.places if _on_border(subject, place, values)]
+    borders = [
+        place
+        for place in extreme.places
+        if _on_border(subject, place, values)
+        and (zeros_of is None or (place.position in zeros_of and place.value == 0.0))
+    ]
     if not borders:
         return None
 

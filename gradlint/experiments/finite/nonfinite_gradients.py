@@ -149,18 +149,47 @@ def _inside_of_ranges(
 ) -> list[Finding]:
     """``findings`` at single special elements; those that need an element on the border of what
     its input holds at the sample are seen at inputs of another kind than the sample's: zero where
-    all are positive, or one where all lie between zero and one, may not be meant."""
-    instead = inside_of_ranges(subject, extreme) if extreme.name == "single" else None
-    if instead is None:
+    all are positive, or one where all lie between zero and one, may not be meant. Zero in a
+    module's own parameter that starts without one explains them: training moves by steps that miss
+    a single number, and only data are zero as a rule."""
+    if extreme.name != "single":
         return findings
-    still = []
-    if instead.finite and instead.gradients is not None:
-        still = _at_extreme(subject, rule, reported, instead)
-    stands = {finding.input for finding in still}
-    return still + [
-        replace(finding, grounds=replace(finding.grounds, where="special"))
-        for finding in findings
-        if finding.input not in stands
+    count = len(subject.problem.inputs)
+    own = range(count - len(subject.problem.parameters), count)
+    instead = inside_of_ranges(subject, extreme, zeros_of=own) if own else None
+    found = []
+    if instead is not None:
+        stands = {item.input for item in _still_there(subject, rule, reported, instead)}
+        found = _explained_by_zeros(findings, stands)
+        findings = [item for item in findings if item.input in stands]
+    instead = inside_of_ranges(subject, extreme) if findings else None
+    if instead is None:
+        return findings + found
+    still = _still_there(subject, rule, reported, instead)
+    stands = {item.input for item in still}
+    outside = [
+        replace(item, grounds=replace(item.grounds, where="special"))
+        for item in findings
+        if item.input not in stands
+    ]
+    return still + outside + found
+
+
+def _still_there(
+    subject: Subject, rule: Rule, reported: set[str], instead: ExtremePoint
+) -> list[Finding]:
+    """What is found at ``instead``."""
+    if not instead.finite or instead.gradients is None:
+        return []
+    return _at_extreme(subject, rule, reported, instead)
+
+
+def _explained_by_zeros(findings: Sequence[Finding], stands: set[str | None]) -> list[Finding]:
+    """Those of ``findings`` that are not there without zeros in a module's parameters."""
+    return [
+        replace(item, grounds=replace(item.grounds, where="special", explained="parameter"))
+        for item in findings
+        if item.input not in stands
     ]
 
 

@@ -4,7 +4,8 @@ The op is run in the low dtype with one input at magnitudes at which exp overflo
 float64 at exactly the same values. Where the first is not finite and the second is, and lies well
 inside the range of the low dtype, an intermediate overflowed or vanished. An output that has other
 elements beyond that range is left out: inputs this large are not meant for the op (a recurrence
-that grows with every step).
+that grows with every step). So are elements whose float64 value has no meaning there: it changes
+far more than the inputs, and otherwise than backward says, since an iteration does not converge.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gradlint.experiments.finite.extremes import ranges_of
 from gradlint.experiments.finite.special_values import saturated
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
-from gradlint.numerics.products import widened
+from gradlint.numerics.products import dense, real_dot, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -36,6 +37,11 @@ SMALLER = 0.3
 #: Values beyond the dtype's largest to this power may overflow legitimately: intermediate results
 #: may well be out of range (heuristic: 8e28 in float32, 4000 in float16).
 IN_RANGE = 0.75
+
+#: Relative change of the inputs by one rounding of float32; how many times more an output changes
+#: where its digits mean little (heuristic: exp(150) changes 150 times more, exp(-150²) 45000 times,
+#: as its derivative says); and the share of that by which its gradient must miss it.
+SHIFT, AMPLIFIED, CLAIMED = 2.0**-24, 1000.0, 0.5
 
 #: Inputs that are tried, from the first.
 MOST_INPUTS = 3
@@ -185,6 +191,8 @@ def _overflow(
         else:
             # An infinity may be right; NaN comes from inf − inf, inf / inf or 0 · inf.
             bad = found.isnan() & reference.isfinite()
+        if wide is not None and there is not None and bool(bad.any()):
+            bad &= ~_not_meant(wide, doubled, position, large.double(), name, bad)
         if bool(bad.any()):
             index = bad.nonzero()[0].tolist()
             return Overflow(
@@ -198,6 +206,47 @@ def _overflow(
                 None if there is None else float(reference[tuple(index)]),
             )
     return None
+
+
+def _not_meant(
+    wide: Problem,
+    values: Sequence[torch.Tensor],
+    position: int,
+    large: torch.Tensor,
+    name: str,
+    suspects: torch.Tensor,
+) -> torch.Tensor:
+    """Which of the elements ``suspects`` of output ``name`` change far more in float64 than the
+    inputs do, and otherwise than backward says. Up to three calls."""
+    none = torch.zeros_like(suspects)
+    generator = torch.Generator().manual_seed(0)
+    point = [*values[:position], large, *values[position + 1 :]]
+    moved = [_shifted(value, generator) for value in point]
+    try:
+        outputs = wide.forward(point), wide.forward(moved)
+        before, after = ({o.name: o.value.detach() for o in found}[name] for found in outputs)
+        change = after - before
+        size = torch.maximum(after.abs(), before.abs())
+        ill = suspects & (change.abs() > AMPLIFIED * SHIFT * size)
+        if not bool(ill.any()):
+            return none
+        cotangents = {o.name: torch.zeros_like(o.value) for o in outputs[0] if o.differentiable}
+        cotangents[name] = torch.where(ill, change.sign(), 0.0)
+        gradients = wide.pull(cotangents, point)
+    except (OpRaised, KeyError):
+        return none
+    triples = zip(gradients, moved, point, strict=True)
+    claimed = sum(real_dot(dense(g), b - a) for g, b, a in triples if g is not None)
+    measured = float(change[ill].abs().sum())
+    return ill if abs(claimed - measured) > CLAIMED * measured else none
+
+
+def _shifted(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """``value`` with each element moved by one rounding of float32, up or down."""
+    if not value.is_floating_point():
+        return value
+    signs = torch.randint(0, 2, value.shape, generator=generator).to(value) * 2 - 1
+    return value.detach() * (1.0 + SHIFT * signs)
 
 
 def _outputs(

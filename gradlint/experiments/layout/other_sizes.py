@@ -21,6 +21,7 @@ from gradlint.experiments.judge_at_other_inputs import (
     affords_another,
     judge_at_other_inputs,
 )
+from gradlint.experiments.layout.degenerate_sizes import is_degenerate
 from gradlint.experiments.layout.meant_broadcasting import is_said_or_handled, own_state_has
 from gradlint.experiments.layout.unread_axes import unread_axes
 from gradlint.experiments.subject import Subject
@@ -37,6 +38,7 @@ from gradlint.inputs.resized import (
     with_leading_axis,
     without_leading_axis,
 )
+from gradlint.model.report import Explanation
 from gradlint.model.sample import Sample
 from gradlint.numerics.products import widened
 from gradlint.numerics.timing import least_seconds
@@ -107,6 +109,8 @@ class SizeTrial:
         other_function: whether forward computes another function there than at the sample.
         unmeant: whether forward broadcasts there with something of the op's own that keeps its
             size, and nothing says that this is meant.
+        degenerate: whether forward runs out of the size there: a clamp to an empty range, or an
+            index that falls below zero.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """
@@ -120,12 +124,20 @@ class SizeTrial:
     size_is_kept: bool = False
     other_function: bool = False
     unmeant: bool = False
+    degenerate: bool = False
     hint: str = ""
 
     @property
     def faulty(self) -> bool:
         """Whether the op fails there."""
         return self.judgement.verdict in FAULTS
+
+    @property
+    def explained(self) -> Explanation | None:
+        """What else than a fault of backward explains that it fails there."""
+        if self.degenerate:
+            return "degenerate"
+        return "broadcast" if self.unmeant else None
 
 
 class SizeTrials:
@@ -241,6 +253,8 @@ class SizeTrials:
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)
             noted.unmeant = noted.judgement.verdict in (WRONG, NOT_FINITE) and self._kept(noted)
+            if noted.faulty:
+                noted.degenerate = is_degenerate(self.subject, noted.judgement.subject.sample)
         return noted
 
     def _kept(self, item: SizeTrial) -> bool:

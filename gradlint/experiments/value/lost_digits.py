@@ -91,7 +91,8 @@ def _is_random(error: _Error) -> bool:
 def _onset(error: _Error) -> float | None:
     """The factor of the values at which the error lies within the limits; None where it jumps."""
     above = 1.0
-    if not abs(error(above)) >= MOST:  # what was found is something else
+    # Where few elements have lost their digits, these may weigh little along a direction.
+    if not abs(error(above)) >= LEAST:  # what was found is something else
         return None
     for _ in range(MOST_STEPS):
         below = SMALLER * above
@@ -122,9 +123,10 @@ class _Error:
         self._scaled = [domain in _SCALABLE for domain in domains]
         generator = torch.Generator().manual_seed(seed)
         shape = tuple(values[position].shape)
-        self._unit = torch.randn(shape, generator=generator, dtype=torch.float64).to(
-            values[position].device
-        )
+        # No element weighs little: it may be the only one that has lost its digits.
+        signs = torch.randn(shape, generator=generator, dtype=torch.float64).sign()
+        sizes = 0.5 + torch.rand(shape, generator=generator, dtype=torch.float64)
+        self._unit = (signs * sizes).to(values[position].device)
 
     def __call__(self, factor: float) -> float:
         pairs = zip(self._values, self._scaled, strict=True)

@@ -12,7 +12,9 @@ to a number in the op's arguments or source; magnitudes up to 10000; the smalles
 and rows of boolean arguments that are all False or all True. Extremes at which forward is not
 finite are left out, and so is, in 16 bits, what is finite in float32 at the same large values
 because that keeps more digits of them. What is seen only where forward divides by an input that is
-zero is information. Cost: up to 7 forward and 7 backward calls; more where something is found.
+zero is information, and so is what needs a zero in a parameter of a module that starts with values
+of one sign: data are zero now and then, a trained parameter is not. Cost: up to 7 forward and 7
+backward calls; more where something is found.
 
 Why it matters
 --------------

@@ -6,10 +6,13 @@ At magnitudes up to 150, forward returns NaN or infinities in float32 (or in the
 dtype), although the value is well inside the range of that dtype: the same op returns it in float64
 at exactly the same inputs. An intermediate result overflowed, or vanished before a logarithm or a
 division. Outputs of which other elements are beyond the dtype's range in float64, too, are left
-out: inputs this large are not meant for the op. If the inputs were guessed, and this depends on the
+out: inputs this large are not meant for the op. So are elements whose float64 value changes 1000
+times more than the inputs where these move by one float32 rounding, and otherwise than the gradient
+says: an iteration does not converge there. If the inputs were guessed, and this depends on the
 signs of other inputs or constants, it is information: such signs may be required. Where the op
 refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the
-first input, 2 for each further one; up to 24 more where guessed inputs overflow.
+first input, 2 for each further one; up to 4 more where it overflows, and up to 56 where inputs were
+guessed.
 
 Why it matters
 --------------

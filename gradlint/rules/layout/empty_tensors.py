@@ -131,6 +131,7 @@ def probe(subject: Subject) -> Outcome:
                 help=HELP,
                 kind="empty",
                 severity="info" if mild else None,
+                explained=item.explained,
             )
         else:
             findings += _not_zero(subject, item)

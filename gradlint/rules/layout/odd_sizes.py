@@ -9,10 +9,13 @@ or removed. Axes of equal size change together. Sizes that forward refuses are l
 other numbers of axes at which backward raises, because forward accepted them by accident. Where
 forward computes something else with another axis than with a batch, this is information; so it is
 where inputs of size 1 broadcast against a parameter or buffer, unless the documentation speaks of
-broadcasting or the code sums to shapes.
+broadcasting or the code sums to shapes; and so it is at sizes that forward runs out of, where it
+clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an index falls below zero as it does
+not at the sample.
 
 Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
-and the leading axis are tried together where all is well), 1 forward call for others.
+and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
+forward calls for each shape at which the op fails.
 
 Why it matters
 --------------
@@ -153,6 +156,7 @@ def probe(subject: Subject) -> Outcome:
             help=help,
             kind="other-size",
             severity=mild,
+            explained=odd.explained,
         )
         for finding in findings:
             finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
@@ -171,7 +175,7 @@ def probe(subject: Subject) -> Outcome:
             help=HELP,
             kind="other-size",
             severity="info" if unstated_demand else None,
-            explained="broadcast" if item.unmeant else None,
+            explained=item.explained,
         )
     for item in [] if any_defect(findings) else sizes.ranks():
         if item.faulty and item.judgement.verdict != RAISED:

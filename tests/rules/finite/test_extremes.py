@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,14 @@ from torch.autograd import Function
 from gradlint.checking.severity import decided
 from gradlint.experiments.finite.extremes import bounds_of, make_extremes, ranges_of
 from gradlint.experiments.finite.nonfinite_gradients import NO_DIGITS
-from gradlint.experiments.finite.special_values import large, single, ties, tiny, zeros
+from gradlint.experiments.finite.special_values import (
+    large,
+    saturated,
+    single,
+    ties,
+    tiny,
+    zeros,
+)
 from gradlint.experiments.finite.value_ranges import range_of
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
@@ -329,6 +337,69 @@ def test_overflow_of_an_intermediate(
     assert abs(element["float64"]) <= 300
     name = "float32" if dtype == torch.float64 else str(dtype).removeprefix("torch.")
     assert f"in {name}" in finding.message
+
+
+class Logarithm(Function):
+    """log x by Halley's iteration, which goes astray below zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        w = torch.zeros_like(x)
+        for _ in range(50):
+            w = w + 2 * (x - w.exp()) / (x + w.exp())
+        ctx.save_for_backward(x)
+        return w
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g / x
+
+
+class Wells(Function):
+    """Weights exp(−x²) of a row: steep, overflowing, and as steep as backward says."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = (-x.square() / 32).exp()
+        y = y / y.sum(-1, keepdim=True)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, y = ctx.saved_tensors
+        return -x / 16 * y * (g - (g * y).sum(-1, keepdim=True))
+
+
+class WrongSoftmax(Function):
+    """Overflows, and its gradient is wrong by a factor."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = x.exp() / x.exp().sum(-1, keepdim=True)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        return 3 * y * (g - (g * y).sum(-1, keepdim=True))
+
+
+def test_an_iteration_that_goes_astray_is_no_overflow(probed: Callable[..., Outcome]) -> None:
+    x = torch.tensor([-0.15, 0.3, 0.2, 0.7])
+    far = saturated(x, 20.0, 150.0)
+    astray = Logarithm.forward(SimpleNamespace(save_for_backward=lambda *_: None), far)
+    assert bool(astray.isnan().any())
+    assert probed(GL303, Logarithm, x).findings == []
+
+
+def test_steep_functions_and_wrong_gradients_do_overflow(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(GL303, Wells, torch.tensor([[0.5, 0.6, -0.8], [1.5, 0.9, 1.2]])).findings
+    assert "is NaN in float32" in finding.message
+    (finding,) = probed(GL303, WrongSoftmax, X).findings
+    assert "is NaN in float32" in finding.message
 
 
 def test_squares_in_float16(probed: Callable[..., Outcome]) -> None:
@@ -681,3 +752,65 @@ def test_overflow_that_depends_on_the_signs_of_constants(
     assert GL303.probe is not None
     (found,) = GL303.probe(Subject(from_object(op), sample, Settings(seed=1))).findings
     assert found.grounds.explained == explained
+
+
+class Compressed(Function):
+    """(s + d)^p − d^p for s ≥ 0: at d = 0, the gradient of p is zero times infinity."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor, d: Tensor, p: Tensor) -> Tensor:
+        ctx.save_for_backward(s, d, p)
+        return (s.square() + d) ** p - d**p
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        s, d, p = ctx.saved_tensors
+        u = s.square() + d
+        inner = g * p * u ** (p - 1)
+        of_p = g * (u**p * u.log() - d**p * d.log())
+        return 2 * s * inner, (inner - g * p * d ** (p - 1)).sum(0), of_p.sum(0)
+
+
+class Compressor(torch.nn.Module):
+    """With parameters that start at ``start``."""
+
+    def __init__(self, start: float = 2.0) -> None:
+        super().__init__()
+        self.d = torch.nn.Parameter(torch.full((4,), start, dtype=torch.float64))
+        self.p = torch.nn.Parameter(torch.full((4,), 1.5, dtype=torch.float64))
+
+    def forward(self, s: Tensor) -> Tensor:
+        return Compressed.apply(s, self.d, self.p)
+
+
+class FaultyCompressor(Compressor):
+    """The same, and NaN at zeros of the data."""
+
+    def forward(self, s: Tensor) -> Tensor:
+        return Compressed.apply(s, self.d, self.p) + Sinc.apply(s)
+
+
+class Sinc(Function):
+    """sin(x) / x, whose backward divides by zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.sinc(x / math.pi)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * (x.cos() / x - x.sin() / x**2)
+
+
+def test_zero_in_a_parameter_that_starts_away_from_it_is_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    parts = (torch.full((4,), 2.0), torch.full((4,), 1.5))
+    assert loudness(probed(GL302, Compressor(), X)) == {"p": ("info", "parameter")}
+    # As an argument, it may be data.
+    assert loudness(probed(GL302, Compressed, X, *parts)) == {"p": ("warning", None)}
+    found = loudness(probed(GL302, FaultyCompressor(), X))
+    assert found["s"] == ("error", None)
+    assert found["p"] == ("info", "parameter")

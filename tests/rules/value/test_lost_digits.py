@@ -10,6 +10,9 @@ import torch
 
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 #: A time limit that leaves time enough on a busy machine, too.
 PATIENT_S = 6000.0
@@ -107,6 +110,36 @@ def test_digits_that_cancel_are_rounding(
 ) -> None:
     op = subject(elementwise(*CANCELS[name]), large(scale), timeout=PATIENT_S)
     assert is_lost_in_rounding(op, 0)
+
+
+def interval(score: torch.Tensor) -> torch.Tensor:
+    """log P(between the cuts): far out, a difference of numbers that are both nearly one."""
+    return (torch.sigmoid(1.0 - score) - torch.sigmoid(-1.0 - score)).log()
+
+
+def interval_slope(score: torch.Tensor, share: float = 1.0) -> torch.Tensor:
+    high, low = torch.sigmoid(1.0 - score), torch.sigmoid(-1.0 - score)
+    return -(high * (1 - high) - share * low * (1 - low)) / (high - low)
+
+
+def three(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64).requires_grad_()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_element_that_has_lost_its_digits_is_enough(seed: int) -> None:
+    op = elementwise(interval, interval_slope)
+    sample = Sample("s", "sample_inputs", (three(5.1, 3.6, -35.8),))
+    there = Subject(from_object(op), sample, Settings(seed=seed, timeout=PATIENT_S))
+    assert is_lost_in_rounding(there, 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_element_beyond_a_threshold_is_no_rounding(seed: int) -> None:
+    op = elementwise(*FAULTS["clamp left out"])
+    sample = Sample("s", "sample_inputs", (three(5.1, 3.6, -35.8),))
+    there = Subject(from_object(op), sample, Settings(seed=seed, timeout=PATIENT_S))
+    assert not is_lost_in_rounding(there, 0)
 
 
 def test_a_right_gradient_is_not_asked_for_long(subject: Callable[..., Subject]) -> None:

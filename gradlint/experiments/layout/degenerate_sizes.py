@@ -1,0 +1,38 @@
+"""Sizes that nobody means, though forward takes them: a neighbour ``n - 2`` where n is one.
+
+A clamp to a range that ends before it begins returns its end, and an index below zero counts from
+the end of an axis: forward raises nothing, and what it returns is not what it is meant to compute.
+A line that does so at the sample, too, says nothing; nor does a branch that is there for such
+sizes. What backward alone does is its own fault.
+"""
+
+from __future__ import annotations
+
+from gradlint.experiments.subject import Subject
+from gradlint.model.sample import Sample
+from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
+from gradlint.trace.size_edges import SizeEdges
+
+
+def is_degenerate(subject: Subject, sample: Sample) -> bool:
+    """Whether forward runs out of the sizes of ``sample``, and not of those of ``subject``: a range
+    is empty, or an index falls below zero. Two forward calls."""
+    there = _edges(subject, subject.problem.at(sample))
+    if there is None or not there.beyond:
+        return False
+    before = _edges(subject, subject.problem)
+    return before is not None and there.ran_out(before)
+
+
+def _edges(subject: Subject, problem: Problem) -> SizeEdges | None:
+    watched = SizeEdges()
+    run = problem.through(lambda invoke: invoke)
+    run.surroundings = lambda: watched
+    try:
+        run.forward()
+    except OpRaised:
+        return None
+    finally:
+        subject.problem.forward_calls += run.forward_calls
+    return watched

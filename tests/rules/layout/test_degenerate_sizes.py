@@ -1,0 +1,175 @@
+"""Sizes that forward runs out of are information; other faults at size 1 are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import gradlint
+from gradlint.model.report import Finding
+
+Function = torch.autograd.Function
+
+
+def positions_of(count: int) -> torch.Tensor:
+    return torch.arange(count)
+
+
+class Interpolated(Function):
+    """Linear interpolation of a table: of one entry there is no second one."""
+
+    @staticmethod
+    def cell(at: torch.Tensor, n: int) -> torch.Tensor:
+        return at.floor().long().clamp(0, n - 2)
+
+    @classmethod
+    def weights(cls, at: torch.Tensor, n: int) -> torch.Tensor:
+        i = cls.cell(at, n)
+        t = (at - i)[:, None]
+        low, high = ((positions_of(n) == k[:, None]).to(at.dtype) for k in (i, i + 1))
+        return low * (1 - t) + high * t
+
+    @staticmethod
+    def forward(ctx: Any, table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(table, at)
+        i = Interpolated.cell(at, len(table))
+        t = at - i
+        return table[i] * (1 - t) + table[i + 1] * t
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+        table, at = ctx.saved_tensors
+        i = Interpolated.cell(at, len(table))
+        slope = table[i + 1] - table[i]
+        return g @ Interpolated.weights(at, len(table)), g * slope
+
+
+class LastElementForgotten(Interpolated):
+    """The same, wrong where the table has an odd number of entries."""
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+        table_grad, at_grad = Interpolated.backward(ctx, g)
+        if len(table_grad) % 2:
+            table_grad[0] = 0.0
+        return table_grad, at_grad
+
+
+class SecondLast(Function):
+    """Σ x + the last but one, by an index that a number tells."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.n = x.shape[-1]
+        ctx.shape = x.shape
+        place = min(max(7, 0), ctx.n - 2)
+        return x.sum(-1) + x[..., place]
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        chosen = positions_of(ctx.n) == min(7, ctx.n - 2)
+        return g[..., None] * (1.0 + chosen.to(g.dtype)).expand(ctx.shape)
+
+
+class SecondLastOrOnly(SecondLast):
+    """The same with a branch for a single element, which backward lacks."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[-1] == 1:
+            ctx.n, ctx.shape = 1, x.shape
+            return x.sum(-1) + x[..., -1]
+        return SecondLast.forward(ctx, x)
+
+
+class AndLast(SecondLast):
+    """Σ x + the last: counted from the end at every size; backward lacks it at size 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.n, ctx.shape = x.shape[-1], x.shape
+        return x.sum(-1) + x[..., -1]
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        chosen = (positions_of(ctx.n) == ctx.n - 1) & (ctx.n > 1)
+        return g[..., None] * (1.0 + chosen.to(g.dtype)).expand(ctx.shape)
+
+
+class Variance(Function):
+    """Squares about the mean, over n - 1; backward divides by zero where n is one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        centred = x - x.mean(-1, keepdim=True)
+        return centred.square().sum(-1) / max(x.shape[-1] - 1, 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        weight = g / torch.tensor(x.shape[-1] - 1.0, dtype=g.dtype)
+        return 2 * weight[..., None] * (x - x.mean(-1, keepdim=True))
+
+
+class BackwardClamps(Function):
+    """2 x: it is backward that clamps to an empty range."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        n = g.shape[-1]
+        first = torch.tensor([1]).clamp(1, n - 1)
+        return 2 * g * (positions_of(n) != -first)
+
+
+def leaf(*shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def positions() -> torch.Tensor:
+    return torch.tensor([0.3, 2.6, 1.4, 0.8, 2.2], dtype=torch.float64).requires_grad_()
+
+
+def odd_sizes(op: Any, *args: Any) -> list[Finding]:
+    return gradlint.check(op, [args], select=["GL706"], seed=1, order=1).findings
+
+
+@pytest.mark.parametrize(
+    ("op", "args"),
+    [(Interpolated, (leaf(4), positions())), (SecondLast, (leaf(3, 4),))],
+    ids=["clamp to an empty range", "an index below zero"],
+)
+def test_a_size_that_forward_runs_out_of_is_information(op: Any, args: Any) -> None:
+    found = odd_sizes(op, *args)
+    assert found
+    assert {(item.severity, item.grounds.explained) for item in found} == {("info", "degenerate")}
+    assert all("hardly meant" in item.evidence["info because"] for item in found)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "severity"),
+    [
+        (LastElementForgotten, (leaf(4), positions()), "error"),
+        (SecondLastOrOnly, (leaf(3, 4),), "error"),
+        (AndLast, (leaf(3, 4),), "error"),
+        (BackwardClamps, (leaf(3, 4),), "error"),
+    ],
+    ids=["odd sizes", "a branch for it", "from the end at every size", "backward alone"],
+)
+def test_other_faults_there_are_found(op: Any, args: Any, severity: str) -> None:
+    found = odd_sizes(op, *args)
+    assert severity in {item.severity for item in found}
+    assert None in {item.grounds.explained for item in found}
+
+
+def test_a_division_by_zero_at_size_one_is_found() -> None:
+    (finding,) = odd_sizes(Variance, leaf(3, 4))
+    assert finding.grounds.explained is None
+    assert finding.severity != "info"
