@@ -247,7 +247,7 @@ def agrees(op: Op, built: Built, working: str, seed: int) -> bool:
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
     """Whether the outputs do not depend on what tensor ``place`` holds after its first ``count``
-    entries."""
+    entries; none at all with a ``count`` of zero."""
 
     def outputs(changed: bool) -> list[torch.Tensor]:
         seen = itertools.count()
@@ -255,7 +255,7 @@ def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count:
         def other(tensor: torch.Tensor) -> torch.Tensor:
             made = tensor.detach().clone()
             if changed and next(seen) == place:
-                made[count:] = made[:1]
+                made[count:] = made[:1] if count else made / 2
             return made
 
         args, kwargs = map_tensors((built.args, built.kwargs), other)
