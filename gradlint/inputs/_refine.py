@@ -116,9 +116,13 @@ def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
                 continue
             items = guess.items[:index] + guess.items[index + 1 :]
             fewer = plan.changed(name, replace(guess, items=items))
-            better = _try(search, fewer, trial)
-            if better is not None:
-                return _needed(search, fewer, better)
+            kept = fewer  # with the sizes that ran, should those that are now free not run
+            for axis in dict.fromkeys(axis for _, left in fewer.tensors() for axis in left.axes):
+                kept = kept if axis[0] == "=" else kept.sized(axis, plan.sizes()[axis])
+            for made in (fewer, kept):
+                better = _try(search, made, trial)
+                if better is not None:
+                    return _needed(search, made, better)
     return plan, trial
 
 
