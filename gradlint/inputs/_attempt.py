@@ -10,7 +10,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
 from gradlint.ops.backed import is_backed
+from gradlint.ops.eager import eager
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
@@ -414,7 +415,7 @@ def process_state_restored() -> Iterator[None]:
     # Syntax trees are many objects: a full collection among torch's own takes 0.2 s.
     gc.disable()
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
-    with warnings.catch_warnings(), _eager():
+    with warnings.catch_warnings(), eager():
         warnings.simplefilter("ignore")
         try:
             yield
@@ -428,11 +429,3 @@ def process_state_restored() -> Iterator[None]:
             if torch.get_default_dtype() != dtype:
                 torch.set_default_dtype(dtype)
             torch.set_grad_enabled(grad)
-
-
-def _eager() -> AbstractContextManager[object]:
-    # Importing the compiler takes a second; where nobody has imported it, nothing is compiled.
-    if "torch._dynamo" not in sys.modules:
-        return nullcontext()
-    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-    return stance
