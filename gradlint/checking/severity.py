@@ -31,7 +31,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
         " gradlint moved an option; a wrong gradient where a function among the arguments was"
         " guessed, or at values that were not given and from which only a clamp keeps forward"
-        " finite; second derivatives silently lost",
+        " finite, or that changes with random numbers or with an argument that forward does not"
+        " use, or that lies in the tangent space of a group; second derivatives silently lost",
     ),
     (
         "info",
@@ -172,6 +173,21 @@ POLICY = (
         "warning",
         "forward is finite there only because it clamps: the op is hardly meant for such values",
         lambda g: g.explained == "clamped",
+    ),
+    Reason(
+        "warning",
+        "backward draws random numbers and forward draws none: one draw is no derivative",
+        lambda g: g.explained == "estimate",
+    ),
+    Reason(
+        "warning",
+        "backward depends on an argument that forward does not use: this may be meant",
+        lambda g: g.explained == "unused",
+    ),
+    Reason(
+        "warning",
+        "a component is always zero, as in the tangent space of a group: this may be meant",
+        lambda g: g.explained == "tangent",
     ),
     Reason(
         "info",

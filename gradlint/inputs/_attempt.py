@@ -10,7 +10,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
 from gradlint.ops.backed import is_backed
+from gradlint.ops.eager import eager
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 
@@ -247,7 +248,7 @@ def agrees(op: Op, built: Built, working: str, seed: int) -> bool:
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
     """Whether the outputs do not depend on what tensor ``place`` holds after its first ``count``
-    entries."""
+    entries; none at all with a ``count`` of zero."""
 
     def outputs(changed: bool) -> list[torch.Tensor]:
         seen = itertools.count()
@@ -255,7 +256,7 @@ def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count:
         def other(tensor: torch.Tensor) -> torch.Tensor:
             made = tensor.detach().clone()
             if changed and next(seen) == place:
-                made[count:] = made[:1]
+                made[count:] = made[:1] if count else made / 2
             return made
 
         args, kwargs = map_tensors((built.args, built.kwargs), other)
@@ -414,7 +415,7 @@ def process_state_restored() -> Iterator[None]:
     # Syntax trees are many objects: a full collection among torch's own takes 0.2 s.
     gc.disable()
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
-    with warnings.catch_warnings(), _eager():
+    with warnings.catch_warnings(), eager():
         warnings.simplefilter("ignore")
         try:
             yield
@@ -428,11 +429,3 @@ def process_state_restored() -> Iterator[None]:
             if torch.get_default_dtype() != dtype:
                 torch.set_default_dtype(dtype)
             torch.set_grad_enabled(grad)
-
-
-def _eager() -> AbstractContextManager[object]:
-    # Importing the compiler takes a second; where nobody has imported it, nothing is compiled.
-    if "torch._dynamo" not in sys.modules:
-        return nullcontext()
-    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-    return stance

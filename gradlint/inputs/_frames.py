@@ -36,10 +36,12 @@ class FailedAttempt:
     def owner(self, tensor: torch.Tensor) -> str:
         """The parameter whose axes ``tensor`` has; empty when none has."""
         best, most = "", 0
+        with torch._C.DisableTorchFunctionSubclass():  # a class of the user's may refuse to tell
+            shape = list(tensor.shape)
         for name, guess in self.plan.tensors():
             sizes = [self.sizes[axis] for axis in guess.axes]
-            common = len(set(sizes) & set(tensor.shape))
-            exact = 2 if sizes == list(tensor.shape) else 0
+            common = len(set(sizes) & set(shape))
+            exact = 2 if sizes == shape else 0
             if common + exact > most:
                 best, most = name, common + exact
         return best

@@ -70,6 +70,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with all changes that let it reveal more and under which the op still runs."""
     plan, trial = found.plan, found.trial
     for step in (
+        _needed,
         _without_squares,
         _permuting,
         _parts,
@@ -99,6 +100,34 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
     search.attempts += 1
     good = trial.score >= known.score and trial.zero <= known.zero
     return trial if good else None
+
+
+def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Leave out of ``*args`` what forward does not depend on: how many it takes was a guess."""
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if not isinstance(guess, GroupGuess) or not guess.splice:
+            continue
+        if search.evidence[name].length or not all(map(_is_tensor, guess.items)):
+            continue
+        before = [other for other, _ in plan.tensors()].index(name) if guess.items else 0
+        built = build(plan, search.seed, search.keywords)
+        for index in range(len(guess.items)):
+            if not reads_only(search.op, built, plan.working, search.seed, before + index, 0):
+                continue
+            items = guess.items[:index] + guess.items[index + 1 :]
+            fewer = plan.changed(name, replace(guess, items=items))
+            kept = fewer  # with the sizes that ran, should those that are now free not run
+            for axis in dict.fromkeys(axis for _, left in fewer.tensors() for axis in left.axes):
+                kept = kept if axis[0] == "=" else kept.sized(axis, plan.sizes()[axis])
+            for made in (fewer, kept):
+                better = _try(search, made, trial)
+                if better is not None:
+                    return _needed(search, made, better)
+    return plan, trial
+
+
+def _is_tensor(guess: object) -> bool:
+    return isinstance(guess, TensorGuess)
 
 
 def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:

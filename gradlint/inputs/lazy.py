@@ -59,9 +59,14 @@ def give_shapes(
         module(*map_tensors(args, copied), **map_tensors(kwargs, copied))
 
 
+def _shapes(module: torch.nn.Module) -> list[tuple[int, ...]]:
+    return [tuple(item.shape) for item in (*module.parameters(), *module.buffers())]
+
+
 def with_shapes(op: Op, samples: Sequence[Sample], seed: int) -> None:
-    """Where the module of ``op`` is lazy, put a copy in its place that the first of ``samples``
-    gave its shapes. The user's own module is left as it is.
+    """Where the module of ``op`` is lazy, or its first call gives a parameter another shape, put a
+    copy in its place that the first of ``samples`` gave its shapes. The user's own module is left
+    as it is.
 
     Args:
         op: the operator; it is changed.
@@ -71,18 +76,27 @@ def with_shapes(op: Op, samples: Sequence[Sample], seed: int) -> None:
     Raises:
         NoInputsFound: forward raises on the sample.
     """
-    if op.module is None or not samples or not is_lazy(op.module):
+    if op.module is None or not samples:
+        return
+    lazy = is_lazy(op.module)
+    if not lazy and not any(True for _ in op.module.parameters()):
         return
     sample = samples[0]
     floating = [t for _, t in sample.named_tensors(op.signature) if t.is_floating_point()]
     module = fresh(op.module)
+    if module is op.module and not lazy:
+        return  # it cannot be copied, and is left as it is
     dtype = floating[0].dtype if floating else torch.get_default_dtype()
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(mixed(seed, PARAMETERS))
             give_shapes(module, sample.args, sample.kwargs, dtype)
     except Exception as error:
+        if not lazy:
+            return  # told when forward is judged
         shown = f"{sample.label}, from which lazy parameters take their shapes"
         raise NoInputsFound([(shown, f"{type(error).__name__}: {error}")], _LINE) from error
+    if not lazy and _shapes(module) == _shapes(op.module):
+        return
     op.call = op.module = module
     op.notes.append(f"lazy parameters took their shapes from sample {sample.label}")

@@ -79,12 +79,18 @@ class Usage(Event, frozen=True):
 
 
 class Unloadable(Event, frozen=True):
-    """The module can't be imported (becomes GL001)."""
+    """The module can't be imported, or no instance made (becomes GL001).
+
+    Args:
+        message, error, location, hint: as :class:`gradlint.targets.load_error.LoadError` has them.
+        guessed: whether arguments of a constructor were guessed, and none of the guesses worked.
+    """
 
     message: str
     error: str
     location: Location | None
     hint: str
+    guessed: bool = False
 
 
 class NoInputs(Event, frozen=True):

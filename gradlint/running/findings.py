@@ -228,7 +228,7 @@ def unloadable(ref: OpRef, settings: Settings, event: Unloadable) -> Finding:
         whole, excerpt = place(Frame(location.file, location.line, ""))
         if whole is not None and location.end_column is None:
             location = whole
-    return target_not_loadable.make_finding(
+    finding = target_not_loadable.make_finding(
         ref.target,
         event.message,
         settings,
@@ -237,6 +237,9 @@ def unloadable(ref: OpRef, settings: Settings, event: Unloadable) -> Finding:
         excerpt=excerpt,
         help=event.hint,
     )
+    if event.guessed:
+        finding.severity, _ = decided(finding.severity, Grounds(silent=False, guessed=True))
+    return finding
 
 
 def no_inputs(ref: OpRef, settings: Settings, event: NoInputs) -> Finding:

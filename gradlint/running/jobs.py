@@ -108,4 +108,5 @@ def _failures_sent(send: Emit) -> Iterator[None]:
             send(NoInputs(error.attempts, error.line_to_add, error.count))
         except LoadError as error:
             text = error_line(error.error) if error.error is not None else ""
-            send(Unloadable(error.message, text, error.location, error.hint))
+            guessed = error.kind == "constructor"
+            send(Unloadable(error.message, text, error.location, error.hint, guessed))

@@ -34,6 +34,9 @@ CASES = {
     "not material": (Grounds(relative_error=0.5 * MATERIAL), "info"),
     "one element": (Grounds(relative_error=1e-8, element_error=3e-3, beyond_bar=True), "error"),
     "no element": (Grounds(relative_error=1e-8, element_error=3e-4, beyond_bar=True), "info"),
+    "a draw": (Grounds(relative_error=1.0, explained="estimate"), "warning"),
+    "an unused argument": (Grounds(relative_error=1.0, explained="unused"), "warning"),
+    "a tangent vector": (Grounds(relative_error=1.0, explained="tangent"), "warning"),
     "confirmed cause": (Grounds(relative_error=1e-6, confirmed=True), "error"),
     "within the bars": (Grounds(relative_error=1e-1, beyond_bar=False), "info"),
     "within the bars, confirmed": (

@@ -55,6 +55,32 @@ def test_the_same_seed_gives_the_same_parameters():
     assert not torch.equal(weights[0], weights[2])
 
 
+class Delayed(nn.Module):
+    """The first call gives the parameter one number a channel, or one for all."""
+
+    def __init__(self, *, grows: bool) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(1))
+        self.ready = False
+        self.grows = grows
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.ready:
+            self.shift.data = torch.rand(x.shape[1] if self.grows else 1, dtype=x.dtype)
+            self.ready = True
+        return x + self.shift[:, None]
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_first_call_that_changes_a_shape_comes_before_all_others(grows: bool):
+    module = Delayed(grows=grows)
+    op = from_object(module)
+    with_shapes(op, [given(5, 6, 7)], 0)
+    assert (op.module.ready, tuple(op.module.shift.shape)) == (grows, (6,) if grows else (1,))
+    assert (module.ready, tuple(module.shift.shape)) == (False, (1,))
+    assert len(op.notes) == grows
+
+
 def test_copies_share_nothing():
     module = Normalized()
     copied = fresh(module)

@@ -10,7 +10,12 @@ from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, JudgementElsewhere
 from gradlint.experiments.mismatch import mismatch
 from gradlint.experiments.one_sided_derivatives import OneSidedDerivatives
-from gradlint.experiments.raised_errors import defining_file, raised_evidence, raised_place
+from gradlint.experiments.raised_errors import (
+    defining_file,
+    inputs_may_be_at_fault,
+    raised_evidence,
+    raised_place,
+)
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import what_explains
 from gradlint.model.report import Explanation, Finding, Severity, Where
@@ -88,7 +93,11 @@ def _raised_finding(
         cause_text=error_line(error),
         place=raised_place(error, prefer) or (backward if backward[0] is not None else None),
         evidence=raised_evidence(error, prefer),
-        grounds=subject.grounds(silent=False, refused=isinstance(error, NotImplementedError)),
+        grounds=subject.grounds(
+            silent=False,
+            refused=isinstance(error, NotImplementedError),
+            guessed=inputs_may_be_at_fault(subject, error),
+        ),
         help=help,
     )
 

@@ -23,6 +23,7 @@ from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.model.sample import positional_names
 from gradlint.numerics.directions import cotangent
+from gradlint.ops.eager import eager
 from gradlint.trace.op_io import OpRaised
 
 #: On a gradient that is a usual surrogate.
@@ -157,6 +158,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     says that this is meant, it explains them."""
     rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
+        _soften_passed_on(subject, findings)
         return
     straight = straight_through(subject)
     words = prose(subject.op.function or subject.op.defining)
@@ -176,6 +178,37 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
                 item.grounds = replace(item.grounds, explained="surrogate")
         elif said and name in rounds and not straight and _passes_as_identity(subject, name, words):
             item.grounds = replace(item.grounds, explained="surrogate")
+
+
+def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Only warn about gradients that are passed on unchanged where forward rounds, and scales by
+    what it finds in the input: it is not piecewise constant then."""
+    passed = [item for item in findings if item.cause == "straight-through"]
+    passed = [item for item in passed if item.severity == "error"]
+    if passed and _rounds(subject):
+        for item in passed:
+            item.severity = "warning"
+
+
+def _rounds(subject: Subject) -> bool:
+    """Whether forward calls a function that rounds; what it compiles is run uncompiled."""
+    watched = _Rounds()
+    try:
+        with eager(), watched:
+            subject.problem.forward()
+    except OpRaised:
+        return False
+    return watched.seen
+
+
+class _Rounds(TorchFunctionMode):
+    """Notes whether a function that rounds is called."""
+
+    seen = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen = self.seen or func in _ROUNDING
+        return func(*args, **(kwargs or {}))
 
 
 def straight_through(

@@ -129,6 +129,7 @@ from gradlint.experiments.value.disconnected import judge_disconnected
 from gradlint.experiments.value.explained import what_explains
 from gradlint.experiments.value.layout_at_fault import layout_at_fault
 from gradlint.experiments.value.linearity import nonlinear_findings
+from gradlint.experiments.value.of_backward_alone import of_backward_alone
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
 from gradlint.experiments.value.solver_tolerance import convergence_error, tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
@@ -138,6 +139,7 @@ from gradlint.experiments.value.surrogates import (
     soften_surrogates,
 )
 from gradlint.experiments.value.symmetric_inputs import question_symmetry
+from gradlint.experiments.value.tangent_spaces import soften_tangents
 from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
 from gradlint.model.report import CheckVerdict, Finding, Severity
 from gradlint.model.rule import Outcome
@@ -216,6 +218,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     nonlinear_inputs = {finding.input for finding in nonlinear}
     findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
     soften_surrogates(subject, findings)
+    soften_tangents(subject, findings)
     name_gradient_stops(subject, findings)
     question_symmetry(subject, findings)
     notes += said
@@ -277,6 +280,11 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
             + ("; the table shows where they differ" if found.worst is not None else "")
         )
     )
+    if not explained:
+        certain = cause.slug if cause and found.weight.get("confirmed") else None
+        alone = of_backward_alone(subject, index, certain)
+        if alone is not None:
+            explained, help_text = {"explained": alone.explained}, alone.help
     outputs = subject.faulty_outputs(index)
     if len(outputs) > 1:
         found.numbers["outputs"] = outputs

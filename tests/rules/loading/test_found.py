@@ -10,6 +10,7 @@ from gradlint.experiments.loading.process_findings import (
     out_of_memory_finding,
     replaced_code_finding,
 )
+from gradlint.model.op import OpRef
 from gradlint.model.report import Location
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
@@ -19,6 +20,8 @@ from gradlint.rules.loading import (
     target_not_loadable,
     timed_out,
 )
+from gradlint.running.events import Unloadable
+from gradlint.running.findings import unloadable
 
 SETTINGS = Settings(seed=7, imports=("mylib.native",), timeout=2.5)
 TARGET = "my ops.py:Op"
@@ -142,3 +145,12 @@ def test_advice_names_the_module_that_does_not_import() -> None:
         "pkg.mod:Op", message, Settings(), error="ValueError: no"
     )
     assert "python -c 'import pkg.mod'" in finding.help
+
+
+def test_a_constructor_that_was_guessed_in_vain_is_a_warning() -> None:
+    ref = OpRef(TARGET, "my ops.py", "Op")
+    severities = [
+        unloadable(ref, SETTINGS, Unloadable("no instance", "", None, "", guessed)).severity
+        for guessed in (True, False)
+    ]
+    assert severities == ["warning", "error"]

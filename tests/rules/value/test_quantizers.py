@@ -57,6 +57,28 @@ class NoSurrogate(torch.autograd.Function):
         return grad, (grad * x * x).sum() * 0.3
 
 
+class Ternary(torch.autograd.Function):
+    """Rounds in units of the mean: the derivative is not zero, and the gradient is passed on."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        scale = x.abs().mean()
+        return (x / scale).round().clamp(-1.0, 1.0) * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+class Smooth(Ternary):
+    """The same without rounding: the gradient is forgotten."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        scale = x.abs().mean()
+        return (x / scale).tanh() * scale
+
+
 def outcome(op: type[torch.autograd.Function]) -> Outcome:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_()
@@ -153,3 +175,11 @@ def test_a_documented_surrogate_is_information_if_the_gradient_is_that():
 def test_signs_pass_gradients_within_the_bound_that_is_documented():
     assert loudness(Sign) == {"x": "info"}
     assert loudness(SignEverywhere) == {"x": "warning"}
+
+
+def test_a_gradient_passed_on_is_a_warning_where_forward_rounds_in_units_of_the_input():
+    severities = [
+        {item.input: item.severity for item in outcome(op).findings}["x"]
+        for op in (Ternary, Smooth)
+    ]
+    assert severities == ["warning", "error"]
