@@ -19,9 +19,9 @@ def shapes(function: type[Function]) -> list[tuple[int, ...]]:
     return [tuple(part.shape) for part in sample.args if isinstance(part, torch.Tensor)]
 
 
-def codes(function: type[Function]) -> set[str]:
+def codes(function: type[Function], severity: str = "error") -> set[str]:
     report = check(function, select=["GL0", "GL1", "GL2", "GL4", "GL6"], seed=3)
-    return {item.code for item in report.findings if item.severity == "error"}
+    return {item.code for item in report.findings if item.severity == severity}
 
 
 class ChannelScale(Function):
@@ -309,7 +309,8 @@ def test_a_wrong_gradient_of_what_a_function_closes_over_is_found():
     class Doubled(Trapezoid):
         factor = 2.0
 
-    assert "GL401" in codes(Doubled)
+    # A function that was guessed is in question, too.
+    assert "GL401" in codes(Doubled, "warning")
 
 
 def test_every_call_has_a_closure_of_its_own():

@@ -609,12 +609,13 @@ class ScaleAddedUpInFloat32(ScaleAddedUp):
 
 
 class LookUp(Function):
-    """Rows of a table, whose gradients are added up where the dtype is low."""
+    """Rows of a table by a product with ones and zeros, which adds up in float32; their gradients
+    are added up where the dtype is low."""
 
     @staticmethod
     def forward(ctx, index, table):
         ctx.save_for_backward(index, table)
-        return table[index]
+        return torch.nn.functional.one_hot(index, len(table)).to(table.dtype) @ table
 
     @staticmethod
     def backward(ctx, grad_output):
