@@ -9,9 +9,11 @@ whether it is right there.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gradlint.inputs import _names
@@ -25,8 +27,10 @@ from gradlint.inputs._moves import (
 )
 from gradlint.inputs._plan import Plan, TensorGuess
 from gradlint.inputs._search import Search
+from gradlint.inputs.described import ANY, said_of_arguments
 from gradlint.inputs.documentation import prose
 from gradlint.inputs.domains import OF_SQUARES, worded
+from gradlint.model.op import Op
 
 #: Domain → names of parameters that have such values in many ops, and other ones in some.
 _BY_NAME = (
@@ -139,6 +143,7 @@ def other_guesses(
     """
     search.restart()
     tried: set[object] = {plan.arguments_key()}
+    free = _of_any_rank(search.op)
 
     def of_domains(base: Plan, most: int) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
         for made, changed in itertools.islice(_changed(base, suggested(search, base)), most):
@@ -157,9 +162,28 @@ def other_guesses(
             if search.out_of_time:
                 return
             found = search.repair(made, MOST_REPAIRS, square=True)
-            if found is not None and not found.trial.reduced:
+            if found is None or _ranks(found.plan, free) != _ranks(plan, free):
+                continue
+            if not found.trial.reduced:
                 yield found.plan, found.trial, []
                 yield from of_domains(found.plan, MOST_SHAPES)
+
+
+def _of_any_rank(op: Op) -> frozenset[str]:
+    """Parameters of which documentation or forward says that they have any number of axes: that a
+    gradient is wrong at one of them is no fault of the guess."""
+    described = {name for name, said in said_of_arguments(op).items() if ANY & set(said.axes)}
+    source = ""
+    for thing in (op.defining, getattr(op.function, "forward", None)):
+        with suppress(OSError, TypeError):  # made without a file
+            source += inspect.getsource(thing) if thing is not None else ""
+    counted = r"(\w+)\.(?:dim\(\)|ndim\b)"
+    read = re.findall(rf"{counted}\s*[-+*]|range\({counted}\)", source)
+    return frozenset({*described, *itertools.chain(*read)})
+
+
+def _ranks(plan: Plan, names: Collection[str]) -> dict[str, int]:
+    return {name: len(guess.axes) for name, guess in plan.tensors() if name in names}
 
 
 def _of_other_shapes(plan: Plan, trial: Trial) -> Iterator[Plan]:

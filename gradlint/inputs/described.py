@@ -358,7 +358,8 @@ def _words_of(name: str, text: str, entries: dict[str, str], names: Sequence[str
         rest = re.split(r"[.;\n]\s|\n|;|->|→", text[place.end() : place.end() + 60])[0]
         rest = re.sub(r"^\s*[(\[][^()\[\]]*[)\]]", "", rest)  # its shape
         after = re.split(
-            rf",(?!\s*1[)\]])|(?<![<>])=|\b(?:{every})\b|\b(?:and|with|of|at|by|to|for)\b", rest
+            rf",(?!\s*1[)\]])|(?<![<>])=|\b(?:{every})\b|\b(?:and|with|of|at|by|to|onto|into|for)\b",
+            rest,
         )[0]
         parts.append(f"{before if len(before.split()) <= 4 else ''} _ {after}")
     return " ".join(_NEGATED.sub(" ", " ".join(parts).lower()).split())

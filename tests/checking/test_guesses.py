@@ -305,6 +305,27 @@ def test_shapes_that_are_broadcast_by_accident_are_left() -> None:
     assert ("GL401", "off") in red(check(op(chain, chain_wrong)))
 
 
+def per_channel(ctx, x, weight):
+    ctx.save_for_backward(x, weight)
+    return x * weight.view(-1, *([1] * (x.dim() - 2)))
+
+
+def per_channel_right(ctx, g):
+    x, weight = ctx.saved_tensors
+    others = [axis for axis in range(x.dim()) if axis != 1]
+    return g * weight.view(-1, *([1] * (x.dim() - 2))), (g * x).sum(others)
+
+
+def per_channel_wrong(ctx, g):
+    return per_channel_right(ctx, g)[0], (g * ctx.saved_tensors[0]).sum(0)
+
+
+def test_numbers_of_axes_that_forward_is_written_for_are_no_accident() -> None:
+    assert red(check(op(per_channel, per_channel_right))) == []
+    found = {code for code, _ in red(check(op(per_channel, per_channel_wrong)))}
+    assert found & {"GL201", "GL004", "GL706"}
+
+
 def energy(ctx, u, stiffness):
     ctx.save_for_backward(u, stiffness)
     return 0.5 * u @ stiffness @ u

@@ -217,3 +217,8 @@ def test_one_shape_without_symbols_is_inferred() -> None:
     price, spot = gather(from_object(Ratio))
     assert price.shape == spot.shape
     assert len(price.shape) == 2
+
+
+def test_what_something_is_brought_onto_is_said_of_the_result():
+    said = arguments_in("Projection of every row of raw scores onto the simplex.", ["raw"])
+    assert "simplex" not in said["raw"].words
