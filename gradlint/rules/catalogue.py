@@ -141,8 +141,8 @@ CATALOGUE: tuple[Rule, ...] = (
     Rule("GL607", "state", "uninitialised_memory", "error",
          "results contain memory that was allocated and never written",
          calls=CallCounts(usual=(1, 1), most=(1, 1)), stage=Stage.STATE,
-         implies=Implies(1, ("GL603", *_REPEATED, *_VALUES, *_LAYOUTS, *_OTHER_CONDITIONS,
-                             "GL110"))),
+         implies=Implies(1, ("GL602", "GL603", *_REPEATED, *_VALUES, *_LAYOUTS,
+                             *_OTHER_CONDITIONS, "GL110"))),
     # State that a call leaves behind changes every later call.
     Rule("GL608", "state", "state_shared_between_calls", "error",
          "a later call changes the result or the gradient of an earlier one",
