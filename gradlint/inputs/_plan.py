@@ -8,9 +8,7 @@ documentation gives them: ``T*k``, ``n//2+1``, ``I/group_size``; it has the size
 
 from __future__ import annotations
 
-import ast
 import itertools
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
-from gradlint.model.related import Formula
+from gradlint.model.related import TERM, Formula, size_of
 
 #: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
 #: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).
@@ -30,16 +28,8 @@ OTHER_SIZES = (
     (4,) * 40,
 )
 
-#: A sum, product or quotient of symbols, and the terms in it.
+#: A sum, product or quotient of symbols.
 _COMPOSED = re.compile(r"\d+[A-Za-z_][\w.]*|\w[\w.]*(?:(?://|[-+*/])\w[\w.]*)+")
-_TERM = re.compile(r"[A-Za-z_][\w.]*")
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv,
-}
 #: A size that is larger is no size of a sample.
 _LARGEST_COMPOSED = 4096
 
@@ -233,7 +223,7 @@ class Plan:
         """``sizes`` with free ones that are by chance those of ``composed`` axes exchanged: axes of
         one size are taken for one."""
         fixed = dict(self.fixed)
-        terms = set(_TERM.findall(" ".join(composed)))
+        terms = set(TERM.findall(" ".join(composed)))
         for symbol in sizes:
             free = symbol[0] != "=" and symbol not in {*composed, *fixed, *terms}
             if free and any(sizes[symbol] == sizes[other] for other in composed):
@@ -246,7 +236,7 @@ class Plan:
         """Symbols of sums, products and quotients → the symbols that their sizes follow from."""
         known = set(self.symbols())
         return {
-            symbol: frozenset(_TERM.findall(symbol)) & known
+            symbol: frozenset(TERM.findall(symbol)) & known
             for symbol in known
             if _COMPOSED.fullmatch(symbol)
         }
@@ -370,7 +360,7 @@ class Plan:
         def renamed(axis: str) -> str:
             new = rename(axis)
             if new == axis and _COMPOSED.fullmatch(axis):
-                return _TERM.sub(lambda term: rename(term[0]).removeprefix("="), axis)
+                return TERM.sub(lambda term: rename(term[0]).removeprefix("="), axis)
             return new
 
         def tensor(guess: TensorGuess) -> TensorGuess:
@@ -452,22 +442,10 @@ class Plan:
 
 def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
     """The value of a sum, product or quotient; None where a term in it is not known."""
-
-    terms = _TERM.findall(text)
-    if not all(term in known for term in terms):
-        return None
-    spelled = _TERM.sub(
-        lambda term: str(known[term[0]]), re.sub(r"^(\d+)(?=[A-Za-z_])", r"\1*", text)
-    )
-
-    def value(node: ast.expr) -> int:
-        if isinstance(node, ast.BinOp):
-            return _OPERATORS[type(node.op)](value(node.left), value(node.right))
-        return int(ast.literal_eval(node))
-
+    spelled = re.sub(r"^(\d+)(?=[A-Za-z_])", r"\1*", text)  # 2d is 2 * d
     try:
-        return value(ast.parse(spelled, mode="eval").body)
-    except (SyntaxError, ValueError, KeyError, ZeroDivisionError):
+        return size_of(spelled, known)
+    except ValueError:
         return None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 #: The names of sizes in a formula, in order.
@@ -10,6 +13,42 @@ LETTERS = "nkml"
 
 #: An axis of a tensor: the position of the tensor among those of a sample, and of the axis.
 Axis = tuple[int, int]
+
+#: The name of a size: a letter of a formula, or ``x.0`` for an axis.
+TERM = re.compile(r"[A-Za-z_][\w.]*")
+
+#: A quotient of sizes is a size.
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def size_of(text: str, sizes: Mapping[str, int]) -> int:
+    """The value of a sum, product or quotient of ``sizes`` and integers; it may be negative.
+
+    Raises:
+        ValueError: ``text`` is none, names another size, or divides by zero.
+    """
+
+    def value(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(int(number)):
+                return number
+            case ast.UnaryOp(ast.USub(), operand):
+                return -value(operand)
+            case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
+                return _OPERATORS[type(sign)](value(left), value(right))
+        raise ValueError(f"{text!r} is no sum, product or quotient of sizes")
+
+    try:
+        spelled = TERM.sub(lambda term: f"({sizes[term[0]]})", text)
+        return value(ast.parse(spelled.strip(), mode="eval").body)
+    except (KeyError, SyntaxError, ZeroDivisionError) as error:
+        raise ValueError(f"{text!r} is no size where {dict(sizes)} are given") from error
 
 
 @dataclass(frozen=True)
@@ -24,9 +63,12 @@ class Formula:
     text: str
 
     def at(self, sizes: Sequence[int]) -> int:
-        """The size where the others are ``sizes``; it may be negative."""
-        values = dict(zip(LETTERS, sizes, strict=False))
-        return int(eval(self.text, {"__builtins__": {}}, values))
+        """The size where the others are ``sizes``; it may be negative.
+
+        Raises:
+            ValueError: the text is no formula of as many sizes.
+        """
+        return size_of(self.text, dict(zip(LETTERS, sizes, strict=False)))
 
 
 @dataclass(frozen=True)
