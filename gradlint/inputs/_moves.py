@@ -111,6 +111,15 @@ def batched(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     return plan.changed(name, replace(guess, axes=more + guess.axes), cost)
 
 
+def extended(plan: Plan, name: str, rank: int, cost: float) -> Plan:
+    """The plan with new axes behind those of ``name``, so that it has ``rank`` axes."""
+    guess = plan.guess(name)
+    if not isinstance(guess, TensorGuess):
+        return plan
+    more = tuple(f"{name}.{index}^" for index in range(len(guess.axes), rank))
+    return plan.changed(name, replace(guess, axes=guess.axes + more), cost)
+
+
 def other_ranks(plan: Plan, more: float = 0.0) -> Iterator[Plan]:
     """The plan with one axis more or less, of all floating tensors at once and of each; ``more`` is
     added to what that costs."""

@@ -13,7 +13,7 @@ from gradlint.inputs._attempt import Frame
 from gradlint.inputs._frames import FailedAttempt, evaluate
 from gradlint.inputs._gradient_repairs import like_view
 from gradlint.inputs._known_functions import operand
-from gradlint.inputs._moves import batched, rank_of, with_rank
+from gradlint.inputs._moves import batched, extended, rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs.domains import OF_SQUARES
 
@@ -226,6 +226,11 @@ def _axis_range(failed: FailedAttempt, rank: int, axis: int) -> Iterator[Plan]:
                 yield plan.changed(name, ValueGuess(value, "int"), 0.3)
     wanted = axis + 1 if axis >= 0 else -axis
     yield from _with_current(failed, rank, (wanted - rank,))
+    suspects = _suspects(failed)
+    if wanted <= _MOST_AXES and rank not in (rank_of(plan, name) for name in suspects):
+        # What has too few axes was computed, with more axes than any input by broadcasting.
+        for position, name in enumerate(suspects):
+            yield extended(plan, name, wanted, 0.3 + 0.1 * position)
 
 
 def _with_current(failed: FailedAttempt, current: int, steps: tuple[int, ...]) -> Iterator[Plan]:

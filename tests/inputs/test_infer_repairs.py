@@ -319,3 +319,27 @@ def test_numbers_that_are_no_shape():
 
     (item,) = gather(from_object(Scaled))
     assert item.shape == ()
+
+
+class ScaledHeads(torch.autograd.Function):
+    """Forward takes matrices by accident; what backward sums has three axes then, not four."""
+
+    @staticmethod
+    def forward(ctx, maps, gains):
+        if gains.shape != maps.shape[1:2]:
+            raise ValueError("one gain per head")
+        ctx.save_for_backward(maps, gains)
+        return maps * gains.view(-1, 1, 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        maps, gains = ctx.saved_tensors
+        return grad * gains.view(-1, 1, 1), (grad * maps).sum((0, 2, 3))
+
+
+def test_axes_that_only_backward_asks_for():
+    first = infer(from_object(ScaledHeads))[0]
+    maps, gains = first.args
+    assert maps.dim() == 4
+    assert gains.shape == maps.shape[1:2]
+    assert not any("backward raises" in note for note in first.notes)
