@@ -287,7 +287,8 @@ class SizeTrials:
         raises, or gives such elements a gradient."""
         if seen.verdict not in (RAISED, WRONG) or self.late:
             return set()
-        unread = unread_axes(self.subject, sample, change)
+        to_the_end = seen.verdict == WRONG
+        unread = unread_axes(self.subject, sample, change, to_the_end=to_the_end)
         if seen.verdict == WRONG:
             names = [name for name, _ in sample.named_tensors(self.subject.op.signature)]
             lone = {names[number] for number, _ in unread}

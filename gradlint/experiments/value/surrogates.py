@@ -16,6 +16,8 @@ from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.inner_surrogates import ROUNDING, soften_inner_surrogates
+from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.inputs.documentation import prose
@@ -33,16 +35,8 @@ _STRAIGHT = (
 )
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
-#: How the documentation of an op says that its gradient is such a surrogate.
-_SAID = re.compile(r"(?i)straight[- ]?through|\bSTE\b|\bsurrogate")
 #: How it says that the gradient is zero beyond a bound of 1.
 _BOUNDED = re.compile(r"(?i)\|\s*\w+\s*\|\s*(?:<=?|≤|>=?|≥)|clip|hard|\[-1, ?1\]|inside|within")
-#: Functions whose straight-through gradient is, by general use, that of the identity.
-_ROUNDING = frozenset(
-    getattr(owner, name)
-    for owner in (torch, torch.Tensor)
-    for name in ("round", "floor", "ceil", "trunc", "fix")
-)
 #: Functions that keep what was rounded within bounds.
 _BOUNDING = frozenset(
     getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("clamp", "clip")
@@ -159,10 +153,11 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
         _soften_passed_on(subject, findings)
+        soften_inner_surrogates(subject, findings)
         return
     straight = straight_through(subject)
-    words = prose(subject.op.function or subject.op.defining)
-    said = bool(_SAID.search(words))
+    owner = subject.op.function or subject.op.defining
+    words, said = prose(owner), says_surrogate(owner)
     for item in findings:
         if item.input not in rounds and item.severity == "error":
             item.severity = "warning"
@@ -182,10 +177,19 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
 
 def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn about gradients that are passed on unchanged where forward rounds, and scales by
-    what it finds in the input: it is not piecewise constant then."""
+    what it finds in the input: it is not piecewise constant then. Where the documentation says that
+    they are passed on, as through a clamp, this explains them; where it also tells of bounds, it
+    may mean those of the gradient."""
     passed = [item for item in findings if item.cause == "straight-through"]
     passed = [item for item in passed if item.severity == "error"]
-    if passed and _rounds(subject):
+    if not passed:
+        return
+    owner = subject.op.function or subject.op.defining
+    said = says_surrogate(owner)
+    if said and not _BOUNDED.search(prose(owner)):
+        for item in passed:
+            item.grounds = replace(item.grounds, explained="surrogate")
+    elif said or _rounds(subject):
         for item in passed:
             item.severity = "warning"
 
@@ -207,7 +211,7 @@ class _Rounds(TorchFunctionMode):
     seen = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen = self.seen or func in _ROUNDING
+        self.seen = self.seen or func in ROUNDING
         return func(*args, **(kwargs or {}))
 
 
@@ -295,7 +299,7 @@ class _RoundingAsIdentity(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         value = func(*args, **(kwargs or {}))
         before = args[0] if args else None
-        if func in _ROUNDING and isinstance(before, torch.Tensor) and before.requires_grad:
+        if func in ROUNDING and isinstance(before, torch.Tensor) and before.requires_grad:
             self.seen = True
             passed = before + (value - before).detach()
             self._rounded[id(passed)] = passed, before
