@@ -144,9 +144,9 @@ def probe(subject: Subject) -> Outcome:
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
-        mild: Severity | None = (
-            "info" if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs) else None
-        )
+        mild: Severity | None = "warning" if odd.length_guessed else None
+        if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs):
+            mild = "info"
         findings += findings_elsewhere(
             subject,
             RULE,
