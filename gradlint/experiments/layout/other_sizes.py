@@ -111,8 +111,8 @@ class SizeTrial:
             size, and nothing says that this is meant.
         degenerate: whether forward runs out of the size there: a clamp to an empty range, or an
             index that falls below zero.
-        length_guessed: whether backward raises there, and forward reads nothing of what was added to
-            a guessed axis: another length may be meant.
+        length_guessed: whether backward raises there, and forward reads nothing of what was added
+            to a guessed axis: another length may be meant.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """

@@ -36,7 +36,7 @@ _STRAIGHT = (
 )
 _STAIRCASE = (
     "forward quantizes: if its gradient is meant to be that without quantizing, declare it "
-    '(`surrogate` in a spec or the class, for `{name}`), and backward is compared with it'
+    "(`surrogate` in a spec or the class, for `{name}`), and backward is compared with it"
 )
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"

@@ -37,7 +37,7 @@ MOVE = 2.0**-6
 
 #: Shapes of a matrix that holds a rotation, with the size of the rotation: alone in two or three
 #: dimensions, or beside a translation.
-ROTATIONS = {(2, 2): 2, (3, 3): 3, (2, 3): 2, (3, 4): 3}
+ROTATIONS: dict[tuple[int, ...], int] = {(2, 2): 2, (3, 3): 3, (2, 3): 2, (3, 4): 3}
 
 #: Steps of the iteration X ← X (3 - XᵀX) / 2 to the nearest rotation (Björck & Bowie 1971): an
 #: error e becomes about e², so that four steps bring 2⁻⁸ to rounding.
