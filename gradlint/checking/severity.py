@@ -186,7 +186,7 @@ POLICY = (
     ),
     Reason(
         "warning",
-        "a component is always zero, as in the tangent space of a group: this may be meant",
+        "it lies in the tangent space of a group, as a gradient may that is meant so",
         lambda g: g.explained == "tangent",
     ),
     Reason(

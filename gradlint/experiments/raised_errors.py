@@ -33,9 +33,16 @@ CONTEXT = 2
 _WHATEVER_THE_INPUTS = (NameError, ImportError, NotImplementedError, SyntaxError)
 
 #: Errors, as ``gradlint.diagnosis.engine_errors`` calls them, that inputs of other sizes, values or
-#: dtypes may avoid.
+#: dtypes may avoid, or fewer that require grad.
 _BY_SIZES_AND_VALUES = frozenset(
-    {"shape-mismatch", "index-out-of-range", "index-dtype", "dtype-mismatch", "in-place-dtype"}
+    {
+        "shape-mismatch",
+        "index-out-of-range",
+        "index-dtype",
+        "dtype-mismatch",
+        "in-place-dtype",
+        "derivative-not-implemented",
+    }
 )
 
 #: Lines of a traceback kept in the evidence.

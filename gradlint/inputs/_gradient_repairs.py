@@ -16,6 +16,10 @@ from gradlint.inputs._plan import Plan, TensorGuess
 MOST_EXCHANGED = 3
 
 
+#: Autograd's words where it meets an operation that has no derivative, such as ``//``.
+NO_DERIVATIVE_ERROR = re.compile(r"derivative for .* is not implemented")
+
+
 def tensor_at(plan: Plan, index: int) -> str:
     """The parameter that the engine means by ``index``: it counts tensors alone. Empty for
     tensors inside a group."""
@@ -87,6 +91,18 @@ def like_complex_gradient(failed: FailedAttempt) -> Iterator[Plan]:
         guess = plan.guess(name)
         if isinstance(guess, TensorGuess) and converted(guess) != guess:
             yield plan.changed(name, converted(guess), 0.3)
+
+
+def without_gradient(failed: FailedAttempt) -> Iterator[Plan]:
+    """One input after another, the last one first, requires no gradient: forward may divide by a
+    scale with ``//``, which autograd refuses where the scale has a gradient. One input keeps its
+    gradient."""
+    plan = failed.plan
+    names = [name for name, guess in plan.tensors() if guess.grad and name in plan.names]
+    for name in reversed(names) if len(names) > 1 else ():
+        guess = plan.guess(name)
+        if isinstance(guess, TensorGuess) and guess.dtype == "float":
+            yield plan.changed(name, replace(guess, grad=False), 0.3)
 
 
 def as_real(plan: Plan, returned: Collection[int]) -> Iterator[Plan]:

@@ -13,10 +13,12 @@ from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._domain_repairs import from_domains
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import (
+    NO_DERIVATIVE_ERROR,
     keeps_axes,
     like_complex_gradient,
     like_gradient,
     tensor_at,
+    without_gradient,
 )
 from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import LARGEST_SIZE, pairs_to_plans, rank_of, with_rank
@@ -66,6 +68,8 @@ def repairs(failed: FailedAttempt) -> Iterator[Plan]:
     if COMPLEX_GRADIENT_ERROR in failed.failure.text:
         yield from like_complex_gradient(failed)
         return
+    if NO_DERIVATIVE_ERROR.search(failed.failure.text):
+        yield from without_gradient(failed)
     yield from _general(failed)
 
 

@@ -21,7 +21,7 @@ from gradlint.inputs.designed import (
 from gradlint.inputs.documentation import documented_from_one, prose
 from gradlint.inputs.domains import DOMAINS
 from gradlint.model.op import Op
-from gradlint.model.sample import Sample
+from gradlint.model.sample import Sample, SampleKind
 
 #: The eigenvalue of a matrix that has only one (neither 0 nor 1, where logarithms and powers hide
 #: factors).
@@ -32,6 +32,11 @@ _BATCHED = re.compile(r"\bbatch(?:es|ed)?\b|\(\.\.\.,|\[\.\.\.,")
 
 #: Documentation of an op that takes complex numbers, and of one that does not.
 _COMPLEX = re.compile(r"\bcomplex\b")
+#: What may be done with complex numbers that are given by their real and imaginary parts.
+_BY_PARTS = re.compile(
+    r"\bcomplex (?:magnitudes?|modulus|moduli|absolute|amplitudes?|phases?|angles?|norms?|"
+    r"multipl\w+|products?|division|conjugat\w+|arithmetic|wavelets?|filters?)\b"
+)
 _ONLY_REAL = re.compile(r"\b(?:not?|non-?|never|real only|only real)\b[^.]*\bcomplex\b")
 
 
@@ -62,9 +67,14 @@ def as_complex(
     op: Op, sample: Sample, *, expected: bool, real: Collection[str] = ()
 ) -> Iterator[Designed]:
     """``sample`` with complex numbers in place of all real ones but ``real``, if ``expected`` or
-    documented."""
+    documented; as inputs of another kind where documentation tells of an operation on complex
+    numbers, and there are two tensors or more, which may be their parts. Not where complex numbers
+    are documented and a last axis of size 2 may hold them."""
     text = prose(op.defining) if op.defining is not None else ""
     if not (expected or _COMPLEX.search(text)) or _ONLY_REAL.search(text):
+        return
+    named = sample.named_tensors(op.signature)
+    if not expected and any(is_floating(t) and t.shape[-1:] == (2,) for _, t in named):
         return
     exchange = {}
     for name, tensor in sample.named_tensors(op.signature):
@@ -74,8 +84,10 @@ def as_complex(
             imaginary = tensor.detach().flatten().roll(1).reshape(tensor.shape)
             made = torch.complex(tensor.detach(), 0.7 * imaginary)
             exchange[id(tensor)] = leaf_like(made, tensor)
+    parts = len(exchange) > 1 and not expected and not _COMPLEX.search(_BY_PARTS.sub("", text))
     if exchange:
-        yield Designed(exchanged(sample, exchange, "with complex numbers", "same"), {})
+        kind: SampleKind = "special" if parts else "same"
+        yield Designed(exchanged(sample, exchange, "with complex numbers", kind), {})
 
 
 def as_batch(op: Op, sample: Sample) -> Iterator[Designed]:

@@ -36,6 +36,16 @@ def only_real(x):
     return x
 
 
+def magnitude(x, y):
+    """The complex magnitude, smooth at zero."""
+    return x
+
+
+def product_of_numbers(x, y):
+    """The complex product of complex tensors."""
+    return x
+
+
 def lengths(x, n):
     return x
 
@@ -116,3 +126,26 @@ def test_float64_beside_float32():
     assert found.must_run
     assert found.sample.args[0].dtype == torch.float64
     assert not list(in_double(op_of(plain), sample(randn(3))))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected", "kind"),
+    [
+        (magnitude, False, "special"),
+        (magnitude, True, "same"),
+        (product_of_numbers, False, "same"),
+    ],
+)
+def test_parts_of_complex_numbers_are_hardly_complex(
+    function: Any, expected: bool, kind: str
+) -> None:
+    real = DOMAINS["real"]
+    given = sample(randn(3), randn(3), x=real, y=real)
+    (designed,) = as_complex(op_of(function), given, expected=expected)
+    assert designed.sample.kind == kind
+
+
+@pytest.mark.parametrize(("last", "expected", "made"), [(2, False, 0), (2, True, 1), (3, False, 1)])
+def test_a_last_axis_of_two_holds_complex_numbers(last: int, expected: bool, made: int) -> None:
+    given = sample(randn(4, last), x=DOMAINS["real"])
+    assert len(list(as_complex(op_of(documented), given, expected=expected))) == made

@@ -438,3 +438,29 @@ def test_parts_are_of_the_shape_that_backward_gives_them():
     assert gradlint.check(Parts, **flags).targets[0].verdict == "pass"
     found = gradlint.check(PartsExchanged, **flags).targets[0].findings
     assert {(item.code, item.input) for item in found} == {("GL401", "b"), ("GL401", "c")}
+
+
+class InUnits(torch.nn.Module):
+    """Counts units of a scale, which autograd has no derivative for."""
+
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return x.sin() * (1.0 // scale) + x
+
+
+def test_a_scale_without_a_derivative_requires_no_gradient():
+    (sample, *_) = infer(from_object(InUnits()), 0)
+    x, scale = sample.args
+    assert x.requires_grad
+    assert not scale.requires_grad
+
+
+class Undifferentiable(torch.nn.Module):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return (x // 2.0) * scale
+
+
+def test_an_input_keeps_its_gradient_where_leaving_it_out_does_not_help():
+    (sample, *_) = infer(from_object(Undifferentiable()), 0)
+    x, scale = sample.args
+    assert scale.requires_grad
+    assert not x.requires_grad

@@ -111,6 +111,8 @@ class SizeTrial:
             size, and nothing says that this is meant.
         degenerate: whether forward runs out of the size there: a clamp to an empty range, or an
             index that falls below zero.
+        length_guessed: whether backward raises there, and forward reads nothing of what was added
+            to a guessed axis: another length may be meant.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
             forward does not check.
     """
@@ -125,6 +127,7 @@ class SizeTrial:
     other_function: bool = False
     unmeant: bool = False
     degenerate: bool = False
+    length_guessed: bool = False
     hint: str = ""
 
     @property
@@ -253,6 +256,7 @@ class SizeTrials:
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)
             noted.unmeant = noted.judgement.verdict in (WRONG, NOT_FINITE) and self._kept(noted)
+            noted.length_guessed = self._is_guessed_length(noted, sizes)
             if noted.faulty:
                 noted.degenerate = is_degenerate(self.subject, noted.judgement.subject.sample)
         return noted
@@ -295,6 +299,14 @@ class SizeTrials:
             if not {inputs[position].name for position in seen.positions} <= lone:
                 return set()
         return unread
+
+    def _is_guessed_length(self, item: SizeTrial, sizes: dict[int, int]) -> bool:
+        """Whether backward raises where a guessed axis grew by elements that forward ignores, as it
+        may ignore some that the sample has: a quaternion with a scale, taken for its rotation."""
+        if item.judgement.verdict != RAISED or self.subject.sample.origin != "inferred":
+            return False
+        sample, change = item.judgement.subject.sample, self._axes(sizes)
+        return bool(unread_axes(self.subject, sample, change, to_the_end=False))
 
     def _keep(self, axes: set[Axis], seen: JudgementElsewhere) -> None:
         """From now on, ``axes`` keep their size."""

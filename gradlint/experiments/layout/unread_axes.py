@@ -22,11 +22,17 @@ TELLING_VALUES = (math.nan, 1e6, -1e6)
 LEAST_GROWTH = 2
 
 
-def unread_axes(subject: Subject, sample: Sample, change: Mapping[Axis, int]) -> set[Axis]:
-    """Axes of ``change`` along which forward reads all that the sample of ``subject`` has, and
-    nothing of what ``sample`` has beyond.
+def unread_axes(
+    subject: Subject, sample: Sample, change: Mapping[Axis, int], *, to_the_end: bool = True
+) -> set[Axis]:
+    """Axes of ``change`` along which forward reads what the sample of ``subject`` has, and nothing
+    of what ``sample`` has beyond.
 
     Empty where integers or masks may select what is read.
+
+    Args:
+        to_the_end: whether forward must read the last of what the sample has: a quaternion with a
+            scale may be taken for its rotation only, which backward has no use for either.
     """
     before, after = tensors_of(subject.sample), tensors_of(sample)
     if not all(tensor.is_floating_point() or tensor.is_complex() for tensor in after):
@@ -42,7 +48,9 @@ def unread_axes(subject: Subject, sample: Sample, change: Mapping[Axis, int]) ->
         added = (after[number], axis, slice(old, new))
         last = (after[number], axis, slice(old - 1, old))
         ignored = all(_same(reference, _with(subject, sample, *added, v)) for v in TELLING_VALUES)
-        if ignored and not _same(reference, _with(subject, sample, *last, math.nan)):
+        if not ignored:
+            continue
+        if not to_the_end or not _same(reference, _with(subject, sample, *last, math.nan)):
             found.add((number, axis))
     return found
 

@@ -16,6 +16,9 @@ from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.inner_surrogates import ROUNDING, soften_inner_surrogates
+from gradlint.experiments.value.said_of_gradients import says_surrogate
+from gradlint.experiments.value.staircases import follows_in_the_large
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.inputs.documentation import prose
@@ -31,18 +34,14 @@ _STRAIGHT = (
     "this is exactly the derivative of forward with rounding taken as the identity: if that is "
     "meant, declare it (`surrogate` in a spec or the class), and backward is compared with it"
 )
+_STAIRCASE = (
+    "forward quantizes: if its gradient is meant to be that without quantizing, declare it "
+    "(`surrogate` in a spec or the class, for `{name}`), and backward is compared with it"
+)
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
-#: How the documentation of an op says that its gradient is such a surrogate.
-_SAID = re.compile(r"(?i)straight[- ]?through|\bSTE\b|\bsurrogate")
 #: How it says that the gradient is zero beyond a bound of 1.
 _BOUNDED = re.compile(r"(?i)\|\s*\w+\s*\|\s*(?:<=?|≤|>=?|≥)|clip|hard|\[-1, ?1\]|inside|within")
-#: Functions whose straight-through gradient is, by general use, that of the identity.
-_ROUNDING = frozenset(
-    getattr(owner, name)
-    for owner in (torch, torch.Tensor)
-    for name in ("round", "floor", "ceil", "trunc", "fix")
-)
 #: Functions that keep what was rounded within bounds.
 _BOUNDING = frozenset(
     getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("clamp", "clip")
@@ -158,11 +157,14 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     says that this is meant, it explains them."""
     rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
+        _soften_identities(subject, findings)
         _soften_passed_on(subject, findings)
+        soften_inner_surrogates(subject, findings)
+        _soften_staircases(subject, findings)
         return
     straight = straight_through(subject)
-    words = prose(subject.op.function or subject.op.defining)
-    said = bool(_SAID.search(words))
+    owner = subject.op.function or subject.op.defining
+    words, said = prose(owner), says_surrogate(owner)
     for item in findings:
         if item.input not in rounds and item.severity == "error":
             item.severity = "warning"
@@ -182,12 +184,64 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
 
 def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn about gradients that are passed on unchanged where forward rounds, and scales by
-    what it finds in the input: it is not piecewise constant then."""
+    what it finds in the input: it is not piecewise constant then. Where the documentation says that
+    they are passed on, as through a clamp, this explains them; where it also tells of bounds, it
+    may mean those of the gradient."""
     passed = [item for item in findings if item.cause == "straight-through"]
     passed = [item for item in passed if item.severity == "error"]
-    if passed and _rounds(subject):
+    if not passed:
+        return
+    owner = subject.op.function or subject.op.defining
+    said = says_surrogate(owner)
+    if said and not _BOUNDED.search(prose(owner)):
+        for item in passed:
+            item.grounds = replace(item.grounds, explained="surrogate")
+    elif said or _rounds(subject):
         for item in passed:
             item.severity = "warning"
+
+
+def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Only warn where forward returns what it is given: such an op is written for the sake of a
+    gradient of its own, which reverses, scales or clips."""
+    outputs = [item.value for item in subject.run.outputs if item.differentiable]
+    values = {item.name: item.value for item in subject.problem.inputs}
+    if not all(any(_equal(output, value) for value in values.values()) for output in outputs):
+        return
+    for item in findings:
+        name = item.input or ""
+        if item.severity == "error" and any(_equal(output, values[name]) for output in outputs):
+            item.severity = "warning"
+            item.help = (
+                f"forward returns `{name}` as it is: if the op is there for a gradient of its own,"
+                f" declare it (`surrogate` on the class or in a spec); otherwise {item.help}"
+            )
+
+
+def _soften_staircases(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Only warn about gradients that forward follows over steps larger than those of a quantizer;
+    where the documentation tells of a surrogate, it explains them."""
+    owner = subject.op.function or subject.op.defining
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+    for item in findings:
+        if item.severity != "error" or item.grounds.explained or item.input not in positions:
+            continue
+        if not follows_in_the_large(subject, positions[item.input]):
+            continue
+        item.cause = "straight-through"
+        item.cause_text = (
+            f"straight-through: forward is a staircase in `{item.input}`, and over many of its "
+            "stairs it changes as backward says"
+        )
+        item.help = _STAIRCASE.format(name=item.input)
+        if says_surrogate(owner):
+            item.grounds = replace(item.grounds, explained="surrogate")
+        else:
+            item.severity = "warning"
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
 
 
 def _rounds(subject: Subject) -> bool:
@@ -207,7 +261,7 @@ class _Rounds(TorchFunctionMode):
     seen = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen = self.seen or func in _ROUNDING
+        self.seen = self.seen or func in ROUNDING
         return func(*args, **(kwargs or {}))
 
 
@@ -295,7 +349,7 @@ class _RoundingAsIdentity(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         value = func(*args, **(kwargs or {}))
         before = args[0] if args else None
-        if func in _ROUNDING and isinstance(before, torch.Tensor) and before.requires_grad:
+        if func in ROUNDING and isinstance(before, torch.Tensor) and before.requires_grad:
             self.seen = True
             passed = before + (value - before).detach()
             self._rounded[id(passed)] = passed, before

@@ -4,17 +4,28 @@ Libraries for rotations and poses keep a quaternion, perhaps with a translation 
 return the gradient with respect to a small motion: 3, 4, 6 or 7 numbers, with a zero behind them,
 so that the shape fits. What such a backward is given has that zero, too, and is not read there.
 This is another convention, and no formula is wrong; nor is it the derivative of forward.
+
+Where rotations are kept as matrices R, the gradient with respect to a small motion is R S with a
+skew-symmetric S: the derivative of forward, projected onto the tangent space at R. What forward
+does beside the group is nobody's business then. Such a gradient is compared with differences along
+the group: with X for what is moved, forward is taken at the rotation nearest to X.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
+from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
+from gradlint.numerics.directions import cotangent
+from gradlint.numerics.judge import judge
+from gradlint.numerics.map import Map
+from gradlint.numerics.products import all_finite, widened
+from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.trace.op_io import OpRaised
 
 #: Numbers by which an element of a group is kept: a unit quaternion alone, with a scale, with a
@@ -24,10 +35,28 @@ SIZES = frozenset({4, 5, 7, 8})
 #: Share of its size by which an input is moved to see whether outputs depend on it (heuristic).
 MOVE = 2.0**-6
 
+#: Shapes of a matrix that holds a rotation, with the size of the rotation: alone in two or three
+#: dimensions, or beside a translation.
+ROTATIONS: dict[tuple[int, ...], int] = {(2, 2): 2, (3, 3): 3, (2, 3): 2, (3, 4): 3}
+
+#: Steps of the iteration X ← X (3 - XᵀX) / 2 to the nearest rotation (Björck & Bowie 1971): an
+#: error e becomes about e², so that four steps bring 2⁻⁸ to rounding.
+NEAREST_STEPS = 4
+
+#: Share of the gradient up to which its part outside of the tangent space counts as rounding: where
+#: float64 is asked for (heuristic: a few thousand roundings).
+OUTSIDE = 1e-11
+
 _HELP = (
     "the last component is always zero, as in a gradient with respect to a small motion in the"
     " tangent space of a group: if that is meant, document it, and compare it with differences"
     " along such motions; otherwise "
+)
+
+
+_HELP_AT_ROTATIONS = (
+    "if a gradient on the group is meant, say so in the documentation; optimizers that do not keep "
+    "to the group, and functions that are composed with this one, get a part of the gradient only"
 )
 
 
@@ -40,6 +69,99 @@ def soften_tangents(subject: Subject, findings: Sequence[Finding]) -> None:
         for item in wrong:
             item.grounds = replace(item.grounds, explained="tangent")
             item.help = _HELP + item.help
+        return
+    _soften_at_rotations(subject, wrong)
+
+
+def _soften_at_rotations(subject: Subject, wrong: Sequence[Finding]) -> None:
+    """Only warn about wrong gradients that lie in the tangent space where all matrices that can
+    hold a rotation do, and that are right along it."""
+    rotations = _rotations(subject)
+    names = {position: subject.problem.inputs[position].name for position in rotations}
+    about = [item for item in wrong if item.input in names.values()]
+    if not about:
+        return
+    there = Subject(subject.op, subject.sample, subject.settings)
+    there.problem.patience = subject.problem.patience
+    there.problem.preserve_state = subject.problem.preserve_state
+    there.problem.put(rotations)
+    asked = [k for k, name in names.items() if any(name == item.input for item in about)]
+    try:
+        function = first_order(there.problem)
+        tangent = {k for k in asked if _lies_in_tangent_space(function, k, subject.seed)}
+        judged = judge(_along_rotations(function, rotations), seed=subject.seed, inputs=asked)
+    except OpRaised:
+        return
+    finally:
+        subject.problem.forward_calls += there.problem.forward_calls
+        subject.problem.backward_calls += there.problem.backward_calls
+    right = {item.index for item in judged.inputs if item.verdict in (AGREES, ROUNDED)}
+    for item in about:
+        if any(names[k] == item.input for k in tangent & right):
+            item.grounds = replace(item.grounds, explained="tangent")
+            item.cause_text = (
+                f"where `{item.input}` holds rotations, the gradient is the derivative projected "
+                "onto the tangent space of the group"
+            )
+            item.help = _HELP_AT_ROTATIONS
+
+
+def _rotations(subject: Subject) -> Mapping[int, torch.Tensor]:
+    """Position → a value that holds rotations, of the inputs that can."""
+    found = {}
+    for position, item in enumerate(subject.problem.inputs):
+        value = item.value
+        size = ROTATIONS.get(tuple(value.shape[-2:]))
+        if size is None or value.dtype != torch.float64 or value.layout != torch.strided:
+            continue
+        left, _, right = torch.linalg.svd(value[..., :size])
+        left[..., -1] *= torch.linalg.det(left @ right).sign()[..., None]
+        found[position] = torch.cat((left @ right, value[..., size:]), -1)
+    return found
+
+
+def _nearest_rotation(value: torch.Tensor) -> torch.Tensor:
+    """``value`` with the rotation nearest to the one that it nearly holds."""
+    size = ROTATIONS[tuple(value.shape[-2:])]
+    near, eye = value[..., :size], torch.eye(size, dtype=value.dtype, device=value.device)
+    for _ in range(NEAREST_STEPS):
+        near = near @ (3.0 * eye - near.mT @ near) / 2.0
+    return torch.cat((near, value[..., size:]), -1)
+
+
+def _along_rotations(function: Map, positions: Mapping[int, torch.Tensor]) -> Map:
+    """``function`` of the nearest rotations, with its claimed gradient pulled back to there."""
+
+    def nearest(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [_nearest_rotation(v) if k in positions else v for k, v in enumerate(values)]
+
+    def evaluate(values: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+        return function.evaluate(nearest(values))
+
+    def pull_at(
+        values: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> Sequence[torch.Tensor | None]:
+        found = list(function.pull_at(nearest(values), cotangents))
+        for position in positions:
+            claimed = found[position]
+            if claimed is not None:
+                found[position] = torch.func.vjp(_nearest_rotation, values[position])[1](claimed)[0]
+        return found
+
+    return replace(function, evaluate=evaluate, pull_at=pull_at, project=None, twin=None)
+
+
+def _lies_in_tangent_space(function: Map, position: int, seed: int) -> bool:
+    """Whether the claimed gradient of an input that holds rotations R is R S, with S skew-symmetric
+    and not zero."""
+    generator = torch.Generator().manual_seed(seed)
+    vs = [cotangent(output, generator) for output in function.outputs]
+    gradient = function.gradients_at(function.values, vs)[position]
+    size = ROTATIONS[tuple(gradient.shape[-2:])]
+    inner = widened(function.values[position][..., :size].mT @ gradient[..., :size])
+    largest = float(inner.abs().max()) if inner.numel() else 0.0
+    outside = (inner + inner.mT).abs()
+    return all_finite(inner) and largest > 0.0 and bool((outside <= OUTSIDE * largest).all())
 
 
 def _beyond_one_component(subject: Subject, finding: Finding) -> bool:

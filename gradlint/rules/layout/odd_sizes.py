@@ -99,7 +99,7 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
-from gradlint.experiments.layout.other_sizes import SizeTrials
+from gradlint.experiments.layout.other_sizes import SizeTrial, SizeTrials
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
@@ -144,9 +144,6 @@ def probe(subject: Subject) -> Outcome:
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         help = HELP_EVEN if odd.hint else HELP
-        mild: Severity | None = (
-            "info" if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs) else None
-        )
         findings += findings_elsewhere(
             subject,
             RULE,
@@ -155,7 +152,7 @@ def probe(subject: Subject) -> Outcome:
             cause="odd-size",
             help=help,
             kind="other-size",
-            severity=mild,
+            severity=_severity_of(odd),
             explained=odd.explained,
         )
         for finding in findings:
@@ -211,3 +208,10 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", findings, note=note)
     note = "; ".join(filter(None, ("inconclusive at every other size", less)))
     return Outcome("inconclusive", findings, note=note)
+
+
+def _severity_of(odd: SizeTrial) -> Severity | None:
+    """The severity of a fault at odd sizes, where that is not for the evidence to decide."""
+    if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs):
+        return "info"
+    return "warning" if odd.length_guessed else None

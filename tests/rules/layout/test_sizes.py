@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -686,6 +687,35 @@ def test_a_length_of_its_own_excuses_no_other_axis(probed: Callable[..., Outcome
     found = probe(probed, "GL706", TapsOfOtherRows, matrix(4, 3), torch.randn(3)).findings
     blamed = [item for item in found if item.grounds.explained is None]
     assert [item.input for item in blamed] == ["x"]
+
+
+class Turned(Function):
+    """A quaternion with a scale, of which forward takes the first three components."""
+
+    @staticmethod
+    def forward(ctx, q, p):
+        ctx.save_for_backward(q, p)
+        return torch.linalg.cross(q[..., :3], p, dim=-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        q, p = ctx.saved_tensors
+        grad_q = torch.linalg.cross(p, grad_output, dim=-1)
+        grad_q = torch.cat((grad_q, grad_q.new_zeros((*q.shape[:-1], 2))), -1)
+        return grad_q, torch.linalg.cross(grad_output, q[..., :3], dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("origin", "severity"), [("inferred", "warning"), ("sample_inputs", "error")]
+)
+def test_a_guessed_length_is_a_warning(
+    subject: Callable[..., Subject], origin: str, severity: str
+) -> None:
+    made = subject(Turned, torch.randn(5, 5), torch.randn(5, 3))
+    made = Subject(made.op, replace(made.sample, origin=origin), made.settings)
+    (finding,) = by_code("GL706").probe(made).findings
+    assert "backward raises RuntimeError where `q` has shape" in finding.message
+    assert finding.severity == severity
 
 
 @pytest.mark.parametrize(("op", "size"), [(Blocks, 4), (Cropped, 5)])

@@ -28,7 +28,7 @@ class LearnedStep(torch.autograd.Function):
         return 0.7 * grad, (grad * (ratio.round() - ratio)).sum() * 0.3
 
 
-class StraightThrough(LearnedStep):
+class PassedOn(LearnedStep):
     @staticmethod
     def backward(ctx, grad):
         x, step = ctx.saved_tensors
@@ -98,7 +98,7 @@ def test_the_gradient_of_a_step_size_is_part_of_the_surrogate():
 
 
 def test_the_derivative_with_rounding_as_the_identity_is_recognised():
-    found = {item.input: item for item in outcome(StraightThrough).findings}
+    found = {item.input: item for item in outcome(PassedOn).findings}
     assert {name: item.severity for name, item in found.items()} == {
         "x": "warning",
         "step": "warning",
@@ -162,6 +162,10 @@ class SignEverywhere(Sign):
         return grad, None
 
 
+class PassedOnSTE(PassedOn):
+    pass
+
+
 def loudness(op: type[torch.autograd.Function]) -> dict[str | None, str]:
     return {i.input: decided(i.severity, i.grounds)[0] for i in outcome(op).findings}
 
@@ -169,7 +173,8 @@ def loudness(op: type[torch.autograd.Function]) -> dict[str | None, str]:
 def test_a_documented_surrogate_is_information_if_the_gradient_is_that():
     assert loudness(Documented) == {"x": "info", "step": "info"}
     assert loudness(Unbounded)["x"] == "warning"  # seen only beyond the values of the sample
-    assert loudness(StraightThrough) == {"x": "warning", "step": "warning"}  # nothing is said
+    assert loudness(PassedOn) == {"x": "warning", "step": "warning"}  # nothing is said
+    assert loudness(PassedOnSTE) == {"x": "info", "step": "info"}  # but by its name
 
 
 def test_signs_pass_gradients_within_the_bound_that_is_documented():

@@ -1,0 +1,155 @@
+"""Modules that call Functions which round or step: no errors, where all else is right. Near them:
+modules with a wrong gradient besides, and Functions that are no surrogates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
+
+
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0.25).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / (1.0 + (x - 0.25).abs()).square()
+
+
+class SurrogateSpike(Spike):
+    """The same, and its name says so."""
+
+
+class ScaledRound(Function):
+    """Rounds to 31 levels of the largest element: a straight-through estimator."""
+
+    @staticmethod
+    def forward(ctx, x):
+        scale = 15.0 / x.abs().amax(-1, keepdim=True)
+        return (x * scale).round() / scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone()
+
+
+class UnsaidRound(ScaledRound):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone()
+
+
+class WrongSquare(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x
+
+
+class Of(nn.Module):
+    """``after(function(before(x)))`` beside a path without the function."""
+
+    def __init__(self, *functions: type[Function]) -> None:
+        super().__init__()
+        self.functions = functions
+        self.weight = nn.Parameter(torch.linspace(0.3, 1.7, 4, dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.sin(1.3 * x * self.weight)
+        for function in self.functions:
+            h = h * function.apply(h)
+        return h + x.square()
+
+
+class ClampSte(Function):
+    """torch.clamp with a straight-through gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(-0.5, 0.5)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class ClampBounded(ClampSte):
+    """Straight-through inside of the bounds."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class ClampScaled(ClampSte):
+    """torch.clamp with a straight-through gradient."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 0.5 * grad_output
+
+
+class ClampUnsaid(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(-0.5, 0.5)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+def numbers() -> Tensor:
+    torch.manual_seed(7)
+    return torch.randn(3, 4, dtype=torch.float64).requires_grad_()
+
+
+def severities(outcome: Outcome) -> set[str]:
+    return {item.severity for item in as_loud_as_evidence(outcome).findings}
+
+
+@pytest.mark.parametrize(
+    ("functions", "expected"),
+    [
+        ((Spike,), {"warning"}),
+        ((SurrogateSpike,), {"info"}),
+        ((ScaledRound,), {"info"}),
+        ((UnsaidRound,), {"warning"}),
+        ((WrongSquare,), {"error"}),
+        ((Spike, WrongSquare), {"error"}),
+        ((ScaledRound, WrongSquare), {"error"}),
+    ],
+)
+def test_modules(
+    probed: Callable[..., Outcome], functions: tuple[Any, ...], expected: set[str]
+) -> None:
+    outcome = probed(by_code("GL401"), Of(*functions), numbers())
+    assert severities(outcome) == expected
+    for item in outcome.findings:
+        named = f"`{functions[0].__name__}`" in item.cause_text
+        assert named == (expected != {"error"})
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [(ClampSte, "info"), (ClampBounded, "warning"), (ClampScaled, "error"), (ClampUnsaid, "error")],
+)
+def test_clamps(probed: Callable[..., Outcome], op: type[Function], expected: str) -> None:
+    assert severities(probed(by_code("GL401"), op, numbers())) == {expected}

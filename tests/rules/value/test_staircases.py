@@ -1,0 +1,133 @@
+"""Quantizers without a word about it, and ops that return what they are given: warnings. Near them:
+quantizers whose gradient is wrong in the large too, and smooth ops with wrong gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.staircases import follows_in_the_large
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
+
+
+def in_eight_bits(weight: Tensor) -> Tensor:
+    """Rows in 8 bits, by the scale of their largest element, and back again."""
+    scale = weight.abs().amax(-1, keepdim=True) / 127.0
+    return (weight / scale + 0.5 * weight.sign()).to(torch.int8).to(weight.dtype) * scale
+
+
+class QuantizedProduct(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ in_eight_bits(weight).mT
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ in_eight_bits(weight), grad_output.mT @ x
+
+
+class HalvedQuantizedProduct(QuantizedProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ in_eight_bits(weight), 0.5 * grad_output.mT @ x
+
+
+class Ripples(Function):
+    """Smooth, with a gradient that is right on average only: not a staircase of many steps."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + 0.3 * torch.sin(4.0 * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone() * 0.97
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+
+class DoubledCopy(Doubled):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+
+class DoubledProduct(Doubled):
+    """Nearly what it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.001
+
+
+class DoubledSum(Doubled):
+    """One of two outputs is not what is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone(), x.exp()
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        return 2 * sum(grad_outputs)
+
+
+def numbers(*shape: int) -> Tensor:
+    torch.manual_seed(3)
+    return torch.randn(*shape, dtype=torch.float64).requires_grad_()
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "expected"),
+    [
+        (QuantizedProduct, [(3, 6), (5, 6)], {"weight": "warning"}),
+        (HalvedQuantizedProduct, [(3, 6), (5, 6)], {"weight": "error"}),
+        (Ripples, [(4, 6)], {"x": "error"}),
+        (Doubled, [(3, 4)], {"x": "warning"}),
+        (DoubledCopy, [(3, 4)], {"x": "warning"}),
+        (DoubledProduct, [(3, 4)], {"x": "error"}),
+        (DoubledSum, [(3, 4)], {"x": "error"}),
+    ],
+)
+def test_severity(
+    probed: Callable[..., Outcome],
+    op: type[Function],
+    shapes: list[tuple[int, ...]],
+    expected: dict[str, str],
+) -> None:
+    outcome = probed(by_code("GL401"), op, *(numbers(*shape) for shape in shapes))
+    assert {i.input: i.severity for i in as_loud_as_evidence(outcome).findings} == expected
+
+
+def test_the_message_tells_of_the_staircase(probed: Callable[..., Outcome]) -> None:
+    outcome = probed(by_code("GL401"), QuantizedProduct, numbers(3, 6), numbers(5, 6))
+    (finding,) = outcome.findings
+    assert finding.cause == "straight-through"
+    assert "forward is a staircase in `weight`" in finding.cause_text
+
+
+@pytest.mark.parametrize(("op", "expected"), [(QuantizedProduct, [False, True])])
+def test_only_what_is_quantized(
+    subject: Callable[..., Subject], op: type[Function], expected: list[bool]
+) -> None:
+    """The gradient of the other factor is right over small steps as well."""
+    made = subject(op, numbers(3, 6), numbers(5, 6))
+    assert [follows_in_the_large(made, k) for k in range(2)] == expected

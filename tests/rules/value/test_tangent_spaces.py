@@ -1,0 +1,134 @@
+"""Gradients on a group of rotations that are kept as matrices: warnings, where they are right along
+the group. Near them: gradients that are wrong along it, or that are no vectors of its tangent space
+and only look right there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
+
+
+def rotation_vector(rotation: Tensor) -> Tensor:
+    """The logarithm of matrices of shape (..., 3, 3), which reads them beside the group, too."""
+    trace = rotation.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True)
+    angle = ((trace - 1.0) / 2.0).clamp(-0.9, 0.9).acos()
+    odd = rotation - rotation.mT
+    axis = torch.stack((odd[..., 2, 1], odd[..., 0, 2], odd[..., 1, 0]), -1)
+    return axis * angle / (2.0 * angle.sin())
+
+
+def projected(rotation: Tensor, gradient: Tensor) -> Tensor:
+    """``gradient`` projected onto the tangent space at ``rotation``."""
+    inner = rotation.mT @ gradient
+    return rotation @ (inner - inner.mT) / 2.0
+
+
+def derivative(function: Callable[[Tensor], Tensor], x: Tensor, grad_output: Tensor) -> Tensor:
+    return torch.func.vjp(function, x)[1](grad_output)[0]
+
+
+class Logarithm(Function):
+    """The gradient of a small motion."""
+
+    @staticmethod
+    def forward(ctx, rotation):
+        ctx.save_for_backward(rotation)
+        return rotation_vector(rotation)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (rotation,) = ctx.saved_tensors
+        return projected(rotation, derivative(rotation_vector, rotation, grad_output))
+
+
+class Doubled(Logarithm):
+    """In the tangent space, and twice too long."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (rotation,) = ctx.saved_tensors
+        return 2.0 * projected(rotation, derivative(rotation_vector, rotation, grad_output))
+
+
+def moved_point(pose: Tensor) -> Tensor:
+    """Where poses of shape (..., 3, 4) take a point."""
+    return pose[..., :3] @ pose.new_tensor([0.4, -0.7, 1.1]) + pose[..., 3]
+
+
+class Pose(Function):
+    """A rotation beside a translation."""
+
+    @staticmethod
+    def forward(ctx, pose):
+        ctx.save_for_backward(pose)
+        return moved_point(pose)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (pose,) = ctx.saved_tensors
+        gradient = derivative(moved_point, pose, grad_output)
+        return torch.cat((projected(pose[..., :3], gradient[..., :3]), gradient[..., 3:]), -1)
+
+
+class Shifted(Pose):
+    """The rotation's part is that of the group; the translation's sign is wrong."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (pose,) = ctx.saved_tensors
+        gradient = derivative(moved_point, pose, grad_output)
+        return torch.cat((projected(pose[..., :3], gradient[..., :3]), -gradient[..., 3:]), -1)
+
+
+class LogDeterminant(Function):
+    """Along rotations the determinant is constant, so that no motion shows the factor 3."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.linalg.slogdet(x).logabsdet
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3.0 * grad_output[..., None, None] * torch.linalg.inv(x).mT
+
+
+def matrices(*shape: int) -> Tensor:
+    torch.manual_seed(5)
+    return torch.randn(*shape, dtype=torch.float64).requires_grad_()
+
+
+def rotations(*shape: int) -> Tensor:
+    q = torch.linalg.qr(matrices(*shape).detach()).Q
+    return (q * torch.linalg.det(q)[..., None, None]).requires_grad_()
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "expected"),
+    [
+        (Logarithm, matrices(2, 3, 3), "warning"),
+        (Logarithm, rotations(2, 3, 3), "warning"),
+        (Doubled, matrices(2, 3, 3), "error"),
+        (Doubled, rotations(2, 3, 3), "error"),
+        (Pose, matrices(2, 3, 4), "warning"),
+        (Shifted, matrices(2, 3, 4), "error"),
+        (LogDeterminant, matrices(2, 3, 3), "error"),
+        (LogDeterminant, rotations(2, 2, 2), "error"),
+    ],
+)
+def test_severity(
+    probed: Callable[..., Outcome], op: type[Function], x: Tensor, expected: str
+) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, x))
+    (finding,) = outcome.findings
+    assert finding.severity == expected
+    assert ("tangent space of the group" in finding.cause_text) == (expected == "warning")
