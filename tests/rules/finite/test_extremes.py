@@ -875,3 +875,35 @@ def test_extreme_values_of_a_parameter_are_information(probed: Callable[..., Out
     }
     found = loudness(probed(GL302, FaultySoftener(), X))
     assert found == {"x": ("warning", None), "log_tau": ("info", "parameter")}
+
+
+class Reflected(Function):
+    """Reflects x at a plane."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, axis: Tensor) -> Tensor:
+        ctx.save_for_backward(x, axis)
+        unit = torch.nn.functional.normalize(axis, dim=-1)
+        return x - 2 * (x * unit).sum(-1, keepdim=True) * unit
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        x, axis = ctx.saved_tensors
+        norm = axis.norm(dim=-1, keepdim=True)
+        u = axis / norm
+        along, other = (g * u).sum(-1, keepdim=True), (x * u).sum(-1, keepdim=True)
+        of_u = -2 * (x * along + g * other)
+        return g - 2 * along * u, (of_u - (of_u * u).sum(-1, keepdim=True) * u) / norm
+
+
+class ReflectedAtAny(Reflected):
+    """The same: any axis but 0 will do."""
+
+
+def test_zeros_that_the_documentation_excludes_are_not_tried(
+    probed: Callable[..., Outcome],
+) -> None:
+    axes = X.flip(0)
+    assert loudness(probed(GL302, ReflectedAtAny, X, axes)) == {}
+    found = loudness(probed(GL302, Reflected, X, axes))
+    assert found == {"x": ("warning", None), "axis": ("warning", None)}
