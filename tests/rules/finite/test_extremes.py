@@ -904,6 +904,7 @@ def test_zeros_that_the_documentation_excludes_are_not_tried(
     probed: Callable[..., Outcome],
 ) -> None:
     axes = X.flip(0)
-    assert loudness(probed(GL302, ReflectedAtAny, X, axes)) == {}
+    found = loudness(probed(GL302, ReflectedAtAny, X, axes))
+    assert {severity for severity, _ in found.values()} == {"info"}  # at the tiniest values
     found = loudness(probed(GL302, Reflected, X, axes))
     assert found == {"x": ("warning", None), "axis": ("warning", None)}
