@@ -45,6 +45,7 @@ from gradlint.inputs.designed import (
     marked_labels,
     nearer,
     other_arguments,
+    other_constructions,
     other_indices,
     other_mode,
     other_optionals,
@@ -194,6 +195,8 @@ class FurtherSamples:
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
         yield from other_mode(op, sample)
+        if sample.origin == "inferred":
+            yield from other_constructions(op, sample)
         yield from other_optionals(op, self.others, self._taken, seed)
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
         if sample.origin == "inferred":
@@ -280,7 +283,7 @@ class FurtherSamples:
             operands = smaller_operands(self.subject.sample, sample, self.subject)
             meant = broadcasting_is_meant(self.subject, sample, operands)
             sample = replace(sample, unmeant=not meant)
-        elif seen.verdict in (RIGHT, WRONG):
+        elif seen.verdict in (RIGHT, WRONG) and designed.op is None:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
                 self._taken.setdefault(name, []).append(value)
         codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())

@@ -44,7 +44,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
         " an empty range or an index falls below zero; NaN at a single zero in a parameter of a"
-        " module that starts without one; anything in PyTorch's own code",
+        " module that starts without one, or at extreme magnitudes of such a parameter; anything in"
+        " PyTorch's own code",
     ),
 )
 
@@ -151,7 +152,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "a parameter is exactly zero there, which training hardly meets from where it starts",
+        "a parameter is exactly zero or extremely large there, which training hardly meets",
         lambda g: g.explained == "parameter",
     ),
     Reason(

@@ -44,7 +44,7 @@ def altered_causes(
 
     Args:
         reactions: along independent directions of the input.
-        outputs: names of the outputs.
+        outputs: what flows back into each output, in words: "the grad_output of `y`".
     """
     if not evidence or not reactions:
         return []
@@ -67,18 +67,17 @@ def _of_several(name: str, outputs: Sequence[str]) -> Iterator[_Altered]:
     for place, output in enumerate(outputs):
         yield _Altered(
             "ignores-one-grad-output",
-            f"the gradient of `{name}` ignores the grad_output of `{output}`: with that set to "
-            "zero it agrees",
-            f"add the contribution of the grad_output of `{output}` to the gradient of `{name}`",
+            f"the gradient of `{name}` ignores {output}: with that set to zero it agrees",
+            f"add the contribution of {output} to the gradient of `{name}`",
             partial(_without, place),
         )
     if len(outputs) > 2:
         for place, output in enumerate(outputs):
             yield _Altered(
                 "ignores-one-grad-output",
-                f"the gradient of `{name}` uses only the grad_output of `{output}`: with the "
-                "others set to zero it agrees",
-                f"add the contributions of the other grad_outputs to the gradient of `{name}`",
+                f"the gradient of `{name}` uses only {output}: with the others set to zero it "
+                "agrees",
+                f"add the contributions of the others to the gradient of `{name}`",
                 partial(_only, place),
             )
 

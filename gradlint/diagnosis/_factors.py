@@ -125,6 +125,9 @@ def _known_values(item: Evidence) -> Iterator[_Known]:
         for value, written, plain in _expressions(size, shown):
             clause = f"{size} is {words}"
             yield _Known(value, written, clause, plain and size > 2, size <= SMALL)
+    for size, words, shown in _sizes_of_others(item):
+        for value, written in ((float(size), shown), (1.0 / size, f"1/{shown}")):
+            yield _Known(value, written, f"{size} is {words}", size > 2, size <= SMALL)
 
 
 def _of_argument(number: float, name: str) -> Iterator[tuple[float, str, bool]]:
@@ -170,6 +173,27 @@ def _sizes(item: Evidence) -> Iterator[tuple[int, str, str]]:
         if size not in seen:
             seen.add(size)
             yield size, words, shown
+
+
+def _sizes_of_others(item: Evidence) -> Iterator[tuple[int, str, str]]:
+    """Sizes of the other inputs that neither the input nor an output has, such as the number of
+    elements over which a mean is taken, with a description and an expression for backward. Inputs
+    that have one in common are all named: which of them is meant is not known."""
+    tensors = [
+        (tuple(value.shape), f"`{name}`", name)
+        for place, (name, value) in enumerate(zip(item.names, item.values, strict=False))
+        if place != item.index
+    ]
+    own = {0, 1, *(size for size, *_ in _sizes(item))}
+    found: dict[int, tuple[str, str]] = {}
+    for size, words, shown in _in_order(tensors):
+        if size in own:
+            continue
+        first, expression = found.setdefault(size, (words, shown))
+        if expression.endswith(".numel()") and shown.endswith(".numel()") and shown != expression:
+            found[size] = (f"{first} and of {words.rpartition(' ')[2]}", expression)
+    for size, (words, shown) in found.items():
+        yield size, words, shown
 
 
 def _in_order(

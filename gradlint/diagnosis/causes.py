@@ -179,7 +179,7 @@ def diagnose(
             explains two need not explain a third, so only the nonlinearity is reported.
         pattern: the wrong elements, if known, of a tensor too large to be measured completely.
         reactions: J·u along independent directions.
-        outputs: names of the outputs.
+        outputs: what flows back into each output, in words: "the grad_output of `y`".
         right: positions of the inputs whose gradients were found right.
     """
     usable = [item for item in evidence if item.usable]

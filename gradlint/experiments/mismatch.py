@@ -125,7 +125,7 @@ def mismatch(
         place: position in ``decision.judgement.inputs``.
         names: names of the map's inputs.
         seed: of the sample of elements in large tensors.
-        outputs: names of the map's outputs.
+        outputs: what flows back into each of the map's outputs, in words.
         arguments: what the op got beside the map's inputs, by name.
         subject: the op whose forward the map is, if other forms of it may be tried.
     """
@@ -146,7 +146,9 @@ def mismatch(
         "relative_error": worst.relative_error,
         "resolution": item.resolution,
     }
-    cause = case.diagnose(outputs or [f"output[{k}]" for k in range(len(function.outputs))])
+    cause = case.diagnose(
+        outputs or [grad_output_of(f"output[{k}]") for k in range(len(function.outputs))]
+    )
     index = describe_elements(case.clearest, numbers)
     if subject is not None and (cause is None or cause.slug in WHERE_ONLY):
         explained = other_forward(subject, source.function, item.index, case.evidence)
@@ -171,6 +173,11 @@ def mismatch(
         shown, index = evidence_of_difference(beside)
         numbers |= {key: shown[key] for key in ("differing", "measured_elements", "elements")}
     return Mismatch(cause, numbers, index, weight)
+
+
+def grad_output_of(name: str) -> str:
+    """What flows back into the output called ``name``, in the words of a cause."""
+    return f"the grad_output of `{name}`"
 
 
 def _with_range(cause: Cause, where: Cause | None) -> Cause:

@@ -58,13 +58,15 @@ _LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable tha
 
 @dataclass
 class Frame:
-    """A level of the traceback inside the user's code."""
+    """A level of the traceback inside the user's code; ``instruction`` is the offset in its code
+    object of what raised, by which the operations of one line are told apart."""
 
     filename: str
     line: int
     column: int
     names: dict[str, Any]
     globals: dict[str, Any]
+    instruction: int = 0
 
 
 @dataclass
@@ -94,8 +96,8 @@ class Trial:
         built: the arguments, as passed.
         zero: number of differentiable tensors without a gradient or with an all-zero one.
         vanishing: likewise, with those whose gradient is zero apart from rounding.
-        progress: lines that raised, in forward first, then in what it called; a later line means
-            that more code ran.
+        progress: lines and instructions that raised, in forward first, then in what it called;
+            later ones mean that more code ran.
         shapes: of the outputs.
         reduced: position among the differentiable tensors → shape of the gradient that backward
             returned for it, where the engine summed that to the shape of the input. Forward then
@@ -147,7 +149,7 @@ def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True)
             finite = _finite(tensors)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("forward", error, _module_of(op))
-        progress = tuple(frame.line for frame in failure.frames)
+        progress = tuple(n for frame in failure.frames for n in (frame.line, frame.instruction))
         return Trial(0, failure, built=built, progress=progress)
     if not tensors:
         text = "forward returned no tensor"
@@ -388,6 +390,7 @@ def _frames(trace: types.TracebackType | None, home: str) -> list[Frame]:
             _column(frame.f_code, last),
             dict(frame.f_locals),
             frame.f_globals,
+            last,
         )
         for frame, line, last in levels
     ]

@@ -21,7 +21,7 @@ from gradlint.inputs._gradient_repairs import (
     without_gradient,
 )
 from gradlint.inputs._kind_repairs import from_kinds
-from gradlint.inputs._moves import LARGEST_SIZE, pairs_to_plans, rank_of, with_rank
+from gradlint.inputs._moves import LARGEST_SIZE, SQUARE_COST, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._rank_repairs import from_ranks
 from gradlint.model.related import Formula
@@ -48,6 +48,10 @@ _PAIR_PATTERNS = (
 #: How many elements there may be of what is counted, and numbers that are tried at most.
 _COUNTS = ("n + 1", "2 * n", "n * (n - 1) // 2", "n * (n + 1) // 2", "n * n")
 _MOST_COUNTS = 6
+#: What it costs more to let all indices be zero, where there could be more places for them: which
+#: place belongs to which index is then not seen (heuristic: as much as a square matrix, which hides
+#: a transposition).
+SINGLE_PLACE_COST = SQUARE_COST
 #: Numbers that are positions, not sizes.
 _POSITIONS = re.compile(
     r"(?i)\b(?:dim(?:ension)?s?|argument|position|axis|index|arg|at|operand|element|number|groups=|"
@@ -212,13 +216,17 @@ def _indices(failed: FailedAttempt) -> Iterator[Plan]:
         return
     match = re.search(r"(?i)with size (\d+)", text)
     size = int(match.group(1)) if match else 0
+    more_places: list[Plan] = []
     if outside := re.search(r"index (\d+) is out of bounds", text):
         # A loop over a longer axis than the one that it indexes; a reversed loop starts at its end.
         last = int(outside.group(1)) + 1
         longer = [other for other in failed.labels if other > size and other != last]
         yield from pairs_to_plans(failed, [(last, size), *((other, size) for other in longer)])
         yield from _counted(failed, last, size)
-    yield from _lower_indices(plan, failed, size)
+        if size == 1:
+            more_places = list(_two_places(plan))
+            yield from more_places
+    yield from _lower_indices(plan, failed, size, SINGLE_PLACE_COST if more_places else 0.0)
     for name, other in zip(plan.names, plan.guesses, strict=True):
         if isinstance(other, ValueGuess) and type(other.value) is int:
             for value in (-1, 0, 1, 2):
@@ -245,8 +253,25 @@ def _counted(failed: FailedAttempt, least: int, size: int) -> Iterator[Plan]:
                 yield kept.sized(symbol, number, 0.25 + 0.03 * step)
 
 
-def _lower_indices(plan: Plan, failed: FailedAttempt, size: int) -> Iterator[Plan]:
-    """Integer tensors with values below ``size``; a permutation of an axis of that size."""
+def _two_places(plan: Plan) -> Iterator[Plan]:
+    """Two in place of an integer argument that is one, and indices below it."""
+    lower = plan
+    for name, guess in plan.tensors():
+        if guess.dtype == "int" and isinstance(plan.guess(name), TensorGuess):
+            lower = lower.changed(name, replace(guess, high=2))
+    for name, value in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(value, ValueGuess) and type(value.value) is int and value.value == 1:
+            yield lower.changed(name, ValueGuess(2, "int"), 0.25)
+
+
+def _lower_indices(
+    plan: Plan, failed: FailedAttempt, size: int, extra: float = 0.0
+) -> Iterator[Plan]:
+    """Integer tensors with values below ``size``; a permutation of an axis of that size.
+
+    Args:
+        extra: what zeros alone cost more.
+    """
     for name, guess in plan.tensors():
         if guess.dtype != "int" or not isinstance(plan.guess(name), TensorGuess):
             continue
@@ -256,7 +281,8 @@ def _lower_indices(plan: Plan, failed: FailedAttempt, size: int) -> Iterator[Pla
                     yield plan.tied(symbol, guess.axes[-1], 0.3)
         for high in (size, 2, 1):
             if high > 0 and (guess.high == 0 or high < guess.high):
-                yield plan.changed(name, replace(guess, high=high), 0.3)
+                cost = 0.3 + (extra if high == 1 else 0.0)
+                yield plan.changed(name, replace(guess, high=high), cost)
 
 
 def _other_pools(failed: FailedAttempt) -> Iterator[Plan]:

@@ -76,6 +76,10 @@ _BONUS = 0.25
 #: Bonus for a plan under which less is missing of a condition: what such a move costs at least.
 _NEARER = 0.1
 
+#: What each tensor costs that has fewer axes than the code reads, as a vector that is transposed:
+#: forward may run for it, by accident (heuristic: as much as a square matrix).
+BELOW_RANK_COST = SQUARE_COST
+
 #: Elements of each part of an axis that is taken apart in turn.
 EACH_PART = 3
 
@@ -120,6 +124,7 @@ class _Candidate:
         unmet: how much was missing until the conditions held that stopped that plan; None where
             no condition did.
         backward: how far backward got under that plan, where forward ran.
+        squares: number of matrices that the move made square.
     """
 
     plan: Plan
@@ -130,6 +135,7 @@ class _Candidate:
     forced: int = 0
     unmet: int | None = None
     backward: tuple[float, ...] = ()
+    squares: int = 0
 
 
 class Search:
@@ -203,7 +209,7 @@ class Search:
                 more = max(child.squares() - plan.squares(), 0) if trial.score == 0 else 0
                 forced = node.forced + more
                 derived = _Candidate(child, bonus, reach, text, kin, forced, missing)
-                derived.backward = _reach_of_backward(trial)
+                derived.backward, derived.squares = _reach_of_backward(trial), more
                 self._push(derived)
         if best is None:
             return None
@@ -301,7 +307,9 @@ class Search:
             if missing is not None and node.unmet is not None and missing != node.unmet:
                 return _NEARER if missing < node.unmet else -_BONUS
             return -_BONUS
-        gain = _BONUS if node.reach and trial.progress > node.reach else 0.0
+        # A square that lets forward get further is one that forward asks for.
+        further = bool(node.reach) and trial.progress > node.reach
+        gain = _BONUS + SQUARE_COST * node.squares if further else 0.0
         pattern = re.sub(r"\d+", "", text)
         new = pattern not in self._patterns
         self._patterns.add(pattern)
@@ -314,7 +322,16 @@ class Search:
 
     def _push(self, node: _Candidate) -> None:
         # What a plan comes to is found out when its turn comes: most of them wait for ever.
-        heapq.heappush(self._queue, (node.plan.cost - node.bonus, next(self._order), node))
+        cost = node.plan.cost - node.bonus + BELOW_RANK_COST * self._below_rank(node.plan)
+        heapq.heappush(self._queue, (cost, next(self._order), node))
+
+    def _below_rank(self, plan: Plan) -> int:
+        """Number of tensors with fewer axes than the code reads."""
+        return sum(
+            len(guess.axes) < self.evidence[name].least_rank
+            for name, guess in plan.tensors()
+            if isinstance(plan.guess(name), TensorGuess)
+        )
 
     def _children(
         self, plan: Plan, trial: Trial, best: tuple[Plan, Trial] | None

@@ -4,6 +4,7 @@ asserted and branched on."""
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,12 @@ class References(ast.NodeVisitor):
             return self.root(called.value) if called.attr in _VIEWS | _PRESERVING else None
         return None
 
+    def _as_numbers(self, node: ast.AST) -> Evidence | None:
+        """The parameter whose elements ``a.tolist()`` gives."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            return None
+        return self.parameter(node.func.value) if node.func.attr == "tolist" else None
+
     def _parted(self, node: ast.AST) -> tuple[Evidence, bool] | None:
         """The parameter of which an unpacked ``node`` gives the parts, and whether these are its
         columns: ``pairs``, ``pairs.t()``, ``pairs.unbind(1)``."""
@@ -224,6 +231,13 @@ class Statements(References):
             for target, item in zip(targets, value.elts, strict=False):
                 self._assign(target, item)
             return
+        numbers = self._as_numbers(value)
+        if numbers is not None and not starred:
+            numbers.say("any", 2.0)
+            numbers.rank(1, 2.0 if self.nested else 6.0)
+            numbers.shape = numbers.shape or (f"={len(targets)}",)
+            self._name(targets, [])
+            return
         self._unpack_parts(targets, value, starred)
         found = self.parameter(value)
         if found is not None and not starred:
@@ -254,7 +268,7 @@ class Statements(References):
 
     def _name(self, targets: list[ast.expr], sources: list[Evidence | None]) -> None:
         """From here on, names in ``targets`` stand for ``sources``."""
-        for target, source in zip(targets, sources, strict=False):
+        for target, source in itertools.zip_longest(targets, sources[: len(targets)]):
             if isinstance(target, ast.Name):
                 if source is not None:
                     self.names[target.id] = source

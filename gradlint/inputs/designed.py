@@ -26,6 +26,7 @@ from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
+from gradlint.targets.signature import signature_of
 
 #: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
 #: that is not the default shows most faults; a second one those of a constant that happens to fit).
@@ -45,6 +46,9 @@ _FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "
 #: A number up to this size that is not zero is an epsilon: it is changed to :data:`LARGE_EPSILON`,
 #: at which its share of a result is plain (heuristic).
 EPSILON, LARGE_EPSILON = 1e-2, 0.1
+
+#: Factor by which a number of a constructor is changed where nothing else suggests a value.
+ELSEWHERE = 1.7
 
 #: Operands, and axes of each, that are broadcast one at a time.
 MOST_OPERANDS, MOST_AXES = 3, 2
@@ -263,10 +267,12 @@ def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
 
 def is_written_for(moved: Mapping[str, Any]) -> bool:
     """Whether forward takes the values ``moved`` on purpose. Some numbers it takes by accident;
-    flags and names it was written for, and what a window is given in PyTorch's own operators."""
+    flags and names it was written for, and what a window or an axis is given in PyTorch's own
+    operators."""
     choices = (bool, str, enum.Enum)
     return bool(moved) and all(
-        isinstance(value, choices) or (type(value) is int and _names.of_window(name))
+        isinstance(value, choices)
+        or (type(value) is int and (_names.of_window(name) or _names.is_axis(name)))
         for name, value in moved.items()
     )
 
@@ -423,6 +429,56 @@ def other_mode(op: Op, sample: Sample) -> Iterator[Designed]:
         return
     label = f"in {'training' if module.training else 'evaluation'} mode"
     yield Designed(replace(sample, label=label), {}, op=replace(op, module=module, call=module))
+
+
+def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` for the module made with one number of its constructor away from its default, and
+    with the same parameters and buffers. An attribute that is changed later may contradict what the
+    constructor made of it, so the module is made anew."""
+    module = op.module
+    signature = signature_of(type(module)) if module is not None else None
+    if module is None or signature is None or hasattr(module, "_orig_mod"):
+        return
+    said = prose(type(module))
+    count = 0
+    for parameter in signature.parameters.values():
+        name, now = parameter.name, op.constructor.get(parameter.name, parameter.default)
+        if type(now) is not float or count >= MOST_ARGUMENTS:
+            continue
+        allowed = documented_range(said, name, signature.parameters)
+        value = next(iter(_within(allowed, now, _distinct(now, _floats_of(name, now)))), None)
+        made = _constructed(module, {**op.constructor, name: value}) if value is not None else None
+        if made is not None:
+            count += 1
+            there = replace(sample, label=f"with {name}={value!r} in the constructor", kind="same")
+            yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
+
+
+def _floats_of(name: str, now: float) -> list[float]:
+    """Other numbers for a float of a constructor, which is judged nowhere else: between zero and
+    one where it is, because it may be a share."""
+    if not math.isfinite(now) or 0 < abs(now) <= EPSILON:
+        return _floats(now)
+    usual = [value for value in _names.floats(name) if value < 1.0 or now > 1.0]
+    return [*usual, ELSEWHERE * now]
+
+
+def _constructed(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module | None:
+    """A module of the class of ``module`` and with its state, made with other arguments; None where
+    the constructor refuses these, or makes parameters of other shapes."""
+    state = torch.get_rng_state()
+    try:
+        made = type(module)(**values).train(module.training)
+        held = {name: value.dtype for name, value in module.state_dict().items()}
+        made.load_state_dict(module.state_dict())
+        alike = all(value.dtype == held[name] for name, value in made.state_dict().items())
+        grads = [parameter.requires_grad for parameter in module.parameters()]
+        alike &= [parameter.requires_grad for parameter in made.parameters()] == grads
+    except Exception:  # of the user's constructor: anything
+        return None
+    finally:
+        torch.set_rng_state(state)
+    return made if alike else None
 
 
 # Indices.

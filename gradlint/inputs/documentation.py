@@ -75,6 +75,23 @@ def documented_sign(text: str, name: str) -> str:
     return "positive" if found.group(1) == ">" else "nonnegative"
 
 
+def documented_nonzero(text: str, name: str) -> bool:
+    """Whether ``text`` says that a tensor is not zero as a whole: "any q but 0 will do", "q != 0",
+    "a non-zero axis", "direction must not be zero"."""
+    own = rf"(?<![\w.|]){re.escape(name)}\b`*"
+    zero = r"(?:all |the )?(?:0(?![.\w])|zeros?\b)"
+    shape = r"(?:\s*:)?(?:\s*\([^()]*\))?(?:\s*,)?"
+    said = (
+        rf"{own}{shape}\s*(?:!=|≠)\s*{zero}",
+        rf"(?:any|every|all)\s+`*{own}{shape}\s+(?:but|except|other than)\s+{zero}",
+        rf"{own}{shape}\s+(?:is|are|must|may|can|should)\s*(?:not|never|n't)\s+(?:be\s+)?{zero}",
+        rf"{own}{shape}\s+(?:is|are|must be|has to be|should be)\s+non-?zero\b",
+        rf"\bnon-?zero\s+`*{own}",
+        rf"{own}{shape}\s*\bnon-?zero\b",
+    )
+    return any(re.search(rf"(?i){pattern}", text) for pattern in said)
+
+
 def documented_from_one(text: str, name: str) -> bool:
     """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1"."""
     own = rf"(?<![\w.]){re.escape(name)}\b`*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradlint.diagnosis._factors import recognised
+from gradlint.diagnosis._factors import meaning, recognised
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence, unravel, wrong_elements
 from gradlint.diagnosis.response import NOT_LINEAR
@@ -189,6 +189,21 @@ def test_symmetric_gradients_are_not_blamed_on_transposition():
 def test_factors_are_recognised(factor, shown):
     (item,) = evidence_of([draw(4, 5)], [draw(4, 5, seed=1)], cotangents=[draw(21)])
     assert recognised(factor, [item]) == shown
+
+
+def test_sizes_of_other_inputs_are_named_where_no_own_size_is_it():
+    pred, target = draw(4, 5), draw(4, 5, seed=1)
+    weight = torch.tensor(0.5, dtype=torch.float64)
+    item = Evidence(
+        2, ["pred", "target", "weight"], [pred, target, weight], torch.arange(1),
+        weight.reshape(1), torch.full((1,), 1e-10, dtype=torch.float64), [weight],
+        values=[pred, target, weight],
+    )  # fmt: skip
+    assert recognised(20.0, [item]) == "pred.numel()"
+    assert meaning(1 / 20, [item]) == "20 is the number of elements of `pred` and of `target`"
+    assert meaning(5.0, [item]) == "5 is the size of axis 1 of `pred`"
+    assert meaning(1.23456789, [item]) == ""
+    assert recognised(-2.0, [item]) == "-2"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from gradlint.inputs.documentation import (
     documented_range,
     documented_real,
     documented_scalar,
+    documented_nonzero,
     documented_sign,
     ranks_in,
 )
@@ -49,6 +50,25 @@ def test_ranks_in(text: str, ranks: set[int]) -> None:
 )
 def test_signs(text: str, name: str, domain: str) -> None:
     assert documented_sign(text, name) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "nonzero"),
+    [
+        ("Rotates v (N, 3) by q (N, 4) = (w, x, y, z); any q but 0 will do.", "q", True),
+        ("Rotates v (N, 3) by q (N, 4) = (w, x, y, z); any q but 0 will do.", "v", False),
+        ("reflects x at the plane of n != 0", "n", True),
+        ("about a non-zero axis", "axis", True),
+        ("axis (3,) must not be zero", "axis", True),
+        ("axis: (3,), nonzero", "axis", True),
+        ("q is not 0.5 there", "q", False),
+        ("returns 0 where q is zero", "q", False),
+        ("the gradient of q is zero; any other q will do", "q", False),
+        ("the non-zero elements of q", "q", False),
+    ],
+)
+def test_nonzero(text: str, name: str, nonzero: bool) -> None:
+    assert documented_nonzero(text, name) == nonzero
 
 
 @pytest.mark.parametrize(

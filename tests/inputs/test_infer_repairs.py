@@ -343,3 +343,53 @@ def test_axes_that_only_backward_asks_for():
     assert maps.dim() == 4
     assert gains.shape == maps.shape[1:2]
     assert not any("backward raises" in note for note in first.notes)
+
+
+def grouped_mean(gathered):
+    class GroupedMean(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, groups, num_groups):
+            count = torch.bincount(groups, minlength=num_groups).clamp(min=1)
+            ctx.save_for_backward(groups, count)
+            total = x.new_zeros(num_groups, x.shape[1]).index_add_(0, groups, x)
+            return total / count.unsqueeze(1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            groups, count = ctx.saved_tensors
+            if gathered:
+                count = count[groups]
+            return grad[groups] / count.unsqueeze(1), None, None
+
+    return GroupedMean
+
+
+@pytest.mark.parametrize("gathered", [True, False])
+def test_indices_are_not_all_equal_for_the_sake_of_a_number_of_places(gathered):
+    """A single group shows nothing: every index belongs to it."""
+    x, groups, number = infer(from_object(grouped_mean(gathered)))[0].args
+    assert number == 2
+    assert sorted(set(groups.tolist())) == [0, 1]
+    if gathered:
+        assert x.shape[0] > number
+
+
+def test_a_single_place_is_taken_where_there_is_no_other():
+    class FirstOnly(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, index, groups):
+            if groups != 1:
+                raise ValueError("groups must be 1")
+            ctx.save_for_backward(index)
+            ctx.shape = x.shape
+            return x[:1][index]
+
+        @staticmethod
+        def backward(ctx, grad):
+            (index,) = ctx.saved_tensors
+            found = grad.new_zeros(ctx.shape)
+            return found.index_add(0, index * 0, grad), None, None
+
+    _, index, groups = infer(from_object(FirstOnly))[0].args
+    assert groups == 1
+    assert set(index.reshape(-1).tolist()) == {0}

@@ -376,3 +376,30 @@ def test_a_constant_size_is_no_relation():
     (sample, *_) = infer(from_object(op), 0)
     assert sample.args[1].shape[0] == 3
     assert sample.related == ()
+
+
+def test_two_square_weights_in_one_line_are_found():
+    """Each of them is asked for by an operation of its own, on one and the same line."""
+
+    class Cell(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b, h, uf, un):
+            ctx.save_for_backward(a, b, h, uf, un)
+            f = torch.sigmoid(a + h @ uf)
+            return (1 - f) * h + f * torch.tanh(b + (f * h) @ un)
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b, h, uf, un = ctx.saved_tensors
+            f = torch.sigmoid(a + h @ uf)
+            n = torch.tanh(b + (f * h) @ un)
+            db = g * f * (1 - n * n)
+            dfh = db @ un.t()
+            da = (g * (n - h) + dfh * h) * f * (1 - f)
+            dh = g * (1 - f) + dfh * f + da @ uf.t()
+            return da, db, dh, h.t() @ da, (f * h).t() @ db
+
+    shapes = [tuple(tensor.shape) for tensor in infer(from_object(Cell))[0].args]
+    batch, width = shapes[0]
+    assert batch != width
+    assert shapes == [(batch, width)] * 3 + [(width, width)] * 2

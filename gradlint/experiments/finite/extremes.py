@@ -19,7 +19,7 @@ from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.documentation import documented_sign, prose
+from gradlint.inputs.documentation import documented_nonzero, documented_sign, prose
 from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
@@ -221,7 +221,13 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
         known = subject.sample.domains.get(name, "")
         return (known in FREE and documented_sign(text, name)) or known
 
-    return [range_of(words(item.name), item.value) for item in subject.problem.inputs]
+    return [
+        replace(
+            range_of(words(item.name), item.value),
+            all_zero=not documented_nonzero(text, item.name),
+        )
+        for item in subject.problem.inputs
+    ]
 
 
 def bounds_of(subject: Subject) -> list[float]:

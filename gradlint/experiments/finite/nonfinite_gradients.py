@@ -21,7 +21,7 @@ from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedDerivatives
 from gradlint.experiments.subject import Subject
-from gradlint.model.report import Finding, Severity
+from gradlint.model.report import Finding, Severity, Where
 from gradlint.model.rule import Rule
 from gradlint.numerics.products import all_finite
 from gradlint.trace.op_io import OpRaised
@@ -70,6 +70,7 @@ def at_extremes(
         if more:
             more = _away_from_poles(subject, rule, reported, extreme, more)
             more = _inside_of_ranges(subject, rule, reported, extreme, more)
+            more = _with_own_parameters(subject, rule, reported, extreme, more)
         findings += more
         reported = reported | {finding.input or "" for finding in more}
     return findings, notes
@@ -154,13 +155,12 @@ def _inside_of_ranges(
     a single number, and only data are zero as a rule."""
     if extreme.name != "single":
         return findings
-    count = len(subject.problem.inputs)
-    own = range(count - len(subject.problem.parameters), count)
+    own = _parameters(subject)
     instead = inside_of_ranges(subject, extreme, zeros_of=own) if own else None
     found = []
     if instead is not None:
         stands = {item.input for item in _still_there(subject, rule, reported, instead)}
-        found = _explained_by_zeros(findings, stands)
+        found = _explained_by_parameters(findings, stands, "special")
         findings = [item for item in findings if item.input in stands]
     instead = inside_of_ranges(subject, extreme) if findings else None
     if instead is None:
@@ -175,6 +175,31 @@ def _inside_of_ranges(
     return still + outside + found
 
 
+def _with_own_parameters(
+    subject: Subject,
+    rule: Rule,
+    reported: set[str],
+    extreme: ExtremePoint,
+    findings: list[Finding],
+) -> list[Finding]:
+    """``findings`` at large magnitudes; those that are not there with a module's parameters as they
+    are, and data as large, are explained by that: data come in any unit, and training moves a
+    parameter that starts near one, as the logarithm of a temperature, nowhere near 10000."""
+    own = _parameters(subject)
+    if extreme.name != "large" or not findings or not own:
+        return findings
+    instead = without_special(subject, extreme, own)
+    stands = {item.input for item in _still_there(subject, rule, reported, instead)}
+    kept = [item for item in findings if item.input in stands]
+    return kept + _explained_by_parameters(findings, stands, "extreme")
+
+
+def _parameters(subject: Subject) -> range:
+    """Positions of the inputs that are parameters of a module."""
+    count = len(subject.problem.inputs)
+    return range(count - len(subject.problem.parameters), count)
+
+
 def _still_there(
     subject: Subject, rule: Rule, reported: set[str], instead: ExtremePoint
 ) -> list[Finding]:
@@ -184,10 +209,12 @@ def _still_there(
     return _at_extreme(subject, rule, reported, instead)
 
 
-def _explained_by_zeros(findings: Sequence[Finding], stands: set[str | None]) -> list[Finding]:
-    """Those of ``findings`` that are not there without zeros in a module's parameters."""
+def _explained_by_parameters(
+    findings: Sequence[Finding], stands: set[str | None], where: Where
+) -> list[Finding]:
+    """Those of ``findings`` that are not there with other values of a module's parameters."""
     return [
-        replace(item, grounds=replace(item.grounds, where="special", explained="parameter"))
+        replace(item, grounds=replace(item.grounds, where=where, explained="parameter"))
         for item in findings
         if item.input not in stands
     ]

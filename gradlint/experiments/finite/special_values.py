@@ -46,7 +46,11 @@ def zeros(
     values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
 ) -> list[torch.Tensor] | None:
     """Every element zero."""
-    return _each(values, ranges, lambda v, r: torch.zeros_like(v) if r.zero else None)
+
+    def vanish(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
+        return torch.zeros_like(value) if allowed.zero and allowed.all_zero else None
+
+    return _each(values, ranges, vanish)
 
 
 def ties(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[torch.Tensor] | None:

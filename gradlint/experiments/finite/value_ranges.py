@@ -36,13 +36,14 @@ ROWS = "rows sum to 1"
 @dataclass(frozen=True)
 class ValueRange:
     """Values that an input may take: ``low`` to ``high``, open ends; ``zero`` whether it may be
-    zero; ``equal`` whether its elements may all be equal, ``rows`` whether rows sum to one."""
+    zero; ``all_zero`` whether all its elements may be; ``equal`` whether its elements may all be equal, ``rows`` whether rows sum to one."""
 
     low: float = -math.inf
     high: float = math.inf
     zero: bool = True
     equal: bool = True
     rows: bool = False
+    all_zero: bool = True
 
     def holds(self, value: float) -> bool:
         """Whether ``value`` may be put into the input."""

@@ -8,7 +8,7 @@ from gradlint.base.text import error_line
 from gradlint.experiments.differentiable_maps import differentiable_names
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, JudgementElsewhere
-from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.mismatch import grad_output_of, mismatch
 from gradlint.experiments.one_sided_derivatives import OneSidedDerivatives
 from gradlint.experiments.raised_errors import (
     defining_file,
@@ -125,7 +125,7 @@ def _wrong_gradient_finding(
         place,
         [other.name for other in problem.inputs],
         seed=seen.subject.seed,
-        outputs=differentiable_names(problem),
+        outputs=[grad_output_of(output) for output in differentiable_names(problem)],
         arguments=seen.subject.other_arguments(),
         subject=seen.subject,
     )

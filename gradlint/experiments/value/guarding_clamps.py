@@ -1,12 +1,14 @@
 """Clamps that keep forward inside its domain: ``atanh(x.clamp(-1 + eps, 1 - eps))``.
 
 Beyond such a clamp forward is constant, and without it not finite. A gradient that goes on there is
-wrong, at values that the op is hardly meant for.
+wrong, at values that the op is hardly meant for. A clamp of what no differentiable input moves, as
+of the number of rows in a group, says nothing of the values of inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -15,27 +17,59 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import all_finite
 from gradlint.trace.op_io import OpRaised
+from gradlint.trace.problem import Problem
 
 _CLAMPING = frozenset({"clamp", "clamp_min", "clamp_max"})
 
+#: By how much inputs move, in parts of one and of their size, to see which clamped values depend on
+#: them (any step that is far above rounding will do).
+STEP = 1e-3
 
-class Unclamped(TorchDispatchMode):
-    """Lets values through clamps as they are.
+
+class Clamps(TorchDispatchMode):
+    """Notes the values that forward clamps, in order.
 
     Attributes:
-        changed: whether a clamp would have changed one.
+        values: copies of them; those of integers, through which no gradient goes, are left out.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.changed = False
+        self.values: list[torch.Tensor] = []
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        packet = getattr(getattr(func, "overloadpacket", None), "__name__", "")
-        if packet.rstrip("_") not in _CLAMPING or func._schema.overload_name.endswith("out"):
+        if _clamps(func, args):
+            self.values.append(args[0].detach().clone())
+        return func(*args, **(kwargs or {}))
+
+
+class Unclamped(TorchDispatchMode):
+    """Lets values through some clamps as they are.
+
+    Args:
+        chosen: which of those that :class:`Clamps` counts.
+
+    Attributes:
+        changed: whether one of these clamps would have changed a value.
+    """
+
+    def __init__(self, chosen: Collection[int]) -> None:
+        super().__init__()
+        self.chosen = chosen
+        self.changed = False
+        self._met = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if not _clamps(func, args):
             return func(*args, **(kwargs or {}))
+        self._met += 1
+        if self._met - 1 not in self.chosen:
+            return func(*args, **(kwargs or {}))
+        packet = func.overloadpacket.__name__
         value = args[0]
         if packet.endswith("_"):
             clamped = func(value.clone(), *args[1:], **(kwargs or {}))
@@ -48,13 +82,15 @@ class Unclamped(TorchDispatchMode):
 
 
 def is_guarded(subject: Subject, values: Sequence[torch.Tensor] | None = None) -> bool:
-    """Whether forward is finite at ``values`` (default: the sample's own) because of its clamps,
-    and only because of them. Two forward calls."""
-    watched = Unclamped()
+    """Whether forward is finite at ``values`` (default: the sample's own) because of its clamps of
+    what depends on differentiable inputs, and only because of them. Three forward calls."""
     problem = subject.problem.through(lambda invoke: invoke)
     point = subject.problem.values() if values is None else values
+    seen = Clamps()
     try:
-        before = subject.problem.forward(point)
+        problem.surroundings = lambda: seen
+        before = problem.forward(point)
+        watched = Unclamped(_that_depend(problem, point, seen.values))
         problem.surroundings = lambda: watched
         after = problem.forward(point)
     except OpRaised:
@@ -64,3 +100,42 @@ def is_guarded(subject: Subject, values: Sequence[torch.Tensor] | None = None) -
     if not watched.changed or not all(all_finite(item.value) for item in before):
         return False
     return not all(all_finite(item.value) for item in after)
+
+
+def _clamps(func: Any, args: tuple[Any, ...]) -> bool:
+    """Whether ``func`` clamps a tensor of floating numbers."""
+    packet = getattr(getattr(func, "overloadpacket", None), "__name__", "")
+    return (
+        packet.rstrip("_") in _CLAMPING
+        and not func._schema.overload_name.endswith("out")
+        and bool(args)
+        and isinstance(args[0], torch.Tensor)
+        and args[0].is_floating_point()
+    )
+
+
+def _moved(value: torch.Tensor) -> torch.Tensor:
+    """``value`` with every element a little larger."""
+    if not value.is_floating_point():
+        return value
+    there = value.detach()
+    return (there + STEP * (1.0 + there.abs())).requires_grad_(value.requires_grad)
+
+
+def _that_depend(
+    problem: Problem, point: Sequence[torch.Tensor], values: Sequence[torch.Tensor]
+) -> frozenset[int]:
+    """Positions of those of the clamped ``values`` that change where the inputs move away from
+    ``point``; all of them where forward raises or takes another way there."""
+    moved = Clamps()
+    problem.surroundings = lambda: moved
+    with contextlib.suppress(OpRaised):
+        problem.forward([_moved(value) for value in point])
+    if [value.shape for value in values] != [value.shape for value in moved.values]:
+        return frozenset(range(len(values)))
+    pairs = enumerate(zip(values, moved.values, strict=True))
+    return frozenset(k for k, (one, other) in pairs if not _equal(one, other))
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(one.nan_to_num(), other.nan_to_num())

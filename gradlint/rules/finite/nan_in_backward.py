@@ -13,8 +13,9 @@ and rows of boolean arguments that are all False or all True. Extremes at which 
 finite are left out, and so is, in 16 bits, what is finite in float32 at the same large values
 because that keeps more digits of them. What is seen only where forward divides by an input that is
 zero is information, and so is what needs a zero in a parameter of a module that starts with values
-of one sign: data are zero now and then, a trained parameter is not. Cost: up to 7 forward and 7
-backward calls; more where something is found.
+of one sign: data are zero now and then, a trained parameter is not. Likewise what needs large
+values in the parameters of a module, and not in its data. Cost: up to 7 forward and 7 backward
+calls; more where something is found.
 
 Why it matters
 --------------

@@ -73,6 +73,7 @@ References
 
 from __future__ import annotations
 
+from gradlint.experiments.order.saved_without_graph import saved_without_graph
 from gradlint.experiments.order.second_order import (
     FIRST_ORDER_ONLY,
     differentiate_twice,
@@ -87,6 +88,12 @@ from gradlint.numerics.verdict import DIFFERS
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
+
+HELP = (
+    "the gradient depends on it but is not connected to it in the graph: compute in backward from "
+    "ctx.saved_tensors without no_grad, .detach() or .data; or mark backward with "
+    "@once_differentiable, which raises instead of returning zeros"
+)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -104,14 +111,15 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("pass")
     names = ", ".join(f"`{attempt.map.names[item.index]}`" for item in lost)
     worst = max(lost, key=lambda item: item.worst.error).worst
+    cause = saved_without_graph(subject, lost[0].index)
     finding = subject.finding(
         RULE,
         f"{first_order_words(subject)}second derivative with respect to {names} is silently zero",
+        cause=cause.slug if cause else None,
+        cause_text=cause.text if cause else "",
         input=attempt.map.names[lost[0].index],
         place=second_order_place(subject, attempt.map.targets[0]),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
-        help="the gradient depends on it but is not connected to it in the graph: compute in "
-        "backward from ctx.saved_tensors without no_grad, .detach() or .data; or mark backward "
-        "with @once_differentiable, which raises instead of returning zeros" + FIRST_ORDER_ONLY,
+        help=(cause.help if cause else HELP) + FIRST_ORDER_ONLY,
     )
     return Outcome("fail", [finding])

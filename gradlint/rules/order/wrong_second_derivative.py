@@ -87,6 +87,7 @@ import torch
 from gradlint.base.text import error_text
 from gradlint.diagnosis.engine_errors import explain
 from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.order.saved_without_graph import SAVED, saved_without_graph
 from gradlint.experiments.order.second_order import (
     FIRST_ORDER_ONLY,
     SecondOrderAttempt,
@@ -111,6 +112,12 @@ from gradlint.rules.catalogue import rule_of
 from gradlint.targets import source
 
 RULE = rule_of(__name__)
+
+HELP = (
+    "backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
+    "operations; a saved intermediate, .detach(), .data or a value kept on ctx breaks the graph. "
+    "@once_differentiable refuses second derivatives openly"
+)
 
 
 @dataclass
@@ -225,19 +232,26 @@ def _wrong(subject: Subject, place: int) -> Finding:
     assert attempt.decision is not None
     index = attempt.decision.judgement.inputs[place].index
     name = attempt.map.names[index]
-    found = mismatch(attempt.map.map, attempt.decision, place, attempt.map.names, seed=subject.seed)
+    targets = [attempt.map.names[position] for position in attempt.map.targets]
+    found = mismatch(
+        attempt.map.map,
+        attempt.decision,
+        place,
+        attempt.map.names,
+        seed=subject.seed,
+        outputs=[f"the gradient that backward returns for `{target}`" for target in targets],
+    )
+    cause = saved_without_graph(subject, index) or found.cause
     return subject.finding(
         RULE,
         f"{first_order_words(subject)}wrong second derivative with respect to `{name}`",
-        cause=found.cause.slug if found.cause else None,
-        cause_text=found.cause.text if found.cause else "",
+        cause=cause.slug if cause else None,
+        cause_text=cause.text if cause else "",
         input=name,
         index=found.worst,
         place=second_order_place(subject, attempt.map.targets[0]),
         evidence=found.numbers,
-        help="backward must compute from ctx.saved_tensors (inputs or outputs) with differentiable "
-        "operations; a saved intermediate, .detach(), .data or a value kept on ctx breaks the "
-        "graph. @once_differentiable refuses second derivatives openly" + FIRST_ORDER_ONLY,
+        help=(cause.help if cause is not None and cause.slug == SAVED else HELP) + FIRST_ORDER_ONLY,
     )
 
 

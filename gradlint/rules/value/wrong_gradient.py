@@ -114,7 +114,7 @@ from gradlint.diagnosis.precision import cast_down
 from gradlint.experiments.differentiable_maps import differentiable_names
 from gradlint.experiments.gradient_agreement import with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
-from gradlint.experiments.mismatch import mismatch
+from gradlint.experiments.mismatch import grad_output_of, mismatch
 from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
 from gradlint.experiments.precision.against_float64 import right_in_float64
 from gradlint.experiments.preconditions import (
@@ -260,7 +260,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         place,
         [i.name for i in problem.inputs],
         seed=subject.seed,
-        outputs=differentiable_names(problem),
+        outputs=[grad_output_of(output) for output in differentiable_names(problem)],
         arguments=subject.other_arguments(),
         subject=subject,
     )

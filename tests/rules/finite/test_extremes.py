@@ -814,3 +814,97 @@ def test_zero_in_a_parameter_that_starts_away_from_it_is_information(
     found = loudness(probed(GL302, FaultyCompressor(), X))
     assert found["s"] == ("error", None)
     assert found["p"] == ("info", "parameter")
+
+
+class Softened(Function):
+    """sigmoid(x / exp(log_tau)): right, and NaN where exp(log_tau) vanishes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, log_tau: Tensor) -> Tensor:
+        tau = log_tau.exp()
+        s = (x / tau).sigmoid()
+        ctx.save_for_backward(x, tau, s)
+        return s
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        x, tau, s = ctx.saved_tensors
+        inner = g * s * (1 - s)
+        return inner / tau, (-inner * x / tau).sum(0)
+
+
+class Softener(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        start = torch.tensor([-0.3, 0.2, -0.1, 0.4], dtype=torch.float64)
+        self.log_tau = torch.nn.Parameter(start)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Softened.apply(x, self.log_tau)
+
+
+class Softplus(Function):
+    """Whose backward overflows at large values of the data."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * x.exp() / (1 + x.exp())
+
+
+class FaultySoftener(Softener):
+    def forward(self, x: Tensor) -> Tensor:
+        return Softened.apply(x, self.log_tau) + Softplus.apply(x)
+
+
+def test_extreme_values_of_a_parameter_are_information(probed: Callable[..., Outcome]) -> None:
+    assert loudness(probed(GL302, Softener(), X)) == {
+        "x": ("info", "parameter"),
+        "log_tau": ("info", "parameter"),
+    }
+    # As an argument, it may be data; and data that overflow are no matter of the parameter.
+    log_tau = torch.tensor([-0.3, 0.2, -0.1, 0.4])
+    assert loudness(probed(GL302, Softened, X, log_tau)) == {
+        "x": ("warning", None),
+        "log_tau": ("warning", None),
+    }
+    found = loudness(probed(GL302, FaultySoftener(), X))
+    assert found == {"x": ("warning", None), "log_tau": ("info", "parameter")}
+
+
+class Reflected(Function):
+    """Reflects x at a plane."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, axis: Tensor) -> Tensor:
+        ctx.save_for_backward(x, axis)
+        unit = torch.nn.functional.normalize(axis, dim=-1)
+        return x - 2 * (x * unit).sum(-1, keepdim=True) * unit
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        x, axis = ctx.saved_tensors
+        norm = axis.norm(dim=-1, keepdim=True)
+        u = axis / norm
+        along, other = (g * u).sum(-1, keepdim=True), (x * u).sum(-1, keepdim=True)
+        of_u = -2 * (x * along + g * other)
+        return g - 2 * along * u, (of_u - (of_u * u).sum(-1, keepdim=True) * u) / norm
+
+
+class ReflectedAtAny(Reflected):
+    """The same: any axis but 0 will do."""
+
+
+def test_zeros_that_the_documentation_excludes_are_not_tried(
+    probed: Callable[..., Outcome],
+) -> None:
+    axes = X.flip(0)
+    found = loudness(probed(GL302, ReflectedAtAny, X, axes))
+    assert {severity for severity, _ in found.values()} == {"info"}  # at the tiniest values
+    found = loudness(probed(GL302, Reflected, X, axes))
+    assert found == {"x": ("warning", None), "axis": ("warning", None)}

@@ -118,6 +118,10 @@ def test_lost_names_what_is_lost():
     (finding,) = second_derivative_lost.probe(subject).findings
     assert finding.input == "x"
     assert finding.severity == "warning"
+    assert finding.cause == "saved-without-graph"
+    subject = Subject(from_object(NoGrad), Sample("t", "--inputs", (x,)), Settings())
+    (finding,) = second_derivative_lost.probe(subject).findings
+    assert finding.cause is None
 
 
 def test_once_differentiable_is_information_with_torchs_text():
@@ -177,3 +181,106 @@ def test_a_compiled_function_refuses_openly():
     assert (outcome.verdict, outcome.findings) == ("skipped", [])
     (finding,) = once_differentiable.probe(subject).findings
     assert (finding.code, finding.severity) == ("GL503", "info")
+
+
+def two_factors(saved, returned):
+    """x·tanh(x)·w with what ``saved`` keeps for backward, and the gradients that ``returned`` makes
+    of grad_output and that."""
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            saved(ctx, x, w)
+            return x * x.tanh() * w
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return returned(ctx, grad_output)
+
+    return Op
+
+
+def slope(x, h):
+    """The derivative of x·h, where h = tanh(x)."""
+    return h + x * (1 - h * h)
+
+
+class Product(torch.autograd.Function):
+    """x·tanh(x)·w, which saves tanh(x)."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        h = x.tanh()
+        ctx.save_for_backward(x, h, w)
+        return x * h * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, h, w = ctx.saved_tensors
+        return grad_output * w * slope(x, h), grad_output * x * h
+
+
+class ProductAndFactor(Product):
+    """The same with tanh(x) as a second output, which keeps its graph."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        h = x.tanh()
+        ctx.save_for_backward(x, h, w)
+        return x * h * w, h
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_h):
+        x, h, w = ctx.saved_tensors
+        return grad_output * w * slope(x, h) + grad_h * (1 - h * h), grad_output * x * h
+
+
+def _kept(ctx, x, w):
+    ctx.h = x.tanh()
+    ctx.save_for_backward(x, w)
+
+
+def _from_kept(ctx, grad_output):
+    x, w = ctx.saved_tensors
+    return grad_output * w * slope(x, ctx.h), grad_output * x * ctx.h
+
+
+def _from_detached(ctx, grad_output):
+    x, w = ctx.saved_tensors
+    h = x.tanh()
+    return grad_output * w * slope(x, h.detach()), grad_output * x * h
+
+
+def second_order_findings(op):
+    generator = torch.Generator().manual_seed(0)
+    x, w = (torch.randn(3, 4, generator=generator, dtype=torch.float64) for _ in range(2))
+    sample = Sample("test", "--inputs", (x.requires_grad_(), w.requires_grad_()))
+    subject = Subject(from_object(op), sample, Settings(seed=1))
+    return wrong_second_derivative.probe(subject).findings
+
+
+@pytest.mark.parametrize(
+    ("op", "named"),
+    [
+        (Product, "backward uses `h`, which forward computes from `x`"),
+        (two_factors(_kept, _from_kept), "backward uses `ctx.h`, which forward computes from `x`"),
+    ],
+)
+def test_what_forward_saves_without_a_graph_is_named(op, named):
+    (finding,) = second_order_findings(op)
+    assert finding.input == "x"
+    assert finding.cause == "saved-without-graph"
+    assert named in finding.cause_text
+    assert finding.help.startswith("compute `")
+
+
+def test_an_output_that_is_saved_keeps_its_graph():
+    assert second_order_findings(ProductAndFactor) == []
+
+
+def test_a_graph_that_backward_cuts_itself_has_no_such_cause():
+    op = two_factors(lambda ctx, x, w: ctx.save_for_backward(x, w), _from_detached)
+    (finding,) = second_order_findings(op)
+    assert finding.input == "x"
+    assert finding.cause != "saved-without-graph"
+    assert "output[" not in finding.cause_text

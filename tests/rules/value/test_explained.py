@@ -373,3 +373,40 @@ def test_guesses_beyond_a_clamp_are_in_question() -> None:
     assert {item.severity for item in report.findings} == {"warning"}
     (report,) = gradlint.check(artanh(False, 1 - 1e-5, scale=0.1), **flags).targets
     assert {item.severity for item in report.findings} == {"error"}
+
+
+def pooled(count: Callable[..., torch.Tensor], gathered: bool) -> type:
+    """The mean of the rows of each of three groups, whose backward divides by the count of the
+    group, or forgets to gather that by group."""
+
+    class Pooled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+            counts = count(x, groups).clamp(min=1)
+            ctx.save_for_backward(groups, counts)
+            return x.new_zeros(3, x.shape[1]).index_add(0, groups, x) / counts[:, None]
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+            groups, counts = ctx.saved_tensors
+            return grad[groups] / (counts[groups] if gathered else counts)[:, None], None
+
+    return Pooled
+
+
+def in_integers(x: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+    return torch.bincount(groups, minlength=3)
+
+
+def in_floats(x: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+    return x.new_zeros(3).index_add(0, groups, x.new_ones(len(groups)))
+
+
+@pytest.mark.parametrize("count", [in_integers, in_floats])
+@pytest.mark.parametrize("gathered", [True, False])
+def test_a_clamp_of_what_no_input_moves_keeps_nothing_finite(
+    count: Callable[..., torch.Tensor], gathered: bool
+) -> None:
+    flags = {"seed": 0, "order": 1, "select": ["GL401"]}
+    (report,) = gradlint.check(pooled(count, gathered), **flags).targets
+    assert {item.severity for item in report.findings} == (set() if gathered else {"error"})
