@@ -64,5 +64,8 @@ def overrides(
         _console.write_file(output, text)
     else:
         options = _console.stream_options(sys.stdout, color)
-        _console.write(render_overrides(audit, output_format, verbose=verbose, **options))
+        _console.write(
+            render_overrides(audit, output_format, verbose=verbose, **options),
+            colored=options["color"],
+        )
     return 1 if failing(audit) else 0

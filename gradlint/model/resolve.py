@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.files import read_regular
 from gradlint.base.text import did_you_mean
 from gradlint.model.report import FailOn
 from gradlint.model.settings import DEVICES, DTYPES, Device, Dtype, Sanitizer, Settings
@@ -33,6 +34,9 @@ PREFIX = "GRADLINT_"
 
 #: The largest seed that torch takes, and more than enough for any other whole number.
 _MOST = 2**63 - 1
+
+#: Bytes of a pyproject.toml (heuristic: large projects have 50 KiB).
+MAX_BYTES = 2**20
 
 #: Words of other libraries for dtypes.
 _DTYPE_NAMES = {"double": "float64", "float": "float32", "half": "float16", "bf16": "bfloat16"}
@@ -222,11 +226,13 @@ def _pyproject(start: Path) -> tuple[str, str, dict[str, Any]]:
         path = folder / "pyproject.toml"
         shown = os.path.relpath(path, start)
         try:
-            text = path.read_bytes().decode()
+            text = read_regular(path, MAX_BYTES).decode()
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise GradlintError(f"can't be read: {error}", place=shown) from None
+        except OSError as error:
+            raise GradlintError(f"can't be read: {error.strerror or error}", place=shown) from None
         try:
             tool = tomllib.loads(text).get("tool")
         except tomllib.TOMLDecodeError as error:
