@@ -184,6 +184,7 @@ def check(
             "debug": debug or None,
         },
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
         run = execute(targets, settings, on_progress=on_progress)

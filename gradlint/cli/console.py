@@ -146,6 +146,11 @@ def print_error(error: GradlintError) -> None:
     print_lines("error: ", str(error) or type(error).__name__)
 
 
+def print_warning(text: str) -> None:
+    """Show what does not stop the command."""
+    print_lines("warning: ", text)
+
+
 def print_lines(label: str, text: str) -> None:
     """Write ``text`` behind ``label`` to the standard error; further lines are indented, so that
     none of them can pass for another message."""

@@ -56,6 +56,7 @@ def overrides(
     settings = resolve_settings(
         {"import": imports, "seed": seed, "timeout": timeout, "debug": debug or None},
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     with _console.worker(debug=debug):
         audit = audited(target, settings)

@@ -99,6 +99,7 @@ def sweep(
             "debug": debug or None,
         },
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     with _console.worker(debug=debug), _progress.terminated():
         report = sweep_target(target, settings, steps=steps, sample=sample)
