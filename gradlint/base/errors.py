@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradlint.base.terminal import clean
+
 
 class GradlintError(Exception):
     """Bad usage, configuration or specification.
@@ -67,14 +69,14 @@ class SpecError(GradlintError):
         self.problems = problems
         lines = []
         for problem in problems:
-            place = path
+            place = clean(path)
             if problem.line is not None:
                 place += f":{problem.line}"
                 if problem.column is not None:
                     place += f":{problem.column}"
-            lines.append(
-                f"{place}: {problem.message}" + (f" ({problem.hint})" if problem.hint else "")
-            )
+            said = f"{place}: {problem.message}" + (f" ({problem.hint})" if problem.hint else "")
+            # Further lines, such as those of a compiler, can't pass for another mistake.
+            lines.append(said.replace("\n", "\n  "))
         super().__init__("\n".join(lines))
 
 

@@ -100,7 +100,11 @@ def main(args: Sequence[str] | None = None) -> int:
         130 interrupted.
     """
     words = list(sys.argv[1:] if args is None else args)
-    _console.safe_streams()
+    with _console.safe_streams():
+        return _ran(words)
+
+
+def _ran(words: list[str]) -> int:
     try:
         code = app(words or ["--help"], prog_name="gradlint", standalone_mode=False)
         _console.flush()
@@ -125,7 +129,7 @@ def _failed(error: Exception, *, debug: bool) -> int:
         _console.print_error(_console.unwritten(error))  # typer wrote to a full disk
         return GradlintError.exit_code
     if hasattr(error, "show") and hasattr(error, "exit_code"):
-        error.show()  # typer's own: bad options and arguments
+        _console.print_usage_error(error)
         return int(error.exit_code)
     _console.print_internal_error(error, debug=debug)
     return 3

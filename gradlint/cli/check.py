@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -183,15 +184,18 @@ def check(
             "debug": debug or None,
         },
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
         run = execute(targets, settings, on_progress=on_progress)
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
-    for format, path in outputs:
-        _write(run.report, format, path, color=color, verbose=verbose, quiet=quiet)
+    unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)
     _tell(run, debug=debug)
-    return 143 if run.report.interrupted and signals.terminated else run.exit_code
+    for error in unwritten:
+        _console.print_error(error)
+    code = 143 if run.report.interrupted and signals.terminated else run.exit_code
+    return GradlintError.exit_code if unwritten and code in (0, 1, 5) else code
 
 
 def _interpret_triton() -> None:
@@ -223,8 +227,24 @@ def _outputs(
         wanted.append((name, file, "--report"))
     for name, file, flag in wanted:
         one_of(name, FORMATS, flag)
-        _console.check_writable(file, "-o" if flag == "--output-format" else flag)
+        _console.check_writable(file, _path_option(flag))
+    _console.check_distinct((_path_option(flag), file) for _, file, flag in wanted)
     return [(name, file) for name, file, _ in wanted]
+
+
+def _path_option(flag: str) -> str:
+    """The option that names the file whose format ``flag`` names."""
+    return "-o" if flag == "--output-format" else flag
+
+
+def _write_all(
+    report: Report, outputs: list[tuple[str, str]], *, color: str, verbose: int, quiet: bool
+) -> list[GradlintError]:
+    """Write every report; what went wrong with those that could not be written."""
+    return _console.failures(
+        partial(_write, report, format, path, color=color, verbose=verbose, quiet=quiet)
+        for format, path in outputs
+    )
 
 
 def _write(
@@ -236,7 +256,7 @@ def _write(
         _console.write_file(path, render(report, format, width=100, verbose=verbose))
     elif not (quiet and report.ok):
         options = _console.stream_options(sys.stdout, color)
-        _console.write(render(report, format, verbose=verbose, **options))
+        _console.write(render(report, format, verbose=verbose, **options), colored=options["color"])
 
 
 def _tell(run: Run, *, debug: bool) -> None:

@@ -6,28 +6,45 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.files import takes_several, why_not_writable, write_whole
+from gradlint.base.terminal import SafeStream, lines_of, obeyed
 from gradlint.base.text import error_line
 
 
-def safe_streams() -> None:
-    """Make sure that no unencodable text and no closed stream ends the program."""
+@contextmanager
+def safe_streams() -> Iterator[None]:
+    """In the body, no unencodable text and no closed stream ends the program, and nothing that is
+    written is obeyed by a terminal (see :class:`SafeStream`)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, SafeStream(obeyed(stream))) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
-def write(text: str, stream: TextIO | None = None) -> None:
-    """Write ``text`` as it is. It is not an error if the reader is gone (``| head``)."""
+def write(text: str, stream: TextIO | None = None, *, colored: bool = False) -> None:
+    """Write ``text``. It is not an error if the reader is gone (``| head``).
+
+    Args:
+        text: what a terminal would obey in it is shown, unless ``colored``.
+        stream: default the standard output.
+        colored: whether ``text`` was laid out by gradlint, and holds colours of its own.
+    """
     target = stream or sys.stdout
+    if colored:
+        target = obeyed(target)
     try:
         target.write(text)
         target.flush()
@@ -38,8 +55,8 @@ def write(text: str, stream: TextIO | None = None) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write ``value`` as indented JSON."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    """Write ``value`` as indented JSON, in printable ASCII."""
+    write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
 def write_page(add: Callable[[Any, bool], None]) -> None:
@@ -50,7 +67,7 @@ def write_page(add: Callable[[Any, bool], None]) -> None:
     options = stream_options(sys.stdout, "auto")
     page = Page(options["width"], ascii=options["ascii"])
     add(page, options["color"])
-    sys.stdout.write(page.text(color=options["color"]))
+    write(page.text(color=options["color"]), colored=options["color"])
 
 
 @contextmanager
@@ -69,32 +86,85 @@ def worker(*, debug: bool) -> Iterator[None]:
         server.stop()
 
 
-def write_file(path: str, text: str) -> None:
-    """Write ``text`` to ``path`` as UTF-8; ``-`` is the standard output."""
+def write_file(path: str, parts: str | bytes | Iterable[str]) -> None:
+    """Write ``parts`` to ``path`` as UTF-8, whole or not at all; ``-`` is the standard output."""
+    pieces = [parts] if isinstance(parts, (str, bytes)) else parts
     if path == "-":
-        write(text)
+        for piece in pieces:
+            write(str(piece))
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(path, pieces)
     except OSError as error:
-        raise GradlintError(f"can't be written: {error.strerror or error}", place=path) from None
+        raise GradlintError(
+            f"can't be written: {error.strerror or error}",
+            place=path,
+            hint="what was there before is as it was; name another file, or make room",
+        ) from None
 
 
 def check_writable(path: str, option: str) -> None:
     """Raise, before anything is run, if a report could not be written to ``path``."""
     if path == "-":
         return
-    folder = Path(path).resolve().parent
-    if Path(path).is_dir():
-        raise GradlintError(f"{path} is a folder", place=option, hint="name a file in it")
-    if not folder.is_dir():
-        raise GradlintError(f"there is no folder {folder}", place=option, hint="create it first")
+    why, step = why_not_writable(path)
+    if why:
+        raise GradlintError(f"{path}: {why}", place=option, hint=step)
+
+
+def check_distinct(paths: Iterable[tuple[str, str]]) -> None:
+    """Raise if two reports would be written to the same file.
+
+    Args:
+        paths: option and path of each.
+    """
+    seen: set[str] = set()
+    for option, path in paths:
+        if path == "-" or takes_several(path):
+            continue
+        real = os.path.realpath(path)
+        if real in seen:
+            raise GradlintError(
+                f"{path}: another report is written to it", place=option, hint="name another file"
+            )
+        seen.add(real)
+
+
+def failures(writers: Iterable[Callable[[], None]]) -> list[GradlintError]:
+    """Call every one of ``writers``, whatever the others did; the errors of those that failed."""
+    errors = []
+    for writer in writers:
+        try:
+            writer()
+        except GradlintError as error:
+            errors.append(error)
+    return errors
 
 
 def print_error(error: GradlintError) -> None:
     """Show what the user did wrong: what, where, next step."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    write("error: " + "\n  ".join(lines) + "\n", sys.stderr)
+    print_lines("error: ", str(error) or type(error).__name__)
+
+
+def print_warning(text: str) -> None:
+    """Show what does not stop the command."""
+    print_lines("warning: ", text)
+
+
+def print_lines(label: str, text: str) -> None:
+    """Write ``text`` behind ``label`` to the standard error; further lines are indented, so that
+    none of them can pass for another message."""
+    write(label + "\n  ".join(lines_of(text)) + "\n", sys.stderr)
+
+
+def print_usage_error(error: Any) -> None:
+    """Show what typer found wrong with the words of the command line, as it would itself."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        write(
+            f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n\n", sys.stderr
+        )
+    print_lines("Error: ", error.format_message())
 
 
 def print_internal_error(error: Exception, *, debug: bool) -> None:
@@ -107,10 +177,7 @@ def print_internal_error(error: Exception, *, debug: bool) -> None:
 def print_internal(what: str, *, debug: bool) -> None:
     """The line for an internal error."""
     how = "" if debug else ", with the output of --debug"
-    write(
-        f"internal error: {what}\n  This is a bug in gradlint; please report it{how}.\n",
-        sys.stderr,
-    )
+    print_lines("internal error: ", f"{what}\nThis is a bug in gradlint; please report it{how}.")
 
 
 def flush() -> None:

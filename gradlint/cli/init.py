@@ -65,6 +65,7 @@ def init(
     settings = resolve_settings(
         {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None},
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     folder = "." if path == "-" else os.path.dirname(path) or "."
     with _console.worker(debug=debug):

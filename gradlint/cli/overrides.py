@@ -56,6 +56,7 @@ def overrides(
     settings = resolve_settings(
         {"import": imports, "seed": seed, "timeout": timeout, "debug": debug or None},
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     with _console.worker(debug=debug):
         audit = audited(target, settings)
@@ -64,5 +65,8 @@ def overrides(
         _console.write_file(output, text)
     else:
         options = _console.stream_options(sys.stdout, color)
-        _console.write(render_overrides(audit, output_format, verbose=verbose, **options))
+        _console.write(
+            render_overrides(audit, output_format, verbose=verbose, **options),
+            colored=options["color"],
+        )
     return 1 if failing(audit) else 0

@@ -12,6 +12,7 @@ from types import FrameType
 
 from rich.progress import Progress
 
+from gradlint.base.terminal import clean, obeyed
 from gradlint.model.report import TargetReport
 from gradlint.native.progress import Progress as BuildProgress
 
@@ -64,7 +65,7 @@ def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
         if progress is None:
             line(news)
         else:
-            progress.update(progress.task_ids[0], target=words(news))
+            progress.update(progress.task_ids[0], target=clean(words(news)))
 
     def advance(done: int, total: int, report: TargetReport) -> None:
         nonlocal progress
@@ -75,7 +76,8 @@ def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
             progress = _made()
             progress.start()
             progress.add_task("", target="")
-        progress.update(progress.task_ids[0], completed=done, total=total, target=report.target)
+        target = clean(report.target)
+        progress.update(progress.task_ids[0], completed=done, total=total, target=target)
 
     try:
         with reporting(build):
@@ -95,6 +97,7 @@ def _made() -> Progress:
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TextColumn("{task.fields[target]}", markup=False, table_column=Column(no_wrap=True)),
-        console=Console(stderr=True, markup=False, highlight=False),
+        # What it shows is clean, and the bar moves by escape sequences.
+        console=Console(file=obeyed(sys.stderr), markup=False, highlight=False),
         transient=True,
     )

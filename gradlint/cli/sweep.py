@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
@@ -82,6 +83,7 @@ def sweep(
     if plot is not None:
         check_plot(plot)
         _console.check_writable(plot, "--plot")
+        _console.check_distinct([("-o", output or "-"), ("--plot", plot)])
     from gradlint.cli import progress as _progress
     from gradlint.model.resolve import resolve_settings
     from gradlint.sweeping import sweep_target
@@ -97,14 +99,24 @@ def sweep(
             "debug": debug or None,
         },
         rules=rule_names(),
+        warn=_console.print_warning,
     )
     with _console.worker(debug=debug), _progress.terminated():
         report = sweep_target(target, settings, steps=steps, sample=sample)
-    if output:
-        _console.write_file(output, render_sweep(report, output_format, width=100))
-    else:
+
+    def write() -> None:
+        if output:
+            _console.write_file(output, render_sweep(report, output_format, width=100))
+            return
         options = _console.stream_options(sys.stdout, color)
-        _console.write(render_sweep(report, output_format, **options))
-    if plot is not None and any(item.steps for item in report.inputs):
-        save_plot(report, plot)
-    return report.exit_code
+        text = render_sweep(report, output_format, **options)
+        _console.write(text, colored=options["color"])
+
+    def draw() -> None:
+        if plot is not None and any(item.steps for item in report.inputs):
+            save_plot(report, plot)
+
+    unwritten = _console.failures([write, draw])
+    for error in unwritten:
+        _console.print_error(error)
+    return GradlintError.exit_code if unwritten else report.exit_code

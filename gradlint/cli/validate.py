@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gradlint.base.errors import Problem, SpecError
+from gradlint.base.terminal import clean
 from gradlint.cli import console as _console
 from gradlint.cli.bounded import OutOfBounds, in_bounds
 from gradlint.cli.options import TextOrJson
@@ -90,7 +91,7 @@ def _text(results: list[dict[str, Any]]) -> str:
         if result["ok"]:
             count = len(result["samples"])
             samples = f"{count} sample{'s' * (count != 1)}" if count else "inputs to be inferred"
-            lines.append(f"{result['path']}: ok, {samples}")
+            lines.append(f"{clean(result['path'])}: ok, {samples}")
         else:
             problems = [Problem(**problem) for problem in result["problems"]]
             lines.append(str(SpecError(result["path"], problems)))

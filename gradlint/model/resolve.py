@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
 
 from gradlint.base.errors import GradlintError
-from gradlint.base.text import did_you_mean
+from gradlint.base.files import read_regular
+from gradlint.base.text import did_you_mean, error_line, nearest, short_text
 from gradlint.model.report import FailOn
 from gradlint.model.settings import DEVICES, DTYPES, Device, Dtype, Sanitizer, Settings
 
@@ -34,6 +36,19 @@ PREFIX = "GRADLINT_"
 #: The largest seed that torch takes, and more than enough for any other whole number.
 _MOST = 2**63 - 1
 
+#: Bytes of a pyproject.toml (heuristic: large projects have 50 KiB).
+MAX_BYTES = 2**20
+
+#: Seconds of a time limit: 11 days, which poll(2), whose limit of 2^31 ms is 24, can wait for.
+LONGEST = 1_000_000
+
+#: Workers at a time (heuristic: more than any machine has cores; each is a process).
+MOST_JOBS = 10_000
+
+#: MiB of a memory limit: 2^62 bytes, half of what setrlimit(2) takes, as what a process holds is
+#: added.
+MOST_MEMORY = 2**42
+
 #: Words of other libraries for dtypes.
 _DTYPE_NAMES = {"double": "float64", "float": "float32", "half": "float16", "bf16": "bfloat16"}
 
@@ -47,6 +62,7 @@ def resolve_settings(
     rules: Mapping[str, str],
     cwd: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> Settings:
     """Defaults, then ``[tool.gradlint]``, then ``GRADLINT_*``, then ``flags``; later ones win.
 
@@ -57,6 +73,7 @@ def resolve_settings(
         cwd: where the search for pyproject.toml starts; the nearest one upward that has a
             ``[tool.gradlint]`` table counts. Default the current directory.
         environ: the environment; default the process's own.
+        warn: called with a text for every ``GRADLINT_*`` that is no setting.
 
     Returns:
         The settings. Without a seed from anywhere a fresh one is drawn; without a number of
@@ -80,13 +97,23 @@ def resolve_settings(
     for key, value in sorted((os.environ if environ is None else environ).items()):
         if key.startswith(PREFIX):
             name = key.removeprefix(PREFIX).lower()
-            give(name, value, _always(f"environment variable {key}"))
+            if _ALIASES.get(name, name) in _KINDS:
+                give(name, value, _always(f"environment variable {key}"))
+            else:
+                # Not an error: programs around this one may have variables of that name.
+                warn(_unknown_variable(key, name))
     for key, value in flags.items():
         if value is not None and value != [] and value != ():
             give(key, value, _always("--" + key.replace("_", "-")))
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
     return Settings(**values, **promised)
+
+
+def _unknown_variable(key: str, name: str) -> str:
+    near = nearest(name, [*_KINDS, *_ALIASES])
+    hint = f"did you mean {PREFIX}{near[0].upper()}?" if near else "it is not looked at"
+    return f"environment variable {key}: no setting has that name; {hint}"
 
 
 def _always(place: str) -> Callable[[str], str]:
@@ -130,7 +157,7 @@ def _code(word: str, info: ValidationInfo) -> str:
         return code
     hint = f"{did_you_mean(word, [*rules, *by_name])} `gradlint rules` lists all".lstrip()
     raise PydanticCustomError(
-        "unknown_rule", "no rule is called {word}", {"word": repr(word), "hint": hint}
+        "unknown_rule", "no rule is called {word}", {"word": short_text(word), "hint": hint}
     )
 
 
@@ -168,11 +195,20 @@ _KINDS: dict[str, tuple[Any, str]] = {
     ),
     "order": (Annotated[int, Field(ge=1, le=2)], "1 or 2"),
     "seed": (Annotated[int, Field(ge=0, le=_MOST)], "a whole number from 0 to 2^63 - 1"),
-    "timeout": (Annotated[float, Field(gt=0, allow_inf_nan=False)], "a number of seconds above 0"),
-    "jobs": _COUNT,
+    "timeout": (
+        Annotated[float, Field(gt=0, le=LONGEST, allow_inf_nan=False)],
+        f"a number of seconds above 0, at most {LONGEST:,}",
+    ),
+    "jobs": (
+        Annotated[int, Field(ge=1, le=MOST_JOBS)],
+        f"a whole number from 1 to {MOST_JOBS:,}",
+    ),
     "fail_on": (FailOn, ""),
     "imports": (Words, "a text or a list of texts"),
-    "memory_mb": _COUNT,
+    "memory_mb": (
+        Annotated[int, Field(ge=1, le=MOST_MEMORY)],
+        f"a whole number of MiB from 1 to {MOST_MEMORY:,}",
+    ),
     "max_calls": _COUNT,
     "sanitizer": (Sanitizer, ""),
     "debug": _FLAG,
@@ -194,6 +230,8 @@ def _converted(
         return TypeAdapter(kind).validate_python(value, strict=strict, context=rules)
     except ValidationError as error:
         message, hint, item = _explained(error.errors(include_url=False)[0], expected, value)
+    except RecursionError:
+        message, hint, item = f"expected {expected}, got something nested too deeply", "", ""
     where = place(item)
     # A flag and a variable of the environment name the key already, a line of a file does not.
     message = f"{key}: {message}" if ".toml" in where else message
@@ -207,9 +245,9 @@ def _explained(wrong: ErrorDetails, expected: str, value: Any) -> tuple[str, str
     if wrong["type"] == "literal_error":
         choices = re.findall(r"'([^']+)'", wrong["ctx"]["expected"])
         word = str(wrong["input"])
-        message = f"{wrong['input']!r} is not one of {', '.join(choices)}"
+        message = f"{short_text(wrong['input'])} is not one of {', '.join(choices)}"
         return message, did_you_mean(word, choices), word
-    return f"expected {expected}, got {value!r}", "", ""
+    return f"expected {expected}, got {short_text(value)}", "", ""
 
 
 # -- pyproject.toml --------------------------------------------------------------------------------
@@ -222,11 +260,13 @@ def _pyproject(start: Path) -> tuple[str, str, dict[str, Any]]:
         path = folder / "pyproject.toml"
         shown = os.path.relpath(path, start)
         try:
-            text = path.read_bytes().decode()
+            text = read_regular(path, MAX_BYTES).decode()
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise GradlintError(f"can't be read: {error}", place=shown) from None
+        except OSError as error:
+            raise GradlintError(f"can't be read: {error.strerror or error}", place=shown) from None
         try:
             tool = tomllib.loads(text).get("tool")
         except tomllib.TOMLDecodeError as error:
@@ -234,6 +274,10 @@ def _pyproject(start: Path) -> tuple[str, str, dict[str, Any]]:
             place = f"{shown}:{found[1]}:{found[2]}" if found else shown
             message = str(error).replace(found[0], "") if found else str(error)
             raise GradlintError(f"not valid TOML: {message}", place=place) from None
+        except RecursionError:
+            raise GradlintError("nested too deeply", place=shown) from None
+        except ValueError as error:  # an integer of thousands of digits
+            raise GradlintError(f"not valid TOML: {error_line(error)}", place=shown) from None
         table = tool.get("gradlint") if isinstance(tool, dict) else None
         if table is not None and not isinstance(table, dict):
             raise GradlintError("tool.gradlint: expected a table", place=shown)

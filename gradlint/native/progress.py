@@ -11,6 +11,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
 
+from rich.cells import cell_len, set_cell_size
+
+from gradlint.base.terminal import clean, obeyed
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -95,8 +99,12 @@ class Line:
 
     def _write(self, text: str) -> None:
         width = max(20, shutil.get_terminal_size().columns - 1)
-        self._stream.write("\r\x1b[K" + text[:width])
-        self._stream.flush()
+        shown = clean(text)
+        if cell_len(shown) > width:
+            shown = set_cell_size(shown, width)
+        stream = obeyed(self._stream)
+        stream.write("\r\x1b[K" + shown)
+        stream.flush()
 
 
 def words(progress: Progress) -> str:

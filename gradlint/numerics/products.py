@@ -55,7 +55,15 @@ def norm(tensor: torch.Tensor) -> float:
 
 def rms(tensor: torch.Tensor) -> float:
     """Root of the mean square in float64; 0 for an empty tensor."""
-    return norm(tensor) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
+    if not tensor.numel():
+        return 0.0
+    found, root = norm(tensor), math.sqrt(tensor.numel())
+    if not math.isinf(found):
+        return found / root
+    # The norm of elements near the end of float64 is beyond it; their mean square is not.
+    wide = widened(tensor)
+    top = float(wide.abs().max())
+    return top * min(norm(wide / top) / root, 1.0) if math.isfinite(top) else top
 
 
 def unit_roundoff(dtype: torch.dtype) -> float:

@@ -10,10 +10,11 @@ from typing import Any
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
+from gradlint.base.terminal import TAB, clean, escape, lines_of
 from gradlint.model.report import Excerpt, Finding, Location, TargetReport
 from gradlint.report import wording
 from gradlint.report.table import table
-from gradlint.report.text import TAB, Page, clean, escape, lines_of, wrap
+from gradlint.report.text import Page, wrap
 from gradlint.report.wording import computed_label
 
 #: How many elements and lines of output are shown without ``-v``; the JSON report holds all.

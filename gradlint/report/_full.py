@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from gradlint.base.terminal import lines_of
 from gradlint.model.report import Finding, Report, SampleReport, TargetReport, TorchVerdict
 from gradlint.report import wording
 from gradlint.report._finding import add_finding
 from gradlint.report._summary import add_summary
 from gradlint.report.table import table
-from gradlint.report.text import Page, lines_of
+from gradlint.report.text import Page
 
 #: Samples of a target that are listed without ``-v``.
 SAMPLES = 4

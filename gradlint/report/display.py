@@ -40,7 +40,7 @@ class Rendered:
         """Lines for the console; those wider than it are folded, so nothing is cut off."""
         page = Page(options.max_width, ascii=options.ascii_only)
         self.add(page, self.report)
-        for line in page.lines:
+        for line in page.shown():
             line.overflow = "fold"
             yield line
 
@@ -67,7 +67,7 @@ class PageRenderer:
         page = Page(HTML_WIDTH)
         self.add(page, report)
         console = styled_console(record=True)
-        console.print(Text("\n").join(page.lines), soft_wrap=True)
+        console.print(Text("\n").join(page.shown()), soft_wrap=True)
         return console.export_html(inline_styles=True, code_format=_PRE)
 
 

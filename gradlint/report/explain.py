@@ -12,11 +12,12 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.terminal import escape, lines_of
 from gradlint.base.text import did_you_mean
 from gradlint.model.rule import Rule
 from gradlint.report import wording
 from gradlint.report.table import table
-from gradlint.report.text import Page, escape, lines_of
+from gradlint.report.text import Page
 
 _FENCE = re.compile(r"^(```+|~~~+)\s*(\w*)\s*$")
 _ITEM = re.compile(r"^(\s*)([-*+]|\d+[.)])\s+")

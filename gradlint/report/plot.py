@@ -7,10 +7,12 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.files import write_whole
 from gradlint.model.sweep import InputSweep, SweepReport
 from gradlint.report.sweep_words import INSTALL_PLOT
 
@@ -115,8 +117,10 @@ def save_plot(report: SweepReport, path: str) -> None:
     for place, (target, item) in enumerate(items):
         axes = figure.add_subplot(len(items), 1, place + 1)
         _draw_axes(axes, item, f"{target}: {item.name} ({item.verdict})")
+    drawn = BytesIO()
+    figure.savefig(drawn, format=Path(path).suffix.lower().removeprefix("."), dpi=150)
     try:
-        figure.savefig(path, dpi=150)
+        write_whole(path, [drawn.getvalue()])
     except OSError as error:
         raise GradlintError(
             f"can't be written: {error.strerror or error}", place=path, hint="name another file"

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from gradlint.base.terminal import lines_of
 from gradlint.model.sweep import InputSweep, SweepReport, SweepStep, SweepTarget
 from gradlint.report import sweep_words as words
 from gradlint.report import wording
 from gradlint.report.plot import terminal_plot
 from gradlint.report.table import table
-from gradlint.report.text import Page, lines_of
+from gradlint.report.text import Page
 
 # The JSON of a sweep says in words what the text says.
 InputSweep.words = words

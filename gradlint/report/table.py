@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from gradlint.report.text import Page, clean
+from gradlint.base.terminal import clean
+from gradlint.report.text import Page
 
 
 def table(

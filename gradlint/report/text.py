@@ -1,19 +1,21 @@
-"""Text for terminals: user text made harmless, words wrapped, values under labels.
+"""Text for terminals: words wrapped, values under labels.
 
 Nothing here interprets text. What an op printed, a tensor's repr or a path goes through
-:func:`clean`, so control characters and escape sequences are shown instead of obeyed.
+:func:`gradlint.base.terminal.clean`, so control characters and escape sequences are shown instead
+of obeyed; and no line leaves a page that holds one.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from io import StringIO
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
+
+from gradlint.base.terminal import LINE_LIMIT, clean, cut, escape
 
 #: Below this width, labels get a line of their own.
 NARROW = 60
@@ -24,66 +26,7 @@ MINIMUM_WIDTH = 16
 #: Prose is not set wider than this, however wide the terminal is.
 MAXIMUM_WIDTH = 120
 
-TAB = 4
-
-#: How many characters of one preformatted line are shown.
-LINE_LIMIT = 2000
-
-# Control characters, invisible formatting (bidirectional overrides among them), lone surrogates
-# and exotic line ends: obeyed by a terminal they could hide or forge parts of a report.
-_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
 _WORD = re.compile(r"\s*(?:\[[\d, ]*\]|\S)+")
-
-_ASCII = {
-    "…": "...",
-    "×": "x",
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "·": "*",
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "!=",
-    "≈": "~",
-    "→": "->",
-    "‘": "'",
-    "’": "'",
-    "“": '"',
-    "”": '"',
-}
-
-
-def clean(text: str, ascii: bool = False) -> str:
-    """``text`` on one line with hidden characters escaped; under ``ascii`` all others too."""
-    text = re.sub(r"[ \t]*(\r\n|\r|\n)[ \t]*", " ", str(text).strip("\r\n"))
-    return escape(text.expandtabs(TAB), ascii)
-
-
-def escape(text: str, ascii: bool = False) -> str:
-    """``text`` with every hidden character (line ends and tabs too) as a Python escape."""
-    if text.isascii() and text.isprintable():
-        return text
-    if ascii:
-        text = "".join(_ASCII.get(char, char) for char in text)
-    return "".join(
-        char.encode("unicode_escape").decode()
-        if unicodedata.category(char) in _HIDDEN or (ascii and not char.isascii())
-        else char
-        for char in text
-    )
-
-
-def lines_of(text: str, ascii: bool = False) -> list[str]:
-    """The lines of ``text`` as they are, hidden characters escaped, endless ones cut."""
-    lines = []
-    for line in re.split(r"\r\n|\n", str(text).rstrip("\r\n")):
-        shown = escape(line.expandtabs(TAB), ascii)
-        if len(shown) > LINE_LIMIT:
-            more = f"… ({len(shown) - LINE_LIMIT} more characters)"
-            shown = shown[:LINE_LIMIT] + escape(more, ascii)
-        lines.append(shown)
-    return lines
 
 
 def wrap(text: Text, width: int) -> list[Text]:
@@ -193,12 +136,17 @@ class Page:
         """The column where values of :meth:`row` begin."""
         return 4 if self.narrow else column + 4
 
+    def shown(self) -> list[Text]:
+        """The lines as they may be printed: whoever added them, none holds what a terminal obeys,
+        and none is endless."""
+        return [_harmless(line, self.ascii) for line in self.lines]
+
     def text(self, *, color: bool = False) -> str:
         """The page as a string that ends in a line end; with ANSI colours if ``color``."""
         if not color:
-            return "".join(line.plain.rstrip() + "\n" for line in self.lines)
+            return "".join(line.plain.rstrip() + "\n" for line in self.shown())
         console = styled_console()
-        console.print(Text("\n").join(self.lines), soft_wrap=True)
+        console.print(Text("\n").join(self.shown()), soft_wrap=True)
         return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -220,6 +168,16 @@ def styled_console(*, record: bool = False) -> Console:
         no_color=False,
         _environ={},
     )
+
+
+def _harmless(line: Text, ascii: bool) -> Text:
+    plain = line.plain
+    safe = escape(plain, ascii)
+    if safe != plain:
+        line = Text(safe, line.style)  # not cleaned by whoever added it: its inner styles are lost
+    if len(safe) <= LINE_LIMIT:
+        return line
+    return line[:LINE_LIMIT] + Text(cut(safe, ascii)[LINE_LIMIT:], line.style)
 
 
 def _indented(text: Text, indent: int) -> Text:

@@ -6,6 +6,7 @@ all mistakes in a file are reported together.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -238,6 +239,8 @@ class Checker:
         for key in ("backward", "surrogate"):
             names = behind if key == "backward" else [*inputs, *GRADIENT_NAMES, *OUTPUT_NAMES]
             for name, text in _mapping(self.data, key).items():
+                if key == "surrogate" and isinstance(text, str) and not _may_be_tensor(text):
+                    self.note((key, name), f"`{text[:40]}` is neither a tensor nor a number")
                 if self.inputs and name not in self.inputs:
                     hint = did_you_mean(name, self.inputs, self.known_inputs())
                     self.note((key, name), f"`{name}` is not an input", hint, key=True)
@@ -272,6 +275,17 @@ class Checker:
                 self.note(path, f"`{code[:40]}` is not a rule code", hint)
             elif code not in known:
                 self.note(path, f"no rule has the code `{code}`", did_you_mean(code, known))
+
+
+def _may_be_tensor(text: str) -> bool:
+    """Whether the expression ``text`` may give a tensor or a number, by its outermost form."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return True  # said elsewhere
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (bool, int, float, complex))
+    return not isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr))
 
 
 def _mapping(data: Any, key: str) -> dict[str, Any]:

@@ -44,6 +44,10 @@ ALIASES = {
 }
 #: Words of a report → inference's name of the domain, so that a spec can say all that it finds.
 INFERRED = {words.lower(): name for name, words in DOMAINS.items()}
+#: The largest finite end of an interval: values move by a share of their size, and that of those
+#: near the end of float64, 1.8e308, leads beyond it.
+LARGEST_END = 1e300
+
 _END = r"\s*[-+]?(?:inf(?:inity)?|\.inf|[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*"
 _INTERVAL = re.compile(rf"^\s*([\[(])({_END}),({_END})([\])])\s*$")
 
@@ -74,6 +78,8 @@ def parse_domain(value: Any) -> Domain:
         numbers = [v for v in value if isinstance(v, (int, float)) and not isinstance(v, bool)]
         if len(value) != 2 or len(numbers) != 2:
             raise ValueError("an interval has two numbers: [lo, hi]")
+        if any(isinstance(v, int) and abs(v) > LARGEST_END for v in numbers):
+            raise ValueError(f"the ends of an interval lie within ±{LARGEST_END:g}")
         return _interval(float(numbers[0]), float(numbers[1]), "[", "]")
     if not isinstance(value, str):
         raise ValueError(f"a domain is a name or an interval, not {value!r}")
@@ -101,6 +107,8 @@ def parse_domain(value: Any) -> Domain:
 def _interval(low: float, high: float, left: str, right: str) -> Domain:
     if math.isnan(low) or math.isnan(high) or low >= high:
         raise ValueError("an interval goes from its smaller to its larger end")
+    if any(math.isfinite(end) and abs(end) > LARGEST_END for end in (low, high)):
+        raise ValueError(f"the ends of an interval lie within ±{LARGEST_END:g}, or are infinite")
     if (low, high) == (0.0, 1.0):
         return Domain("unit", NAMES["unit"][1], low, high)
     if (low, high) == (-1.0, 1.0):

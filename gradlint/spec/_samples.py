@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gradlint.base.errors import SpecError
-from gradlint.base.text import did_you_mean
+from gradlint.base.text import did_you_mean, error_line
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.expressions.limits import ExpressionError
@@ -22,6 +22,13 @@ from gradlint.spec._domains import INFERRED, Domain, parse_domain
 from gradlint.spec._model import Input, OpSpec
 from gradlint.spec._yaml import Document, Path
 from gradlint.spec.plan import Planned, planned
+
+#: What torch raises for values that it does not take.
+_REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, OverflowError)
+
+#: Integers that are listed to be drawn from (heuristic: more than the elements of most samples).
+_MOST_LISTED = 2**20
+_LARGEST = 2**63 - 1
 
 _REALS = parse_domain("reals")
 
@@ -92,7 +99,13 @@ class _Maker:
     def argument(self, name: str, item: Input, path: Path) -> Any:
         """The value of one argument."""
         if item.shape is not None:
-            return self.tensor(name, item)
+            try:
+                return self.tensor(name, item)
+            except (*_REFUSALS, MemoryError) as error:
+                # What the loader, which knows nothing of torch, did not foresee.
+                message = f"can't be made at {self.plan.label}: {error_line(error)}"
+                self.document.problem(self.document.key(path), f"`{name}` {message}")
+                return None
         if item.expression is not None:
             return self.computed(name, item, (*path, "expression"))
         if item.items_list is not None or item.items_tuple is not None:
@@ -119,7 +132,7 @@ class _Maker:
             made = _filled(item.value, shape, wanted)
         elif item.range is not None:
             low, high = (size_of(end, self.plan.dims) for end in item.range)
-            made = _spread(torch.arange(low, high), shape, generator).to(wanted or torch.int64)
+            made = _integers(low, high, shape, generator).to(wanted or torch.int64)
         elif item.values is not None:
             made = _spread(_filled(item.values, [len(item.values)], wanted), shape, generator)
         elif wanted == torch.bool:
@@ -205,6 +218,15 @@ def _filled(value: Any, shape: list[int], dtype: torch.dtype | None) -> torch.Te
     if dtype is None and made.is_floating_point():
         made = torch.tensor(value, dtype=torch.float64)
     return made.expand(shape).clone() if not isinstance(value, list) else made.reshape(shape)
+
+
+def _integers(low: int, high: int, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """Integers from ``low`` to ``high`` (left out), each as often as the others where all fit."""
+    if high - low <= _MOST_LISTED:
+        return _spread(torch.arange(low, high), shape, generator)
+    # torch draws from at most 2^63 - 1 integers.
+    offset = torch.randint(min(high - low, _LARGEST), shape, generator=generator)
+    return offset + low
 
 
 def _spread(values: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 import yaml
 
 from gradlint.base.errors import Problem, SpecError
+from gradlint.base.files import read_regular
 from gradlint.base.text import nearest
 from gradlint.expressions.limits import MAX_BITS
 
@@ -284,11 +285,7 @@ def _read(path: str) -> str:
     try:
         if os.path.isdir(path):
             raise SpecError(path, [Problem("is a folder, not a spec file")])
-        if os.path.getsize(path) > MAX_BYTES:
-            raise SpecError(path, [Problem(f"larger than {MAX_BYTES // 1024} KiB: not a spec")])
-        with open(path, "rb") as handle:
-            # A device such as /dev/zero has no size but never ends.
-            data = handle.read(MAX_BYTES + 1)
+        data = read_regular(path, MAX_BYTES)
     except OSError as error:
         hint = ""
         if isinstance(error, FileNotFoundError):
@@ -297,8 +294,6 @@ def _read(path: str) -> str:
             found = nearest(name, [s for s in siblings if s.endswith((".yaml", ".yml"))])
             hint = f"did you mean `{os.path.join(folder, found[0])}`?" if found else ""
         raise SpecError(path, [Problem(error.strerror or "can't be read", hint=hint)]) from None
-    if len(data) > MAX_BYTES:
-        raise SpecError(path, [Problem(f"larger than {MAX_BYTES // 1024} KiB: not a spec")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

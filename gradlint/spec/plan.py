@@ -9,12 +9,15 @@ from typing import Any
 from gradlint.expressions.limits import MAX_ELEMENTS, ExpressionError
 from gradlint.spec._dims import Axis, combinations, size_of
 from gradlint.spec._model import Case, Input, OpSpec
+from gradlint.spec._values import wrong_range, wrong_value
 from gradlint.spec._yaml import Document, Path
 
 #: What the samples of a spec may cost to plan: an argument counts :data:`_ARGUMENT`, a character of
 #: a size one (heuristic: this much takes about half a second).
 _MOST_COST = 2_000_000
 _ARGUMENT = 20
+#: Axes of a tensor. torch's kernels take 64, and what looks at an operator adds some of its own.
+MAX_AXES = 32
 #: Characters of a label.
 _LABEL = 1_000
 
@@ -158,6 +161,7 @@ def _cost(item: Input, dims: dict[str, int]) -> int:
 
 
 def _check_input(item: Input, sample: Planned, path: Path, note: Any) -> int:
+    """Note what is wrong with one argument; its number of elements."""
     total = 0
     for key, group in (("list", item.items_list), ("tuple", item.items_tuple)):
         for index, part in enumerate(group or ()):
@@ -165,30 +169,57 @@ def _check_input(item: Input, sample: Planned, path: Path, note: Any) -> int:
     for name, part in (item.items_dict or {}).items():
         total += _check_input(part, sample, (*path, "dict", name), note)
     if item.range is not None:
-        low, high = (_size(end, sample, (*path, "range"), note) for end in item.range)
-        if low is not None and high is not None and low >= high:
-            note((*path, "range"), f"no integer lies in [{low}, {high}) at {sample.label}")
+        _check_range(item, sample, (*path, "range"), note)
     if item.shape is None:
+        return total
+    key, why = wrong_value(item)
+    if key:
+        note((*path, key), why, "write numbers that the dtype can hold")
+    if len(item.shape) > MAX_AXES:
+        note((*path, "shape"), f"{len(item.shape)} axes; at most {MAX_AXES} are allowed")
         return total
     shape = [
         _size(size, sample, (*path, "shape", axis), note) for axis, size in enumerate(item.shape)
     ]
-    known = [size for size in shape if size is not None]
     for axis, size in enumerate(shape):
         if size is not None and size < 0:
             note(
                 (*path, "shape", axis),
                 f"the size `{item.shape[axis]}` is {size} at {sample.label}",
             )
+    known = [size for size in shape if size is not None]
     if len(known) < len(shape) or min(known, default=0) < 0:
         return total
+    _check_shape(item, known, sample, path, note)
+    return total + math.prod(known)
+
+
+def _check_range(item: Input, sample: Planned, path: Path, note: Any) -> None:
+    low, high = (_size(end, sample, path, note) for end in item.range or ())
+    if low is None or high is None:
+        return
+    why = f"no integer lies in [{low}, {high})" if low >= high else wrong_range(item, low, high)
+    if why:
+        note(path, f"{why} at {sample.label}")
+
+
+def _check_shape(item: Input, known: list[int], sample: Planned, path: Path, note: Any) -> None:
+    """Note what does not fit the shape ``known``."""
     if isinstance(item.value, list) and _shape(item.value) != tuple(known):
         got = _shape(item.value)
         what = "ragged" if got is None else f"of shape {list(got)}"
         note((*path, "value"), f"the value is {what}, but the shape is {known} at {sample.label}")
     if item.domain == "spd" and (len(known) < 2 or known[-1] != known[-2]):
         note((*path, "domain"), f"spd needs square matrices; the shape is {known}")
-    return total + math.prod(max(size, 0) for size in known)
+    if item.sparse == "csr" and len(known) != 2:
+        note((*path, "sparse"), f"csr needs two axes; the shape is {known}", "write coo")
+    # A size of zero hides the others, which torch multiplies all the same for strides.
+    if 0 in known and math.prod(max(size, 1) for size in known) > MAX_ELEMENTS:
+        note(
+            (*path, "shape"),
+            f"the sizes beside those of zero are too large at {sample.label}; at most "
+            f"{MAX_ELEMENTS:,} elements are allowed",
+        )
 
 
 def _size(size: int | str, sample: Planned, path: Path, note: Any) -> int | None:

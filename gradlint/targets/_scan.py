@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradlint.base.files import read_regular
 from gradlint.model.report import Location
 from gradlint.targets._static import FunctionNode, StaticModule, find_class, lineage, members
-from gradlint.targets.source_file import bindings, dotted, header, shown_path
+from gradlint.targets.source_file import MAX_BYTES, bindings, dotted, header, shown_path
 
 #: A file without any of these defines no operator that a listing would name; it is not parsed.
 _HINTS = re.compile(
@@ -34,8 +35,7 @@ def may_hold_operators(path: str) -> bool:
     Reading is about a hundred times cheaper than parsing, and rules out most files of a package.
     """
     try:
-        with open(path, "rb") as handle:
-            return _HINTS.search(handle.read()) is not None
+        return _HINTS.search(read_regular(path, MAX_BYTES)) is not None
     except OSError:
         return False
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gradlint.base.files import read_regular
 from gradlint.targets._static import FunctionNode
 from gradlint.targets.nodes import class_node, function_node, method_node
 from gradlint.targets.signature import has_setup_context
@@ -118,9 +119,11 @@ def neighbours(source: SourceFile, name: str, folder: str = "") -> Iterator[Sour
         if seen >= _MOST_FILES or entry.stat().st_size > _MOST_BYTES:
             continue
         seen += 1
-        with open(entry.path, "rb") as handle:
-            if name.encode() not in handle.read():
+        try:
+            if name.encode() not in read_regular(entry.path, _MOST_BYTES):
                 continue
+        except OSError:
+            continue
         other = read_source(entry.path)
         if other is not None and other.tree is not None:
             yield other

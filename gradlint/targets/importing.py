@@ -21,6 +21,7 @@ from gradlint.model.settings import Settings
 from gradlint.targets._missing import unknown_file, unknown_module
 from gradlint.targets.load_error import attempt
 from gradlint.targets.locate import dotted_of_file, find_module, forget_modules
+from gradlint.targets.source_file import refuse_unusable
 
 _LIBRARIES = (".so", ".dll", ".dylib", ".pyd")
 
@@ -84,8 +85,9 @@ def import_file(path: str) -> ModuleType:
     other is loaded with its folder importable, as a script would be.
     """
     here_importable()
-    if not os.path.isfile(path):
+    if not os.path.exists(path):
         raise unknown_file(path)
+    refuse_unusable(path)
     absolute = os.path.abspath(path)
     root, name = dotted_of_file(absolute)
     in_package = os.path.dirname(absolute) != root

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 
+from gradlint.base.files import read_regular
 from gradlint.base.text import nearest
 
 #: Folders without source of the user.
@@ -130,8 +131,7 @@ def folder_files(folder: str) -> Iterator[str]:
 def is_spec(path: str) -> bool:
     """Whether a YAML file found in a folder is an op spec rather than some tool's settings."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            text = handle.read(_HEAD_BYTES)
+        text = read_regular(path, _HEAD_BYTES, head=_HEAD_BYTES).decode(errors="replace")
     except OSError:
         return False
     return _MARKS.search(text) is not None

@@ -28,7 +28,7 @@ from gradlint.targets.locate import (
     split_module,
     submodules,
 )
-from gradlint.targets.source_file import read_source, shown_path
+from gradlint.targets.source_file import read_source, refuse_unusable, shown_path
 
 #: Attribute of a reference that stands for "every operator in here, once imported".
 EVERY = "*"
@@ -112,6 +112,7 @@ def _path(path: str) -> list[OpRef]:
     if path.endswith(_SPEC):
         return [_spec(path)]
     if path.endswith(".py"):
+        refuse_unusable(path)
         refs = _file_operators(path)
         return refs or [_file_ref(path, EVERY)]
     raise TargetError(f"`{path}` is neither a .py file nor a YAML spec", hint=FORMS)
@@ -185,7 +186,7 @@ def _named(left: str, attribute: str, doubled: bool) -> OpRef:
             f"`{left}` is a folder, in which `{attribute}` can't be looked up",
             hint=suggest(_folder_names(left, attribute)) or "Name the file that defines it.",
         )
-    if os.path.isfile(left):
+    if os.path.exists(left):
         return _in_file(left, attribute)
     if _looks_like_path(left):
         raise unknown_file(left, attribute)
@@ -205,6 +206,7 @@ def _folder_names(folder: str, attribute: str) -> list[str]:
 def _in_file(path: str, attribute: str) -> OpRef:
     if not path.endswith(".py"):
         raise TargetError(f"`{path}` is not a .py file", hint=FORMS)
+    refuse_unusable(path)
     static = static_module(path)
     ref = _file_ref(path, attribute, explicit=True)
     return ref if static is None else _checked(ref, static)

@@ -147,11 +147,11 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
         ),
         (
             "[tool.gradlint]\ntimeout = 'fast'\n",
-            "pyproject.toml:2:1: timeout: expected a number of seconds above 0, got 'fast'",
+            "pyproject.toml:2:1: timeout: expected a number of seconds above 0, at most 1,000,000, got 'fast'",
         ),
         (
             "[tool.gradlint]\njobs = 0\n",
-            "pyproject.toml:2:1: jobs: expected a whole number from 1, got 0",
+            "pyproject.toml:2:1: jobs: expected a whole number from 1 to 10,000, got 0",
         ),
         (
             "[tool.gradlint]\norder = 3\n",
@@ -187,7 +187,7 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
         ("[tool]\ngradlint = 3\n", "pyproject.toml: tool.gradlint: expected a table"),
         (
             "tool.gradlint.jobs = -1\n",
-            "pyproject.toml: jobs: expected a whole number from 1, got -1",
+            "pyproject.toml: jobs: expected a whole number from 1 to 10,000, got -1",
         ),
         ("[tool.gradlint\n", "pyproject.toml:1:15: not valid TOML: "),
     ],
@@ -201,14 +201,9 @@ def test_mistakes_in_the_file(tmp_path: Path, toml: str, expected: str) -> None:
     ("environ", "expected"),
     [
         (
-            {"GRADLINT_TIMEOT": "3"},
-            "environment variable GRADLINT_TIMEOT: unknown setting 'timeot'\n"
-            "did you mean `timeout`?",
-        ),
-        (
             {"GRADLINT_TIMEOUT": "inf"},
-            "environment variable GRADLINT_TIMEOUT: expected a number of seconds "
-            "above 0, got 'inf'",
+            "environment variable GRADLINT_TIMEOUT: expected a number of seconds above 0, "
+            "at most 1,000,000, got 'inf'",
         ),
         (
             {"GRADLINT_DEVICE": "gpu"},
@@ -234,7 +229,10 @@ def test_mistakes_in_the_environment(
         ),
         ({"seed": -1}, "--seed: expected a whole number from 0 to 2^63 - 1, got -1"),
         ({"seed": 2**63}, f"--seed: expected a whole number from 0 to 2^63 - 1, got {2**63}"),
-        ({"timeout": 0}, "--timeout: expected a number of seconds above 0, got 0"),
+        (
+            {"timeout": 0},
+            "--timeout: expected a number of seconds above 0, at most 1,000,000, got 0",
+        ),
         (
             {"dtypes": " , "},
             "--dtypes: expected at least one of float64, float32, bfloat16, float16, got ' , '",
@@ -262,3 +260,55 @@ def test_dtypes_of_a_file_are_promises_and_those_of_a_flag_are_not(tmp_path: Pat
     environ = {"GRADLINT_DTYPE": "bfloat16"}
     found = resolve(environ=environ, folder=tmp_path)
     assert (found.dtypes, found.promised_dtypes) == (("bfloat16",), ("float32",))
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({"timeout": 1e9}, "--timeout: expected a number of seconds above 0, at most 1,000,000"),
+        ({"memory": 99999999999999}, "--memory: expected a whole number of MiB from 1 to 4,398,0"),
+        ({"jobs": 10**6}, "--jobs: expected a whole number from 1 to 10,000, got 1000000"),
+        ({"seed": "9" * 5000}, "--seed: expected a whole number from 0 to 2^63 - 1, got '999"),
+    ],
+)
+def test_numbers_that_no_system_call_takes(
+    flags: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    assert message(tmp_path, flags=flags).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("toml", "expected"),
+    [
+        ("x = " + "[" * 5000 + "]" * 5000, "pyproject.toml: nested too deeply"),
+        ("x = " + "9" * 5000, "pyproject.toml: not valid TOML: ValueError: Exceeds the limit"),
+        (f"[tool.gradlint]\nseed = 0x{'f' * 5000}\n", "pyproject.toml:2:1: seed: expected a who"),
+        (f"[tool.gradlint]\nselect = {'[' * 90}{']' * 90}\n", "pyproject.toml:2:1: select: exp"),
+        ("[tool.gradlint]\nseed = 2020-01-01\n", "pyproject.toml:2:1: seed: expected a whole num"),
+    ],
+)
+def test_toml_that_python_can_not_hold(toml: str, expected: str, tmp_path: Path) -> None:
+    assert message(tmp_path, toml=toml).startswith(expected)
+
+
+def test_special_and_huge_files_are_no_settings(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").symlink_to("/dev/zero")
+    expected = "pyproject.toml: can't be read: is a device, not a regular file"
+    assert message(tmp_path) == expected
+    (tmp_path / "pyproject.toml").unlink()
+    with open(tmp_path / "pyproject.toml", "wb") as file:
+        file.truncate(2**30)
+    expected = "pyproject.toml: can't be read: is larger than 1,024 KiB, the most that is read"
+    assert message(tmp_path) == expected
+
+
+def test_unknown_variables_are_a_warning(tmp_path: Path) -> None:
+    said: list[str] = []
+    environ = {"GRADLINT_TIMEOUTS": "5", "GRADLINT_ROOT": "/x", "GRADLINT_SEED": "3"}
+    found = resolve_settings({}, cwd=tmp_path, environ=environ, rules=RULES, warn=said.append)
+    assert found.seed == 3
+    assert said == [
+        "environment variable GRADLINT_ROOT: no setting has that name; it is not looked at",
+        "environment variable GRADLINT_TIMEOUTS: no setting has that name; did you mean "
+        "GRADLINT_TIMEOUT?",
+    ]

@@ -5,8 +5,9 @@ from rich.cells import cell_len
 from rich.text import Text
 from syrupy.assertion import SnapshotAssertion
 
+from gradlint.base.terminal import clean, lines_of
 from gradlint.report.table import table
-from gradlint.report.text import Page, clean, lines_of, wrap
+from gradlint.report.text import Page, wrap
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from gradlint.base.errors import GradlintError
+from gradlint.base.text import error_line
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence
 from gradlint.experiments.forward_under_autograd import through_autograd
@@ -146,8 +148,21 @@ def _evaluate(
     }
     with torch.no_grad():
         value = evaluate(compile_expression(text, set(env)), env)
-    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
-    return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
+    if not isinstance(value, (torch.Tensor, bool, int, float, complex)):
+        raise GradlintError(
+            f"the surrogate `{text}` gives {type(value).__name__}, not a tensor or a number",
+            place=subject.op.target,
+            hint="write the gradient that backward returns on purpose",
+        )
+    try:
+        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+        return tensor.detach().to(dtype=like.dtype, device=like.device).broadcast_to(like.shape)
+    except (RuntimeError, ValueError, OverflowError) as error:
+        raise GradlintError(
+            f"the surrogate `{text}` does not fit the input's shape {list(like.shape)}: "
+            f"{error_line(error)}",
+            place=subject.op.target,
+        ) from None
 
 
 def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
