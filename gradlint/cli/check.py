@@ -148,7 +148,7 @@ def check(
     """Check whether the gradients of operators are right.
 
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
-    was checked, 130 if interrupted.
+    was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
     if not targets:
         raise GradlintError(
@@ -184,14 +184,14 @@ def check(
         },
         rules=rule_names(),
     )
-    with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
+    with _progress.bar(quiet=quiet) as on_progress:
         run = execute(targets, settings, on_progress=on_progress)
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     for format, path in outputs:
         _write(run.report, format, path, color=color, verbose=verbose, quiet=quiet)
     _tell(run, debug=debug)
-    return 143 if run.report.interrupted and signals.terminated else run.exit_code
+    return run.exit_code
 
 
 def _interpret_triton() -> None:

@@ -82,7 +82,6 @@ def sweep(
     if plot is not None:
         check_plot(plot)
         _console.check_writable(plot, "--plot")
-    from gradlint.cli import progress as _progress
     from gradlint.model.resolve import resolve_settings
     from gradlint.sweeping import sweep_target
 
@@ -98,7 +97,7 @@ def sweep(
         },
         rules=rule_names(),
     )
-    with _console.worker(debug=debug), _progress.terminated():
+    with _console.worker(debug=debug):
         report = sweep_target(target, settings, steps=steps, sample=sample)
     if output:
         _console.write_file(output, render_sweep(report, output_format, width=100))
