@@ -149,7 +149,7 @@ def check(
     """Check whether the gradients of operators are right.
 
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
-    was checked, 130 if interrupted.
+    was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
     if not targets:
         raise GradlintError(
@@ -186,7 +186,7 @@ def check(
         rules=rule_names(),
         warn=_console.print_warning,
     )
-    with _progress.terminated() as signals, _progress.bar(quiet=quiet) as on_progress:
+    with _progress.bar(quiet=quiet) as on_progress:
         run = execute(targets, settings, on_progress=on_progress)
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
@@ -194,8 +194,8 @@ def check(
     _tell(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
-    code = 143 if run.report.interrupted and signals.terminated else run.exit_code
-    return GradlintError.exit_code if unwritten and code in (0, 1, 5) else code
+    lost = unwritten and run.exit_code in (0, 1, 5)
+    return GradlintError.exit_code if lost else run.exit_code
 
 
 def _interpret_triton() -> None:

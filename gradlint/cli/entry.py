@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from gradlint.running.server import Load
+if TYPE_CHECKING:
+    from gradlint.running.server import Load
 
 __all__ = ["main"]
 
@@ -26,23 +28,32 @@ def main(args: Sequence[str] | None = None) -> int:
         from gradlint.cli.app import main as run
 
         return run(words)
+    # Before anything that takes time: a signal that comes from here on ends the run in order.
+    from gradlint.running import interruption as _interruption
+
+    with _interruption.guarded(for_good=args is None) as signals:
+        code = _run(words)
+    if args is None:
+        _interruption.block()
+    return signals.exit_code if code == 130 else code
+
+
+def _run(words: list[str]) -> int:
     from gradlint.running import server as _server
 
     if "--triton-interpret" in words:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
+    _server.adopt()
     try:
         # torch loads while the command line is imported and read
         _server.start(_load(words))
         from gradlint.cli.app import main as run
 
-        code = run(words)
+        return run(words)
     except KeyboardInterrupt:
-        code = 130
+        return 130
     finally:
         _server.stop()
-    if code == 130 and args is None:
-        _server.block_interrupts()
-    return code
 
 
 def _works(words: Sequence[str]) -> bool:

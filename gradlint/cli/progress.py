@@ -1,14 +1,10 @@
-"""While a run is under way: a progress bar, and the signals that end it."""
+"""While a run is under way: a progress bar."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
 
 from rich.progress import Progress
 
@@ -17,34 +13,6 @@ from gradlint.model.report import TargetReport
 from gradlint.native.progress import Progress as BuildProgress
 
 OnProgress = Callable[[int, int, "TargetReport"], None]
-
-
-@dataclass
-class Signals:
-    """``terminated``: whether SIGTERM or SIGHUP ended the run."""
-
-    terminated: bool = False
-
-
-@contextmanager
-def terminated() -> Iterator[Signals]:
-    """In the body, treat SIGTERM and SIGHUP like Ctrl-C: end the workers, print what is known."""
-    signals = Signals()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signals.terminated = True
-        raise KeyboardInterrupt
-
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    # A signal that is ignored (nohup) stays ignored.
-    numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield signals
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -84,7 +84,6 @@ def sweep(
         check_plot(plot)
         _console.check_writable(plot, "--plot")
         _console.check_distinct([("-o", output or "-"), ("--plot", plot)])
-    from gradlint.cli import progress as _progress
     from gradlint.model.resolve import resolve_settings
     from gradlint.sweeping import sweep_target
 
@@ -101,7 +100,7 @@ def sweep(
         rules=rule_names(),
         warn=_console.print_warning,
     )
-    with _console.worker(debug=debug), _progress.terminated():
+    with _console.worker(debug=debug):
         report = sweep_target(target, settings, steps=steps, sample=sample)
 
     def write() -> None:

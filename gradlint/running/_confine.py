@@ -15,7 +15,9 @@ from typing import Any
 #: the first few hundred. Heuristic: the usual soft limit of open files is 1024.
 _FIRST_FD = 900
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# linux/prctl.h
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 #: The signal that makes a worker print its Python stack; handled in C, so that it works in an
 #: endless loop of C code too.
@@ -23,7 +25,7 @@ DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)
 
 
 def own_group(*, watched: bool = False) -> None:
-    """Become leader of a new session and process group, ended when the fork server ends.
+    """Become leader of a new session and process group, ended when the parent process ends.
 
     Args:
         watched: whether a tool started this process, and not the server.
@@ -35,20 +37,32 @@ def own_group(*, watched: bool = False) -> None:
     if watched:
         return  # the parent that the kernel watches is a thread, which in a tool may end early
     die_with_parent()
-    _leave_server()
+    leave_server()
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the one that forked it ends (Linux)."""
+def die_with_parent(number: int | None = None) -> None:
+    """Have the kernel send ``number`` to this process, SIGKILL unless one is given, when the thread
+    that forked it ends (Linux)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL if number is None else number)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (Linux)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, argument: int) -> None:
     if sys.platform == "linux":
         with suppress(Exception):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            ctypes.CDLL(None).prctl(option, int(argument), 0, 0, 0)
 
 
-def _leave_server() -> None:
-    # The server, and the resource tracker, end when the last holder of these descriptors is
-    # gone. A hung worker must not keep them, and thereby itself, alive after gradlint was killed.
+def leave_server() -> None:
+    """Close what keeps the server, and the resource tracker, alive.
 
+    They end when the last holder of these descriptors is gone. A hung worker must not keep them,
+    and thereby itself, alive after gradlint was killed.
+    """
     server: Any = getattr(forkserver, "_forkserver", None)
     tracker: Any = getattr(resource_tracker, "_resource_tracker", None)
     for holder, name in ((server, "_forkserver_alive_fd"), (tracker, "_fd")):
@@ -62,9 +76,10 @@ def _leave_server() -> None:
 
 
 def normal_signals() -> None:
-    """Signals as a fresh Python has them; the server blocks SIGINT."""
+    """Signals as a fresh Python has them; the server blocks SIGINT and handles SIGTERM."""
     with suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
@@ -106,14 +121,23 @@ def show_stack_on_death(dumps: int) -> None:
         faulthandler.register(DUMP_SIGNAL, file=dumps, all_threads=True, chain=False)
 
 
-def limit_memory(allowance_mb: int | None) -> None:
-    """No core dumps, and at most ``allowance_mb`` MiB of data beyond what is held now (Linux)."""
+def no_core_dump() -> None:
+    """Leave no file behind when a signal ends this process."""
     try:
         import resource  # noqa: PLC0415 (not on Windows)
     except ImportError:
         return
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def limit_memory(allowance_mb: int | None) -> None:
+    """No core dumps, and at most ``allowance_mb`` MiB of data beyond what is held now (Linux)."""
+    try:
+        import resource  # noqa: PLC0415 (not on Windows)
+    except ImportError:
+        return
+    no_core_dump()
     held = _data_bytes()
     if allowance_mb is None or held is None:
         return

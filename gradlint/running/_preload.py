@@ -5,15 +5,21 @@ Only imports: running an operator here would start threads that a fork does not 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
+import json
 import os
 import pkgutil
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from types import FrameType
 
-from gradlint.running.server import LOADS
+from gradlint.running import _confine, _keeper
+from gradlint.running.server import FOLDER, LOADS, PARENT, SOURCES
 from gradlint.trace.originals import at_the_start
 
 #: Imported because it takes long; a module that is missing or broken is left to the worker, which
@@ -81,6 +87,57 @@ def _names() -> Iterator[str]:
     yield "gradlint.running._worker"
 
 
+def _serve() -> None:
+    """Make this process a server: in a session of its own, so that signals to the group of the
+    process that started it pass it by, and ended, with all that it started, when that one ends."""
+    if not hasattr(os, "setsid"):
+        return
+    server, parent, folder = os.getpid(), os.environ.get(PARENT), os.environ.get(FOLDER)
+    if parent is None and folder is None:
+        return  # imported by something else
+
+    def leave(code: int = 0, *, alone: bool = True) -> None:
+        if os.getpid() == server:
+            _keeper.end_descendants()
+            if alone:
+                _remove(folder)
+        os._exit(code)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        leave(128 + number, alone=os.getppid() != int(parent or 0))
+
+    with suppress(OSError):
+        os.setsid()
+    _keeper.serve_from_here()
+    # Said of what an operator leaves behind, where its keeper was killed.
+    warnings.filterwarnings("ignore", message="forkserver: waitpid returned unexpected pid")
+    _confine.adopt_orphans()
+    signal.signal(signal.SIGTERM, end)
+    atexit.register(leave)  # multiprocessing ends the server once nobody holds its pipe any more
+    if parent is not None:
+        _confine.die_with_parent(signal.SIGTERM)
+        if os.getppid() != int(parent):
+            end(signal.SIGTERM, None)
+
+
+def _remove(folder: str | None) -> None:
+    """Remove the folder of the server's socket, which the parent did not live to remove."""
+    with suppress(OSError):
+        for name in os.listdir(folder) if folder else ():
+            if name.startswith("listener-"):
+                os.unlink(os.path.join(str(folder), name))
+        os.rmdir(str(folder))
+
+
+def _read_ahead() -> None:
+    """Parse the files of operators that are many: what is read here, no worker reads again. None of
+    their code runs."""
+    for path in json.loads(os.environ.get(SOURCES) or "[]"):
+        for name in ("targets.nodes", "targets.example_calls", "trace.coverage"):
+            with suppress(Exception):
+                importlib.import_module(f"gradlint.{name}").read_ahead(path)
+
+
 def _preload() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,8 +147,10 @@ def _preload() -> None:
             except BaseException:
                 continue
     at_the_start()
+    _read_ahead()
     gc.collect()
     gc.freeze()  # keeps the pages of these objects shared between the forks
 
 
+_serve()
 _preload()

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradlint.model.events import Event
 from gradlint.ops.phase import PHASES
-from gradlint.running import _confine, _stack, _wire, _worker
+from gradlint.running import _confine, _keeper, _stack, _wire, _worker
 from gradlint.running import server as _server
 from gradlint.running.events import Done, Forgery, Pid
 from gradlint.running.job import Job
@@ -34,9 +34,6 @@ _DUMP_PAUSE = 0.2
 
 #: Seconds that a killed worker may take to vanish before the parent goes on without it.
 _GRAVE_SECONDS = 5.0
-
-#: Times the time-out that waiting for a processor may add to it.
-_MOST_WAITING = 10.0
 
 #: Chunks read of a pipe after the worker's death; a process that escaped may still fill it.
 _DRAIN_CHUNKS = 256
@@ -57,6 +54,9 @@ class Ending:
         stack: its Python stack, as far as it could be had.
         tail: the last of what it printed.
         finished: whether its job was done.
+        lost: whether the server ended, and took the worker with it.
+        orphaned: whether the worker's keeper ended before it did.
+        left: how many processes that the op had started were ended with the worker.
     """
 
     exit_code: int | None
@@ -66,6 +66,9 @@ class Ending:
     stack: _stack.Stack
     tail: str
     finished: bool
+    lost: bool = False
+    orphaned: bool = False
+    left: int = 0
 
     @property
     def signal_name(self) -> str | None:
@@ -84,7 +87,7 @@ class Worker:
     def __init__(self, job: Job, timeout: float) -> None:
         context = _server.context(job.interpreter)
         # Memory of its own: what an op does to the descriptor of it concerns no other worker.
-        self._phase = heap.Arena(2)
+        self._phase = heap.Arena(3)
         key = _wire.new_key()
         events, write_events = _wire.channel(context)
         output, write_output = context.Pipe(duplex=False)
@@ -107,11 +110,13 @@ class Worker:
         self.killed: str | None = None
         self.ending: Ending | None = None
         self._watched = job.interpreter is not None
+        self._kept = _keeper.KEPT and not self._watched
+        # The worker's own process: what was started is its keeper, or a tool that watches it.
         self._group: int | None = None
         self._sender: int | None = None
         self._refused = False
-        _server.launch(self._process, job.interpreter)
-        if not self._watched:
+        self._server = _server.launch(self._process, job.interpreter, timeout=timeout)
+        if not self._watched and not self._kept:
             self._sender = self._process.pid
         for write in writers:
             write.close()
@@ -119,7 +124,6 @@ class Worker:
             os.set_blocking(read.fileno(), False)
         _widen(output.fileno())
         self.timeout = timeout
-        self._pid = self._process.pid
         self.grant()
 
     def waitables(self) -> list[Any]:
@@ -143,7 +147,7 @@ class Worker:
         """Give it its whole time from now on."""
         self._granted = time.monotonic()
         self._queued = self._queued_s()
-        self.deadline = self._granted + self.timeout
+        self.deadline = self._granted + self._limit()
 
     def overdue(self) -> bool:
         """Whether nothing came for the time it was given.
@@ -153,13 +157,19 @@ class Worker:
         """
         if self.ending is not None or time.monotonic() <= self.deadline:
             return False
-        waited = min(self._queued_s() - self._queued, _MOST_WAITING * self.timeout)
-        self.deadline = max(self.deadline, self._granted + self.timeout + waited)
+        limit = self._limit()
+        waited = min(self._queued_s() - self._queued, _server.MOST_WAITING * limit)
+        self.deadline = max(self.deadline, self._granted + limit + waited)
         return time.monotonic() > self.deadline
+
+    def _limit(self) -> float:
+        # A worker that is done has but to exit; its keeper may have been stopped.
+        done = self._finished and self._kept
+        return min(self.timeout, _GRAVE_SECONDS) if done else self.timeout
 
     def _queued_s(self) -> float:
         """Seconds that its main thread was ready to run, and waited for a processor."""
-        return queued_seconds(self._pid)
+        return _server.queued_seconds(self._sender)
 
     def kill(self, why: str) -> None:
         """End it and everything it started; for a time-out, have it print its stack first."""
@@ -171,6 +181,8 @@ class Worker:
             self._ask_for_stack()
         self.killed = self.killed or why
         self._kill_group()
+        if not wait([self._process.sentinel], _GRAVE_SECONDS):
+            self._kill_all()  # the keeper does not do its work
         if wait([self._process.sentinel], _GRAVE_SECONDS):
             self._bury()
         else:
@@ -212,7 +224,7 @@ class Worker:
         if self._refused:
             return
         if self._sender is None:
-            self._sender = sender  # under a tool; no code of the user's has run yet
+            self._sender = sender  # no code of the user's has run yet
         try:
             if sender not in (None, self._sender):
                 raise _wire.FrameError(
@@ -245,13 +257,13 @@ class Worker:
         del self._dumped[TAIL_BYTES:]
 
     def _ask_for_stack(self) -> None:
-        if _confine.DUMP_SIGNAL is None or self._process.pid is None or self._watched:
+        if _confine.DUMP_SIGNAL is None or self._sender is None or self._watched:
             return  # the tool that watches would get the signal, and end
         dumps = next((r for r, take in self._readers.items() if take == self._on_dumps), None)
         if dumps is None:
             return
         with suppress(OSError):
-            os.kill(self._process.pid, _confine.DUMP_SIGNAL)
+            os.kill(self._sender, _confine.DUMP_SIGNAL)
             patience = _DUMP_SECONDS
             while wait([dumps], patience):
                 chunk, ended = _wire.read_available(dumps.fileno())
@@ -261,34 +273,57 @@ class Worker:
                 patience = _DUMP_PAUSE
 
     def _kill_group(self) -> None:
+        if not self._kept:
+            self._kill_all()
+        elif self.ending is None and not wait([self._process.sentinel], 0):
+            with suppress(OSError):
+                self._process.terminate()  # the keeper ends the worker, and all below it
+                _continue(self._process.pid)
+
+    def _kill_all(self) -> None:
         pid = self._process.pid
         if pid is None:
             return
-        if hasattr(os, "killpg"):
+        group = self._group or self._sender or (None if self._kept else pid)
+        if hasattr(os, "killpg") and group is not None:
             with suppress(OSError):
-                os.killpg(self._group or pid, signal.SIGKILL)
+                os.killpg(group, signal.SIGKILL)
         with suppress(OSError):
             if self.ending is None and not wait([self._process.sentinel], 0):
                 self._process.kill()
 
     def _bury(self) -> None:
         self._process.join(_GRAVE_SECONDS)
-        self._kill_group()  # what it left behind
+        left = self._phase.buffer[_keeper.LEFT] if self._kept else 0
+        if left == 0:
+            self._kill_all()  # what it left behind, if there was no keeper to end it
         self._read(until_empty=True)
         code = self._process.exitcode
-        if not self._refused:
+        # multiprocessing says 255 where the server can't.
+        lost = code == 255 and self._server is not None and _server.has_ended(self._server)
+        orphaned = self._kept and left == 0 and not lost
+        if orphaned:
+            _server.end_orphans()
+        if not self._refused and not lost:
             # A worker that was killed may have been writing; one that exits wrote whole frames.
             if self._decoder.incomplete and (self._finished or code == 0):
                 self._forged("the worker ended in the middle of a frame")
             elif self._finished and self._phases_now()[0] in _worker.USER_PHASES:
                 self._forged("the worker reported its end while code of the op was running")
-        self._end(code)
+        self._end(code, lost=lost, orphaned=orphaned, left=max(left - 1, 0))
 
     def _phases_now(self) -> tuple[str, str]:
         now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase.buffer[:2])
         return now, user
 
-    def _end(self, exit_code: int | None) -> None:
+    def _end(
+        self,
+        exit_code: int | None,
+        *,
+        lost: bool = False,
+        orphaned: bool = False,
+        left: int = 0,
+    ) -> None:
         for reader in self._readers:
             reader.close()
         self._readers.clear()
@@ -304,9 +339,18 @@ class Worker:
             _stack.parse(self._dumped.decode("utf-8", "replace")),
             self._tail.decode("utf-8", "replace"),
             self._finished,
+            lost,
+            orphaned,
+            left,
         )
         if exit_code is not None:
             self._process.close()
+
+
+def _continue(pid: int | None) -> None:
+    """Let a process that was stopped go on, so that it can end."""
+    if pid is not None:
+        os.kill(pid, signal.SIGCONT)
 
 
 def _widen(fd: int) -> None:
@@ -315,17 +359,3 @@ def _widen(fd: int) -> None:
 
     with suppress(OSError):
         fcntl.fcntl(fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), _PIPE_BYTES)
-
-
-def queued_seconds(pid: int | None) -> float:
-    """Seconds that the main thread of process ``pid`` was ready to run and waited for a processor;
-    0 where the system does not tell.
-
-    The second number in /proc/PID/schedstat, in nanoseconds (Documentation/scheduler/sched-stats in
-    the sources of Linux).
-    """
-    try:
-        with open(f"/proc/{pid}/schedstat", encoding="ascii") as told:
-            return int(told.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0

@@ -7,28 +7,43 @@ from collections import deque
 from collections.abc import Iterable
 from multiprocessing.connection import wait
 
+from gradlint.running import server as _server
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Worker
 from gradlint.running._task import Task
 from gradlint.running.events import Forgery
+from gradlint.running.interruption import interruptible
 
 #: Seconds by which waiting may overshoot; a longer overshoot means that this process was suspended
 #: (heuristic: with four times as many busy processes as cores it is tenths of a second).
 STOPPED_S = 2.0
 
 
+#: Times that a task may be in flight while the server ends. The second time it runs alone, so that
+#: it is known what ended the server.
+MOST_LOST = 2
+
+
 def schedule(tasks: Iterable[Task], jobs: int) -> None:
     """Run ``tasks``, at most ``jobs`` workers at a time, until all are done.
 
+    Where the server ends, it takes all workers with it. Their tasks are started anew, one at a
+    time; one that is in flight when the server ends again is told so by the ending of its worker.
+
     Raises:
         KeyboardInterrupt: after every worker was killed and every task has heard of it.
+        ServerLost: no worker can be started.
     """
     waiting: deque[Task] = deque(tasks)
+    suspects: deque[Task] = deque()
+    lost: dict[Task, int] = {}
     active: dict[Worker, Task] = {}
     try:
-        while waiting or active:
-            while waiting and len(active) < max(1, jobs):
-                task = waiting.popleft()
+        while waiting or suspects or active:
+            alone = bool(suspects) or any(task in lost for task in active.values())
+            queue, most = (suspects, 1) if alone else (waiting, max(1, jobs))
+            while queue and len(active) < most:
+                task = queue.popleft()
                 active[Worker(task.job(), task.timeout)] = task
             stopped = _wait(active)
             for worker, task in list(active.items()):
@@ -39,9 +54,17 @@ def schedule(tasks: Iterable[Task], jobs: int) -> None:
                 if worker.overdue():
                     worker.kill("timeout")
                     _deliver(worker, task)
-                if worker.ending is not None:
-                    del active[worker]
-                    waiting.extendleft(reversed(task.ended(worker.ending)))
+                ending = worker.ending
+                if ending is None:
+                    continue
+                del active[worker]
+                if ending.lost and ending.killed is None:
+                    lost[task] = lost.get(task, 0) + 1
+                    if lost[task] < MOST_LOST:
+                        task.restart()
+                        suspects.append(task)
+                        continue
+                waiting.extendleft(reversed(task.ended(ending)))
     finally:
         for worker, task in active.items():
             _abandon(worker, task)
@@ -53,9 +76,11 @@ def _wait(active: dict[Worker, Task]) -> bool:
     now = time.monotonic()
     soonest = min(worker.deadline for worker in active)
     objects = [thing for worker in active for thing in worker.waitables()]
-    patience = None if soonest == float("inf") else max(0.0, soonest - now) + 0.001
-    wait(objects, patience)
-    return patience is not None and time.monotonic() - now - patience > STOPPED_S
+    patience = min(max(0.0, soonest - now) + 0.001, _server.LOOK_SECONDS)
+    with interruptible():
+        wait(objects, patience)
+    _server.look()
+    return time.monotonic() - now - patience > STOPPED_S
 
 
 def _deliver(worker: Worker, task: Task) -> None:

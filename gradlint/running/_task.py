@@ -71,6 +71,9 @@ class Task(Protocol):
     def ended(self, ending: Ending) -> list[Task]:
         """The worker is gone. Returns what is to run next for this task."""
 
+    def restart(self) -> None:
+        """Forget what came: the worker was lost, and another one starts from the beginning."""
+
 
 class TargetTask:
     """Checks one operator, in as many workers as its crashes call for."""
@@ -88,15 +91,20 @@ class TargetTask:
         self.ref = ref
         self.settings = settings
         self.timeout = settings.timeout
-        location = _findings.relative(ref.location)
-        self.report = TargetReport(ref.target, ref.kind, location=location)
-        self._collector = Collector(self.report, settings, complete=examine is None)
         self._trouble = trouble
         self._memory_mb = memory_mb
         self._examine = examine
         self._finished = finished
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with an empty report."""
+        location = _findings.relative(self.ref.location)
+        self.report = TargetReport(self.ref.target, self.ref.kind, location=location)
+        self._collector = Collector(self.report, self.settings, complete=self._examine is None)
         self._last: LastWord | None = None
         self._crashes = 0
+        self._left = 0
         self._started = time.monotonic()
 
     def job(self) -> Job:
@@ -140,6 +148,11 @@ class TargetTask:
 
     def ended(self, ending: Ending) -> list[Task]:
         """Say what happened; go on with the remaining rules in a fresh worker after a crash."""
+        self._left += ending.left
+        if ending.killed is None and ending.lost:
+            self._add(self._finding(ending))
+            self._finish()
+            return []
         if ending.killed == "interrupt" or (ending.finished and self._last is None):
             self._finish(interrupted=not ending.finished)
             return []
@@ -219,6 +232,8 @@ class TargetTask:
                     )
 
     def _finish(self, *, interrupted: bool = False) -> None:
+        if self._left:
+            self._collector.add_note(processes_left(self._left))
         before = self.report.verdict
         self._collector.finish()
         if before == "error":
@@ -230,6 +245,11 @@ class TargetTask:
         self.report.duration_s = time.monotonic() - self._started
         if self._finished is not None:
             self._finished(self.report)
+
+
+def processes_left(count: int) -> str:
+    """The note on a target whose code left ``count`` processes running."""
+    return f"{count} process{'es' if count > 1 else ''} that it left running ended with its worker"
 
 
 def usage_error(event: Usage) -> GradlintError:

@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _confine, _wire
+from gradlint.running import _confine, _keeper, _wire
 from gradlint.running.events import (
     Account,
     Building,
@@ -69,10 +69,13 @@ def serve(
         key: of this worker's frames; wiped here.
         events, output, dumps: write ends of the channel for events, and of the pipes for what the
             user's code prints and for Python stacks.
-        shared: memory for two bytes: the phase, and the last one that ran the user's code.
+        shared: memory for three bytes: the phase, the last one that ran the user's code, and how
+            many processes were ended with the worker (``_keeper.LEFT``).
     """
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
+    if not watched:
+        _keeper.keep(shared.buffer, [end.fileno() for end in (events, output, dumps)])
     _confine.own_group(watched=watched)
     watch = PhaseWatch(shared.buffer)
     channel = Channel(_confine.move_up(_detach(events)), key, watch)

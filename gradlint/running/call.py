@@ -88,13 +88,17 @@ class CallTask:
 
     def __init__(self, job: Job, ref: OpRef, settings: Settings, timeout: float) -> None:
         self.timeout = timeout
+        self._job = job
+        self._ref = ref
+        self._settings = settings
+        self.restart()
+
+    def restart(self) -> None:
+        """Without a result yet."""
         self.result: Any = None
         self.usage: GradlintError | None = None
         self.finding: Finding | None = None
         self.internal: Account | None = None
-        self._job = job
-        self._ref = ref
-        self._settings = settings
         self._last: LastWord | None = None
         self._answered = False
         self._ended = False
@@ -127,7 +131,8 @@ class CallTask:
 
     def ended(self, ending: Ending) -> list[Task]:
         """Say what it died of, if it did."""
-        if ending.killed != "interrupt" and (self._last or not (ending.finished or self.internal)):
+        done = ending.finished and not ending.lost
+        if ending.killed != "interrupt" and (self._last or not (done or self.internal)):
             scene = Scene(self._ref, self._settings, ending.phase, None, ending.stack, ending.tail)
             self.finding = final_finding(scene, self._last, ending)
             self.result = None

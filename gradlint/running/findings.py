@@ -139,6 +139,8 @@ def final_finding(scene: Scene, last: LastWord | None, ending: Ending) -> Findin
 
 
 def _final(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
+    if ending.lost and ending.killed is None:
+        return ended_server(scene)
     if ending.killed == "timeout":
         return timed_out.make_finding(scene.end)
     match last:
@@ -154,6 +156,8 @@ def _final(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
             return raised(scene, account.error, account.code)
         case Forgery(text):
             return forged(replace(scene, phase=ending.user_phase), text)
+    if ending.orphaned:
+        return exited(scene, "ended the parent process of its worker")
     if ending.exit_code == CHANNEL_GONE:
         scene = replace(scene, phase=ending.user_phase)
         return exited(scene, "closed or wrote to file descriptors that it did not open")
@@ -171,6 +175,14 @@ def forged(scene: Scene, text: str) -> Finding:
     finding.help = (
         "an op must write only to files that it opens, and leave gradlint's objects alone"
     )
+    return finding
+
+
+def ended_server(scene: Scene) -> Finding:
+    """GL005 where the process that starts workers ended twice while the op ran."""
+    finding = exited(scene, "ended or stopped the process that starts gradlint's workers")
+    finding.message += ", twice, the second time while nothing else ran"
+    finding.help = "an op must send no signals to processes that it did not start"
     return finding
 
 

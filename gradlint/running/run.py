@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +26,7 @@ from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
 from gradlint.running._task import TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
+from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.targets.resolve import EVERY, left_out, resolve
 
@@ -34,6 +38,10 @@ NO_OPERATOR = (
     "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
     "sample_inputs); name a plain callable or module itself: path/file.py:Name"
 )
+
+#: Bytes of source, over all workers, from which on the server reads it instead. Heuristic: parsing
+#: a megabyte takes about as long as starting a server.
+_WORTH_BYTES = 5_000_000
 
 #: Seconds in which a worker must have said what devices there are.
 _DEVICES_TIMEOUT = 120.0
@@ -91,6 +99,10 @@ class ExpandTask:
     def event(self, event: Event) -> None:
         """Keep the list."""
         self._call.event(event)
+
+    def restart(self) -> None:
+        """List them anew."""
+        self._call.restart()
 
     def ended(self, ending: Ending) -> list[Task]:
         """Check every operator found; or say why the module has none."""
@@ -227,10 +239,12 @@ def execute(
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
         plan.settings = on_present_devices(settings, report)
-        refs = _resolved(targets, plan)
+        with interruptible():
+            refs = _resolved(targets, plan)
         plan.empty.update(
             {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
         )
+        _server.start(sources=_worth_reading(refs))
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
@@ -243,9 +257,13 @@ def execute(
                 plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
         trouble.usage.append(error)
+    except _server.ServerLost as error:
+        trouble.internal.append(f"{error}\n{error}")
     except KeyboardInterrupt:
         report.interrupted = True
     report.targets = plan.reports()
+    if report.interrupted:
+        _tell_interrupted(report, targets)
     report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started
     return Run(report, trouble.usage, trouble.internal)
@@ -304,6 +322,14 @@ def on_present_devices(settings: Settings, report: Report) -> Settings:
     return replace(settings, devices=left)
 
 
+def _tell_interrupted(report: Report, targets: Sequence[str]) -> None:
+    """Say so of every target that was not begun, also where it is not known what they name."""
+    report.targets = report.targets or [TargetReport(target) for target in targets]
+    for target in report.targets:
+        if target.verdict == "skipped" and not target.notes:
+            target.notes.append("interrupted")
+
+
 def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:
     refs: list[OpRef] = []
     for target in targets:
@@ -316,6 +342,18 @@ def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:
             plan.empty[target] = NO_OPERATOR
         refs += found
     return refs
+
+
+def _worth_reading(refs: Sequence[OpRef]) -> list[str]:
+    """The files with so many operators that it pays to start the server anew, which parses them for
+    all workers."""
+    files = Counter(os.path.abspath(ref.location.file) for ref in refs if ref.location is not None)
+    found = []
+    for path, count in files.items():
+        with suppress(OSError):
+            if count * os.path.getsize(path) >= _WORTH_BYTES:
+                found.append(path)
+    return found
 
 
 def _version(package: str) -> str:

@@ -3,21 +3,31 @@
 The server is one process that imports torch once; a worker is a fork of it and starts in
 milliseconds. The process that reports never imports torch. Where there is no fork server
 (Windows) workers are spawned.
+
+The server is supervised. One that has ended is replaced by the next :func:`launch`; one that is
+stopped, or does not answer in time, is killed, so that it can be replaced. Its workers end with it,
+and whoever waits for them finds out by :func:`has_ended`.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import get_temp_dir
 from typing import Any, Literal
+
+from gradlint.running import _confine, _keeper
+from gradlint.running.interruption import interruptible
 
 PRELOAD = "gradlint.running._preload"
 
@@ -31,7 +41,58 @@ Load = Literal["torch", "rules", "tracing"]
 #: (``multiprocessing.spawn._fixup_main_from_name``). A user's script must not run again.
 _MAIN = ModuleSpec("gradlint.__main__", None)
 
+#: Name of the environment variable that says which files a server reads, as a list in JSON.
+SOURCES = "GRADLINT_PRELOAD_SOURCES"
+
+#: Names of the environment variables that say which process a server ends with, and which folder
+#: it then removes.
+PARENT = "GRADLINT_PRELOAD_PARENT"
+FOLDER = "GRADLINT_PRELOAD_FOLDER"
+
+#: Times a time-out that waiting for a processor may add to it.
+MOST_WAITING = 10.0
+
+#: How often a worker is started anew because the server ended.
+_MOST_STARTS = 3
+
+#: Seconds in which a server must have answered for the first time. Heuristic: importing torch takes
+#: a few seconds, and much longer on a busy machine with a cold disk.
+_LOADING_SECONDS = 120.0
+
+#: Seconds between two looks at the server, and seconds that it may be seen stopped: a whole job
+#: that was suspended goes on one process after another.
+LOOK_SECONDS = 0.5
+_STOPPED_SECONDS = 2.0
+
+#: What starting a worker raises when the server ends meanwhile.
+_ENDED = (EOFError, ConnectionError, FileNotFoundError)
+
 _lock = threading.RLock()
+
+#: What a server loads and reads when it is started next.
+_load: Load = "rules"
+_sources: tuple[str, ...] = ()
+
+#: Seconds in which the kernel tells of the end of a process that has closed its pipes. Heuristic:
+#: on a busy machine that has to give back gigabytes first.
+_NOTICE_SECONDS = 1.0
+
+#: Seconds after which a killed process that does not vanish is left to the kernel.
+_STRAYS_SECONDS = 3.0
+_PAUSE_SECONDS = 0.002
+
+#: Whether orphans become children of this process.
+_adopting = False
+
+#: Servers that have answered, by process id.
+_answered: set[int] = set()
+
+#: When a server was first seen stopped: its process id and the time.
+_stopped: tuple[int, float] | None = None
+
+
+class ServerLost(RuntimeError):
+    """The process from which workers come ends whenever it is started."""
 
 
 def context(interpreter: str | None = None) -> Any:
@@ -42,30 +103,112 @@ def context(interpreter: str | None = None) -> Any:
     return multiprocessing.get_context("forkserver" if forked else "spawn")
 
 
-def start(load: Load = "rules") -> None:
+def start(load: Load | None = None, sources: Sequence[str] = ()) -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
     Does nothing where the server runs already or does not exist on this platform.
 
     Args:
-        load: what the server imports; a worker imports by itself whatever else it needs.
+        load: what the server imports, if that is not known yet; a worker imports by itself whatever
+            else it needs. Default: as the last time, or gradlint's rules.
+        sources: paths of files that the server reads and parses, so that its workers need not. One
+            that runs, and has not read them, is replaced.
     """
+    global _load, _sources
     if context().get_start_method() != "forkserver":
         return
+    _load = load or _load
+    if not set(sources) <= set(_sources):
+        stop()
+        _sources = tuple(sources)
 
     # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
     resource_tracker.ensure_running()
-    with _lock, _main_left_alone(), _environment_of_server(load), _without_interrupts():
+    with _lock, _main_left_alone(), _environment_of_server(), _without_interrupts():
         context().set_forkserver_preload([PRELOAD])
         forkserver.ensure_running()
 
 
-def launch(process: BaseProcess, interpreter: str | None = None) -> None:
-    """Start ``process``, of ``context(interpreter)``, without running the main program again."""
-    if interpreter is None:
-        start()
-    with _lock, _main_left_alone(), _spawned_by(interpreter):
-        process.start()
+def launch(
+    process: BaseProcess, interpreter: str | None = None, *, timeout: float = float("inf")
+) -> int | None:
+    """Start ``process``, of ``context(interpreter)``, without running the main program again.
+
+    Args:
+        process: not started yet.
+        interpreter: see ``Job``.
+        timeout: seconds in which a server that answered before must have started it.
+
+    Returns:
+        The process id of the server; None where there is none.
+
+    Raises:
+        ServerLost: the server ended every time.
+    """
+    global _sources
+    served = interpreter is None and context().get_start_method() == "forkserver"
+    for _ in range(_MOST_STARTS if served else 1):
+        if served:
+            start()
+        try:
+            with _lock, _main_left_alone(), _spawned_by(interpreter), _answering(served, timeout):
+                with interruptible():
+                    process.start()
+                server = _pid() if served else None
+        except _ENDED:
+            if not served:
+                raise
+            _sources = ()  # in case that it was a file that ended it
+            _end_strays()
+            continue
+        except BaseException:
+            stop()  # it may have started what nobody knows of
+            raise
+        if server is not None:
+            _answered.add(server)
+        return server
+    raise ServerLost(
+        "the process from which gradlint's workers come ended "
+        f"{_MOST_STARTS} times while a worker was started"
+    )
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the server ``pid``, which seems to have closed its pipes, has ended."""
+    # The kernel closes the files of a process a moment before it tells of its end.
+    end = time.monotonic() + _NOTICE_SECONDS
+    while _state(pid) != "ended":
+        if time.monotonic() > end:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+    return True
+
+
+def end_orphans() -> None:
+    """Kill the children of the server that are no keepers: what an operator whose keeper was killed
+    had started (Linux)."""
+    with _lock:
+        pid = _pid()
+        if pid is None:
+            return
+        known = {process.pid for process in multiprocessing.active_children()}
+        for orphan in _keeper.children(pid):
+            if orphan not in known:
+                _kill(orphan)
+
+
+def look() -> None:
+    """Kill a server that has been stopped for long, so that its workers end and are done anew."""
+    global _stopped
+    pid = _pid()
+    if pid is None or _state(pid) != "stopped":
+        _stopped = None
+        return
+    now = time.monotonic()
+    if _stopped is None or _stopped[0] != pid:
+        _stopped = (pid, now)
+    elif now - _stopped[1] >= _STOPPED_SECONDS:
+        _kill(pid)
 
 
 def stop() -> None:
@@ -74,24 +217,108 @@ def stop() -> None:
         return
 
     # The server ends by itself soon after this process; killing it only makes that immediate.
-    server: Any = getattr(forkserver, "_forkserver", None)
-    pid = getattr(server, "_forkserver_pid", None)
-    if pid:
-        with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+    pid = _pid()
+    if pid is not None:
+        _kill(pid)
         with suppress(Exception):
-            server._stop()
+            _forkserver()._stop()
+    _end_strays()
 
 
-def block_interrupts() -> None:
-    """Let this process, which was interrupted, end with the exit code that it chose.
+def adopt() -> None:
+    """Make this process, which is gradlint's own, answer for what outlives the server: operators
+    that end their keeper and the server leave nothing behind either (Linux)."""
+    global _adopting
+    _adopting = True
+    _confine.adopt_orphans()
 
-    A second Ctrl-C would print a traceback while Python shuts down, and Python ends itself by
-    SIGINT, whatever code was asked for, where the first one came while a string was executed
-    (``dataclasses`` does so on import; ``exit_sigint`` of CPython's ``Modules/main.c``).
+
+def _end_strays() -> None:
+    """Kill the children that this process has not started, and those that it so inherits."""
+    if not _adopting:
+        return
+    end = time.monotonic() + _STRAYS_SECONDS
+    while time.monotonic() < end:
+        tracker = getattr(resource_tracker, "_resource_tracker", None)
+        own = {_pid(), getattr(tracker, "_pid", None)}
+        own |= {process.pid for process in multiprocessing.active_children()}
+        strays = [pid for pid in _keeper.children(os.getpid()) if pid not in own]
+        if not strays:
+            break
+        for pid in strays:
+            _kill(pid)
+            with suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _forkserver() -> Any:
+    return getattr(forkserver, "_forkserver", None)
+
+
+def _pid() -> int | None:
+    return getattr(_forkserver(), "_forkserver_pid", None)
+
+
+def _kill(pid: int) -> None:
+    with suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _state(pid: int) -> Literal["running", "stopped", "ended"]:
+    """Of a child process, which is left for multiprocessing to bury."""
+    if not hasattr(os, "waitid"):
+        return "running"  # macOS before Python 3.13
+    options = os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+    try:
+        found = os.waitid(os.P_PID, pid, options)
+    except OSError:
+        return "ended"  # and was buried
+    if found is None:
+        return "running"
+    return "stopped" if found.si_code == os.CLD_STOPPED else "ended"
+
+
+@contextmanager
+def _answering(served: bool, timeout: float) -> Iterator[None]:
+    """In the body, which waits for the server, kill it if it does not answer."""
+    pid = _pid()
+    if not served or pid is None:
+        yield
+        return
+    limit = min(timeout, _LOADING_SECONDS) if pid in _answered else _LOADING_SECONDS
+    end = time.monotonic() + limit
+    queued = queued_seconds(pid)
+    answered = threading.Event()
+
+    def watch() -> None:
+        while not answered.wait(LOOK_SECONDS):
+            look()
+            # The time that it waited for a processor does not count.
+            if time.monotonic() > end + min(queued_seconds(pid) - queued, MOST_WAITING * limit):
+                _kill(_pid() or pid)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        answered.set()
+        watcher.join()
+
+
+def queued_seconds(pid: int | None) -> float:
+    """Seconds that the main thread of process ``pid`` was ready to run and waited for a processor;
+    0 where the system does not tell.
+
+    The second number in /proc/PID/schedstat, in nanoseconds (Documentation/scheduler/sched-stats in
+    the sources of Linux).
     """
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as told:
+            return int(told.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 @contextmanager
@@ -116,12 +343,17 @@ def _spawned_by(interpreter: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _environment_of_server(load: Load) -> Iterator[None]:
+def _environment_of_server() -> Iterator[None]:
     # Before Python 3.13 the server ignores the ``sys.path`` it is sent, and fails to preload
     # silently; the environment is the one way that works in all of them. Workers get the
     # caller's own environment again.
     paths = [path for path in sys.path if path and os.path.isabs(path)]
-    changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1", LOADS: load}
+    changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1", LOADS: _load}
+    changed[SOURCES] = json.dumps(_sources)
+    if threading.current_thread() is threading.main_thread():
+        # The kernel tells of the end of a thread; only the end of this one is that of the process.
+        changed[PARENT] = str(os.getpid())
+    changed[FOLDER] = get_temp_dir()
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:

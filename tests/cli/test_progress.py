@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import signal
 
 import pytest
 
@@ -48,18 +47,3 @@ def test_one_target_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         assert advance is not None
         advance(1, 1, TargetReport("a.py:A"))
     assert stream.getvalue() == ""
-
-
-def test_sigterm_is_an_interrupt_in_the_body_only() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-
-    def body() -> None:
-        with _progress.terminated() as signals:
-            told.append(signals)
-            signal.raise_signal(signal.SIGTERM)
-
-    told: list[_progress.Signals] = []
-    with pytest.raises(KeyboardInterrupt):
-        body()
-    assert told[0].terminated
-    assert signal.getsignal(signal.SIGTERM) == before

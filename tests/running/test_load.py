@@ -12,7 +12,7 @@ import pytest
 from gradlint.model.report import Check, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.ops.patience import MOST_SLOW, NotTried, Patience
-from gradlint.running import _process
+from gradlint.running import _process, server
 from gradlint.running._collect import Collector
 from gradlint.running.run import execute
 
@@ -42,7 +42,9 @@ class Busy:
 
     ending = None
     timeout = 1.0
-    _pid = 0
+    _sender = 0
+    _finished = False
+    _kept = True
     grant = _process.Worker.grant
     overdue = _process.Worker.overdue
     _queued_s = _process.Worker._queued_s
@@ -54,7 +56,7 @@ def test_waiting_for_a_processor_does_not_count(
 ) -> None:
     clock, queued = [100.0], [7.0]
     monkeypatch.setattr(_process.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(_process, "queued_seconds", lambda pid: queued[0])
+    monkeypatch.setattr(server, "queued_seconds", lambda pid: queued[0])
     worker = Busy()
     worker.grant()
     clock[0] += 0.9
@@ -67,7 +69,7 @@ def test_waiting_for_a_processor_does_not_count(
 def test_however_busy_the_machine_a_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(_process.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(_process, "queued_seconds", lambda pid: clock[0])
+    monkeypatch.setattr(server, "queued_seconds", lambda pid: clock[0])
     worker = Busy()
     worker.grant()
     clock[0] = 10.9
@@ -77,9 +79,9 @@ def test_however_busy_the_machine_a_worker_ends(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_the_system_tells_of_waiting() -> None:
-    before = _process.queued_seconds(os.getpid())
-    assert 0.0 <= before <= _process.queued_seconds(os.getpid())
-    assert _process.queued_seconds(None) == 0.0
+    before = server.queued_seconds(os.getpid())
+    assert 0.0 <= before <= server.queued_seconds(os.getpid())
+    assert server.queued_seconds(None) == 0.0
 
 
 def burn(seconds: float) -> None:

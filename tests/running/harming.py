@@ -1,0 +1,81 @@
+"""Right operators that end, stop or outlive the processes around them, and one that does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+import torch
+
+
+class _Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 3, dtype=torch.float64, requires_grad=True),)
+
+
+class Good(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+def _server():
+    with open(f"/proc/{os.getppid()}/stat") as told:
+        return int(told.read().rpartition(")")[2].split()[1])
+
+
+class KillsServer(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        os.kill(_server(), signal.SIGKILL)
+        time.sleep(60)
+        return x * 2
+
+
+class StopsServer(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        os.kill(_server(), signal.SIGSTOP)
+        return x * 2
+
+
+class KillsParent(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+        return x * 2
+
+
+class StopsParent(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        os.kill(os.getppid(), signal.SIGSTOP)
+        return x * 2
+
+
+class LeavesDaemon(_Double):
+    """Of a session of its own, and adopted by whoever takes orphans."""
+
+    @staticmethod
+    def forward(ctx, x):
+        subprocess.run(["sh", "-c", "setsid sleep 98765 & exit 0"], check=True)
+        return x * 2
+
+
+class CrashesAfterDaemon(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        subprocess.run(["sh", "-c", "setsid sleep 98765 & exit 0"], check=True)
+        os.abort()
