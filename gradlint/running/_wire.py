@@ -238,7 +238,7 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind is int:
         return value if value in _INTEGERS else short_text(value, 200)
-    if value is None or kind in (bool, float):
+    if value is None or kind in (bool, float, bytes):
         return value
     if isinstance(value, str):
         return printable(value)
