@@ -240,7 +240,7 @@ class TargetTask:
             self.report.notes.append("interrupted")
             if self.report.verdict == "pass":  # of the rules that ran, and not of all
                 self.report.verdict = "inconclusive"
-        call = self._collector.confirmable
+        call, self._collector.confirmable = self._collector.confirmable, None
         if (
             call is not None
             and self.report.kind != "formula"
