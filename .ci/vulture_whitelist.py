@@ -22,6 +22,10 @@ _forkserver_address  # of multiprocessing, which is made to forget it
 validate
 bench
 
+# Of a program that is executed from its text, and of `sys`.
+start_zygote
+orig_argv
+
 # Fields of a pydantic model: they are read by name, or described in the schema of a spec.
 model_config
 description

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from gradlint.checking.confirmable import confirmable
 from gradlint.checking.further import FurtherSamples
 from gradlint.checking.guesses import first_words, guess_otherwise, is_questioned
 from gradlint.checking.not_tried import not_tried
@@ -264,6 +265,7 @@ def examine(
         others = [sample for sample in variants if _is_optional(first.sample, sample)]
         _look_further(first, others, rules, once, done, once.told, asked)
         emit(_covered(op, variants, coverage))
+    emit(confirmable(first))
 
 
 def _guessed_otherwise(

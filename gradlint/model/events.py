@@ -121,6 +121,21 @@ class Skip(Event, frozen=True):
     reason: str
 
 
+class Confirmable(Event, frozen=True):
+    """One call of the op on the sample of this label, for another process to repeat.
+
+    Args:
+        reason: why it can't be repeated; empty if it can.
+        request: the call in JSON, as ``gradlint.ops.bare`` reads it.
+        arrays: the bytes of its tensors.
+    """
+
+    sample: str
+    reason: str
+    request: str
+    arrays: list[bytes]
+
+
 class Note(Event, frozen=True):
     """A remark on the target."""
 

@@ -332,13 +332,35 @@ class TensorFacts:
     text: str = ""
 
 
+#: What came of running an op that passes by itself: it agreed, it did not, or it can't be told.
+ConfirmationVerdict = Literal["confirmed", "refuted", "not confirmed"]
+
+
+@dataclass
+class Confirmation:
+    """What the op does in a process in which nothing of gradlint is loaded.
+
+    Args:
+        note: why it is not confirmed, or what else a reader should know.
+        resolution: smallest relative gradient error that would have been seen.
+    """
+
+    verdict: ConfirmationVerdict
+    note: str = ""
+    resolution: float | None = None
+    forward_calls: int = 0
+    backward_calls: int = 0
+    duration_s: float = 0.0
+
+
 @dataclass
 class TargetReport:
     """All that is known about one target.
 
     ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
-    be watched; ``coverage_note`` says why that is not all.
+    be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
+    target passes.
     """
 
     target: str
@@ -358,6 +380,7 @@ class TargetReport:
     not_tried: list[str] = field(default_factory=list)
     coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
     coverage_note: str = ""
+    confirmation: Confirmation | None = None
 
     @property
     def uncovered(self) -> bool:

@@ -56,6 +56,7 @@ def _passing(page: Page, target: TargetReport) -> None:
             shown += f" and {wording.plural(more, 'more sample')}"
     counts = wording.verdict_counts(target.checks, [])
     _verdict_line(page, target, shown, counts)
+    _confirmation(page, target)
     _not_tried(page, target)
     for name, verdict in (("gradcheck", target.gradcheck), ("gradgradcheck", target.gradgradcheck)):
         if verdict is not None and verdict.verdict == "fail":
@@ -79,6 +80,7 @@ def _target(page: Page, target: TargetReport) -> None:
     if target.findings:
         page.blank()
     _inconclusive(page, target)
+    _confirmation(page, target)
     _torch(page, target)
     _not_tried(page, target)
     if page.verbose:
@@ -133,6 +135,13 @@ def _not_tried(page: Page, target: TargetReport) -> None:
     words = wording.not_tried(target, None if page.verbose else NOT_TRIED)
     if words:
         page.row("not tried", words)
+
+
+def _confirmation(page: Page, target: TargetReport) -> None:
+    """Whether a pass was confirmed; without ``-v`` only that it was not."""
+    found = target.confirmation
+    if found is not None and (page.verbose or found.verdict == "not confirmed"):
+        page.row("by itself", wording.confirmation(found), column=13)
 
 
 def _torch(page: Page, target: TargetReport) -> None:

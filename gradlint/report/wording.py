@@ -11,6 +11,7 @@ from typing import Any
 from gradlint.model.report import (
     Argument,
     Check,
+    Confirmation,
     Finding,
     SampleReport,
     Severity,
@@ -269,6 +270,15 @@ def same_sample(finding: Finding, verdict: TorchVerdict | None, family: str) -> 
     if verdict is None or not finding.code.startswith(family):
         return False
     return not verdict.sample or not finding.sample or verdict.sample == finding.sample
+
+
+def confirmation(found: Confirmation) -> str:
+    """What the op did in a process of its own, in a line."""
+    words = f"{found.verdict}: {found.note}" if found.note else str(found.verdict)
+    if found.verdict == "not confirmed":
+        return words
+    calls = f"{plural(found.forward_calls, 'forward call')}, {found.backward_calls} backward"
+    return f"{words}; {calls}; {seconds(found.duration_s)}"
 
 
 def torch_verdict(verdict: TorchVerdict, failed: bool, where: str = "") -> list[str]:

@@ -15,6 +15,7 @@ from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Confirmable,
     Covered,
     Event,
     Found,
@@ -88,6 +89,7 @@ class Collector:
         self._skipped: set[str] = set()
         self._untried: list[str] | None = None
         self._covered: list[FunctionCoverage] = []
+        self.confirmable: Confirmable | None = None
         self.next_worker()
 
     def next_worker(self) -> None:
@@ -115,10 +117,8 @@ class Collector:
         """
         self._require(not self._ended, "something after the end of the job")
         match event:
-            case Loaded(kind, location):
-                self._once(event)
-                self.report.kind = kind
-                self.report.location = location or self.report.location
+            case Loaded():
+                self._know(event)
             case Samples(samples):
                 self._once(event)
                 self._begin_with(samples)
@@ -157,6 +157,8 @@ class Collector:
                     self.report.checks.append(skipped)
             case Note(text):
                 self.add_note(text)
+            case Confirmable():
+                self._keep_call(event)
             case Covered():
                 self._cover(event)
             case Done():
@@ -215,6 +217,15 @@ class Collector:
             self.report.coverage = by_phase(self._covered, own)
             self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
         return self.report
+
+    def _know(self, event: Loaded) -> None:
+        self._once(event)
+        self.report.kind = event.kind
+        self.report.location = event.location or self.report.location
+
+    def _keep_call(self, event: Confirmable) -> None:
+        self._once(event)
+        self.confirmable = event
 
     def _cover(self, event: Covered) -> None:
         what = "what was reached, before any sample or while a rule was running"
@@ -303,6 +314,8 @@ class Collector:
                 for code in self._required - self._skipped
                 if any((code, label) not in self._begun for label in self._every)
             )
+            told = Confirmable in self._told or not self._required
+            self._require(told, "the end of the job, before the call that is to be confirmed")
             self._require(not missing, f"the end of the job, before {', '.join(missing)} had run")
         self._ended = True
         self.give_up_current()

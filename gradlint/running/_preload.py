@@ -22,6 +22,9 @@ from gradlint.running import _confine, _keeper
 from gradlint.running.server import FOLDER, LOADS, PARENT, SOURCES
 from gradlint.trace.originals import at_the_start
 
+#: Forks once torch is there, and before anything of gradlint is that it need not have.
+ZYGOTE = "gradlint.running._zygote"
+
 #: Imported because it takes long; a module that is missing or broken is left to the worker, which
 #: can report it.
 MODULES = (
@@ -75,6 +78,7 @@ def _names() -> Iterator[str]:
         yield from ("torch", "gradlint.running.tool_jobs", "gradlint.running._worker")
         return
     yield from MODULES
+    yield ZYGOTE
     if load == "tracing":
         yield from TRACING
     for package in PACKAGES:
@@ -144,6 +148,8 @@ def _preload() -> None:
         for name in _names():
             try:
                 importlib.import_module(name)
+                if name == ZYGOTE:
+                    importlib.import_module(name).start()
             except BaseException:
                 continue
     at_the_start()

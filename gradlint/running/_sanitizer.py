@@ -21,7 +21,7 @@ from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.rules.device import memory_error
 from gradlint.running._stack import Frame, place
-from gradlint.running._task import TargetTask
+from gradlint.running._task import TargetTask, Task
 from gradlint.running.findings import relative
 from gradlint.running.job import Job
 
@@ -134,10 +134,10 @@ class SanitizedTask(TargetTask):
         self._reports.append(report)
         return replace(super().job(), environment=ENVIRONMENT, interpreter=interpreter)
 
-    def _finish(self, *, interrupted: bool = False) -> None:
+    def _finish(self, *, interrupted: bool = False) -> list[Task]:
         if not interrupted and self.report.samples:
             self._judge([_read(path) for path in self._reports])
-        super()._finish(interrupted=interrupted)
+        return super()._finish(interrupted=interrupted)
 
     def _judge(self, reports: list[SanitizerReport]) -> None:
         tool = self._sanitizer.tool

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
-from gradlint.model.events import FURTHER, Event
+from gradlint.model.events import FURTHER, Confirmable, Event
 from gradlint.model.op import OpRef
-from gradlint.model.report import Check, Finding, TargetReport
+from gradlint.model.report import Check, Confirmation, Finding, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.native.progress import pass_on
-from gradlint.rules.catalogue import select_rules
+from gradlint.rules.catalogue import rule_of, select_rules
 from gradlint.running import findings as _findings
 from gradlint.running._collect import Collector
 from gradlint.running._process import Ending
 from gradlint.running.events import (
     Account,
     Building,
+    Confirmed,
     Forgery,
     Hello,
     Internal,
@@ -33,7 +34,10 @@ from gradlint.running.events import (
     Usage,
 )
 from gradlint.running.findings import Scene, final_finding
-from gradlint.running.job import CheckWork, Examine, Job
+from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
+
+_WRONG_GRADIENT = rule_of("value.wrong_gradient")
+_PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
@@ -147,27 +151,34 @@ class TargetTask:
                 self._collector.take(event)
 
     def ended(self, ending: Ending) -> list[Task]:
-        """Say what happened; go on with the remaining rules in a fresh worker after a crash."""
+        """Say what happened; go on with the remaining rules in a fresh worker after a crash, and
+        have a pass confirmed."""
         self._left += ending.left
         if ending.killed is None and ending.lost:
             self._add(self._finding(ending))
-            self._finish()
-            return []
+            return self._finish()
         if ending.killed == "interrupt" or (ending.finished and self._last is None):
-            self._finish(interrupted=not ending.finished)
-            return []
+            return self._finish(interrupted=not ending.finished)
         again = self._blame(ending)
         if not self.report.samples:
-            self._finish()
-            return []
+            return self._finish()
         self._crashes += 2 if again and ending.killed == "timeout" else 1
         if self._crashes < MOST_CRASHES:
             self._collector.give_up_current()
             return [self]
         self._collector.give_up_current()
         self._skip_rest()
-        self._finish()
-        return []
+        return self._finish()
+
+    def confirmed(self) -> None:
+        """Nothing more is to be found out."""
+        self.report.duration_s = time.monotonic() - self._started
+        if self._finished is not None:
+            self._finished(self.report)
+
+    def failed_to_confirm(self, account: Account) -> None:
+        """gradlint itself failed."""
+        self._trouble.add_internal(self.ref.target, account)
 
     # -- inner workings -------------------------------------------------------------------------
 
@@ -231,7 +242,8 @@ class TargetTask:
                         Check(rule.code, "skipped", sample.label, note=reason)
                     )
 
-    def _finish(self, *, interrupted: bool = False) -> None:
+    def _finish(self, *, interrupted: bool = False) -> list[Task]:
+        """Come to a verdict. Returns what is to confirm it, if it is a pass."""
         if self._left:
             self._collector.add_note(processes_left(self._left))
         before = self.report.verdict
@@ -242,9 +254,95 @@ class TargetTask:
             self.report.notes.append("interrupted")
             if self.report.verdict == "pass":  # of the rules that ran, and not of all
                 self.report.verdict = "inconclusive"
-        self.report.duration_s = time.monotonic() - self._started
-        if self._finished is not None:
-            self._finished(self.report)
+        call, self._collector.confirmable = self._collector.confirmable, None
+        if (
+            call is not None
+            and self.report.kind != "formula"
+            and self.report.verdict == "pass"
+            and _confirms(self.settings)
+        ):
+            reason = call.reason or _why_not_measured(self.report, call.sample)
+            self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
+            if not reason:
+                return [ConfirmTask(self, call, self._memory_mb)]
+        self.confirmed()
+        return []
+
+
+class ConfirmTask:
+    """Has the pass of a target confirmed where the op can't reach.
+
+    Args:
+        target: what passes; call: what is repeated.
+    """
+
+    def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
+        self.timeout = target.timeout
+        self._target = target
+        work = ConfirmWork(target.ref, target.settings, call, memory_mb)
+        self._job = Job(work, memory_mb)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what came."""
+        self._answer: Confirmed | None = None
+        self._reason = "the process that judges it ended"
+
+    def job(self) -> Job:
+        """The one job."""
+        return self._job
+
+    def event(self, event: Event) -> None:
+        """Keep the answer, or why there is none."""
+        match event:
+            case Confirmed():
+                self._answer = event
+            case Internal(account):
+                self._target.failed_to_confirm(account)
+                self._reason = f"internal error of gradlint: {account.line}"
+            case Usage():
+                self._reason = event.message
+
+    def ended(self, ending: Ending) -> list[Task]:
+        """Add what came of it to the report."""
+        report = self._target.report
+        answer = self._answer if ending.finished else None
+        if answer is not None:
+            report.confirmation = answer.confirmation
+            if answer.confirmation.verdict == "refuted":
+                report.findings.append(
+                    _findings.wrong_by_itself(
+                        self._target.ref, self._target.settings, report, answer.wrong
+                    )
+                )
+                report.verdict = "fail"
+        elif ending.killed is None:
+            report.confirmation = Confirmation("not confirmed", self._reason)
+        elif ending.killed == "timeout":
+            note = f"it took longer than {self.timeout:g} s"
+            report.confirmation = Confirmation("not confirmed", note)
+        self._target.confirmed()
+        return []
+
+
+def _confirms(settings: Settings) -> bool:
+    """Whether passes are confirmed: where gradients are judged, unless the settings ignore the
+    rule. It need not be selected, like all that the runner observes."""
+    judged = _WRONG_GRADIENT in select_rules(settings)
+    return judged and _PASSES_ONLY_WHILE_CHECKED in select_rules(replace(settings, select=None))
+
+
+def _why_not_measured(report: TargetReport, sample: str) -> str:
+    """Why nothing is to be confirmed: a gradient that GL401 did not find plainly right there."""
+    passed = any(
+        check.code == _WRONG_GRADIENT.code and check.sample == sample and check.verdict == "pass"
+        for check in report.checks
+    )
+    if not passed:
+        return "GL401 did not judge its gradient"
+    if any(f.code.startswith("GL4") and f.sample == sample for f in report.findings):
+        return "its gradient is not plainly right"
+    return ""
 
 
 def processes_left(count: int) -> str:

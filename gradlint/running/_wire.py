@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from gradlint.base.text import printable, short_text
-from gradlint.model.events import Event, Found
+from gradlint.model.events import Confirmable, Event, Found
 from gradlint.running.events import AnyEvent, Result
 
 #: Bytes of the largest frame. Heuristic: the largest events (samples with many arguments) take a
@@ -76,7 +76,7 @@ class Sealer:
     def frame(self, event: Event) -> bytes:
         """The next frame, which holds ``event``; the user's objects in it become text."""
         # What is sent is what the parent accepts: numbers take the types that fields declare.
-        event = _decoder.decode(_encoder.encode(plain(event)))
+        event = _decoder.decode(_encoder.encode(_plain_event(event)))
         body = _encoder.encode(event)
         mac = self.mac(body)
         if len(mac) + len(body) > MOST_BYTES:
@@ -229,6 +229,13 @@ def read_available(fd: int) -> tuple[bytes, bool]:
 
 
 # -- From the user's objects to plain data -------------------------------------------------------
+def _plain_event(event: Event) -> Any:
+    if isinstance(event, Confirmable):  # the one type that holds bytes
+        texts = plain(msgspec.structs.replace(event, arrays=[]))
+        return msgspec.structs.replace(texts, arrays=list(map(bytes, event.arrays)))
+    return plain(event)
+
+
 def plain(value: Any) -> Any:
     """``value`` as builtin values and gradlint's own dataclasses and events, with text that prints.
 

@@ -39,7 +39,7 @@ from gradlint.running.events import (
     Replaced,
     Usage,
 )
-from gradlint.running.job import BenchWork, BuildWork, CallWork, DevicesWork, Job, Work
+from gradlint.running.job import BenchWork, BuildWork, CallWork, ConfirmWork, DevicesWork, Job, Work
 from gradlint.trace.originals import at_the_start
 
 _real_exit = os._exit
@@ -87,6 +87,8 @@ def serve(
         os.environ.clear()
     os.environ.update(job.environment)
     importlib.invalidate_caches()
+    if not isinstance(job.work, ConfirmWork):
+        _leave_zygote()
     install(watch.enter)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.in_child)
@@ -102,6 +104,13 @@ def serve(
         _settle()
         return
     _real_exit(0)  # threads that the user's code left running must not hold it up
+
+
+def _leave_zygote() -> None:
+    """Give up the way to the zygote, if this process has one. Its module imports torch."""
+    zygote = sys.modules.get("gradlint.running._zygote")
+    if zygote is not None:
+        zygote.leave()
 
 
 def _settle() -> None:

@@ -12,6 +12,7 @@ from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Confirmable,
     Covered,
     Event,
     Found,
@@ -24,7 +25,7 @@ from gradlint.model.events import (
     TorchVerdictMade,
 )
 from gradlint.model.op import OpRef
-from gradlint.model.report import Location
+from gradlint.model.report import Confirmation, Location
 from gradlint.model.sweep import SweepTarget
 from gradlint.native.progress import Progress
 
@@ -117,6 +118,24 @@ class Swept(Event, frozen=True):
     """The sweeps of one operator."""
 
     targets: list[SweepTarget]
+
+
+class Disagreement(Event, frozen=True):
+    """One input whose gradient is wrong where nothing watches: what backward's gradient predicts
+    along one direction, what forward does, and how far the two may be apart."""
+
+    input: str
+    claimed: float
+    measured: float
+    bar: float
+    relative_error: float
+
+
+class Confirmed(Event, frozen=True):
+    """What an op that passes does in a process of its own; with "refuted", where it is wrong."""
+
+    confirmation: Confirmation
+    wrong: list[Disagreement]
 
 
 class Result(Event, frozen=True):
@@ -215,6 +234,7 @@ Examined = (
     | Skip
     | Note
     | Covered
+    | Confirmable
 )
 
 #: All that may come from a worker.
@@ -230,6 +250,7 @@ AnyEvent = (
     | NoInputs
     | Refs
     | Swept
+    | Confirmed
     | Result
     | LastWord
     | Examined

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gradlint.checking.severity import decided
@@ -13,11 +14,12 @@ from gradlint.experiments.loading.process_findings import (
 )
 from gradlint.model.events import FURTHER
 from gradlint.model.op import OpRef
-from gradlint.model.report import Finding, Grounds, Location
+from gradlint.model.report import Finding, Grounds, Location, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 from gradlint.rules.loading import (
     no_usable_inputs,
+    passes_only_while_checked,
     process_crashed,
     target_not_loadable,
     timed_out,
@@ -26,6 +28,7 @@ from gradlint.running._process import Ending
 from gradlint.running._stack import Frame, Stack, place
 from gradlint.running._worker import CHANNEL_GONE
 from gradlint.running.events import (
+    Disagreement,
     Exiting,
     Forgery,
     LastWord,
@@ -230,6 +233,26 @@ def memory(scene: Scene, text: str) -> Finding:
     )
     finding.help += ", or allow it more (--memory)"
     return finding
+
+
+def wrong_by_itself(
+    ref: OpRef, settings: Settings, report: TargetReport, wrong: Sequence[Disagreement]
+) -> Finding:
+    """GL009: ``report`` is of a pass, and its gradient is ``wrong`` in a process of its own."""
+    location = report.location or relative(ref.location)
+    excerpt = None
+    if location is not None:
+        excerpt = place(Frame(location.file, location.line, ""), "defined here")[1]
+    numbers = [{name: getattr(item, name) for name in item.__struct_fields__} for item in wrong]
+    return passes_only_while_checked.make_finding(
+        ref.target,
+        settings,
+        [item.input for item in wrong],
+        numbers,
+        sample=report.samples[0].label if report.samples else None,
+        location=location,
+        excerpt=excerpt,
+    )
 
 
 def unloadable(ref: OpRef, settings: Settings, event: Unloadable) -> Finding:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from gradlint.model.events import Confirmable
 from gradlint.model.op import OpRef
-from gradlint.model.report import TargetReport
+from gradlint.model.report import Confirmation, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepTarget
 
@@ -39,6 +40,20 @@ class CheckWork(Work[TargetReport]):
     settings: Settings
     done: frozenset[tuple[str, str]]
     examine: Examine | None = None
+
+
+@dataclass(frozen=True)
+class ConfirmWork(Work[Confirmation]):
+    """Repeat a ``call`` of ``ref`` in processes without gradlint, and judge it here.
+
+    Args:
+        memory_mb: as of :class:`Job`, for each of them.
+    """
+
+    ref: OpRef
+    settings: Settings
+    call: Confirmable
+    memory_mb: int | None = None
 
 
 @dataclass(frozen=True)

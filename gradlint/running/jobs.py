@@ -20,10 +20,12 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
+from gradlint.running.confirming import confirm
 from gradlint.running.events import Loaded, NoInputs, Refs, Result, Swept, Unloadable
 from gradlint.running.job import (
     AuditWork,
     CheckWork,
+    ConfirmWork,
     ExpandWork,
     StarterWork,
     SweepWork,
@@ -53,6 +55,8 @@ def run(work: Work[Any], send: Emit) -> None:
             case StarterWork(ref, settings, folder):
                 op, samples = _loaded(send, ref, settings)
                 send(Result(dump_starter(op, samples, folder)))
+            case ConfirmWork():
+                send(confirm(work))
             case ExpandWork(ref, settings):
                 with phase("import"):
                     make_importable()

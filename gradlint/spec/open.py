@@ -51,6 +51,26 @@ def open_spec(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     return op, _samples(spec, document, op, settings)
 
 
+def named_ref(ref: OpRef, settings: Settings) -> tuple[OpRef, Settings] | None:
+    """The one operator that ``ref`` stands for, with the settings under which it is loaded: itself
+    unless it is a spec. None where that holds formulas, builds an extension, or names a module
+    that only importing can list. Imports nothing of the user's.
+
+    Raises:
+        SpecError, TargetError: the spec is wrong, or names nothing.
+    """
+    if ref.source != "spec":
+        return ref, settings
+    spec = load(ref.path)
+    if spec.op is None or spec.extension is not None:
+        return None
+    settings = dataclasses.replace(settings, imports=(*settings.imports, *spec.import_))
+    refs = resolve(_beside(spec.path, spec.op), settings)
+    if len(refs) != 1 or refs[0].attribute == "*":
+        return None
+    return refs[0], settings
+
+
 def _samples(spec: OpSpec, document: Document, op: Op, settings: Settings) -> list[Sample]:
     seed = settings.seed if spec.seed is None else spec.seed
     by_name = op.kind not in ("function", "formula")

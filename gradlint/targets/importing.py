@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
@@ -104,6 +105,33 @@ def import_file(path: str) -> ModuleType:
             if module is not None:
                 return module
         return attempt(f"importing `{path}`", lambda: _execute(absolute), where)
+
+
+@dataclass(frozen=True)
+class PlaceOfFile:
+    """How the .py file of a module is imported.
+
+    Args:
+        root: the folder that must be importable.
+        name: the dotted name that the module has then.
+        in_package: whether it is part of a package.
+        shadows: whether it is no part of one, and has the name of another module.
+    """
+
+    root: str
+    name: str
+    in_package: bool
+    shadows: bool
+
+
+def place_of_file(path: str) -> PlaceOfFile:
+    """How :func:`import_file` imports ``path``; nothing is imported for this."""
+    forget_modules()
+    absolute = os.path.abspath(path)
+    root, name = dotted_of_file(absolute)
+    in_package = os.path.dirname(absolute) != root
+    shadows = not in_package and _shadows(name, absolute)
+    return PlaceOfFile(root, name, in_package, shadows)
 
 
 def _import(name: str, path: str) -> ModuleType | None:

@@ -91,6 +91,12 @@ class Binding:
         pattern = self.patterns.get(position)
         return gradient if pattern is None or gradient is None else pattern.picked(gradient)
 
+    def state(self) -> dict[str, torch.Tensor]:
+        """The parameters and buffers that the op's module gets, by name."""
+        first = len(self.inputs) - len(self.parameters)
+        values = [item.value for item in self.inputs[first:]]
+        return {**dict(zip(self.parameters, values, strict=True)), **self._buffers}
+
     def index_of(self, position: int, index: Sequence[int]) -> list[int]:
         """The index, in the tensor that the op gets, of element ``index`` of input ``position``."""
         pattern = self.patterns.get(position)

@@ -13,7 +13,16 @@ import pytest
 
 from gradlint.base.text import printable
 from gradlint.model.coverage import FunctionCoverage, WayCoverage
-from gradlint.model.events import Begin, CheckDone, Covered, Event, Found, Note, Samples
+from gradlint.model.events import (
+    Begin,
+    CheckDone,
+    Confirmable,
+    Covered,
+    Event,
+    Found,
+    Note,
+    Samples,
+)
 from gradlint.model.op import OpRef
 from gradlint.model.report import (
     Argument,
@@ -36,6 +45,13 @@ def sent(event: Event) -> Any:
     """``event`` as it arrives."""
     (arrived,) = Decoder(KEY).feed(Sealer(KEY).frame(event))
     return arrived
+
+
+def test_bytes_travel_in_one_type_only() -> None:
+    call = Confirmable("s", "", '{"inputs": [0]}', [bytes(range(256)), b""])
+    assert sent(call) == call
+    found = Found(Finding("GL401", "n", "error", "m", evidence={"value": b"1"}))
+    assert sent(found).finding.evidence == {"value": "b'1'"}
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])

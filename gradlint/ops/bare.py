@@ -1,0 +1,425 @@
+"""The op's side of a confirmation: a program of its own that runs an op for somebody else.
+
+It imports the standard library and torch, and nothing else, so that no code of a checker is in the
+process in which the op runs. It is executed from its text, under a name that says nothing
+(``running/_zygote.py``). The judge, another process, imports it to send and receive the same.
+
+A message is two lengths, a header in JSON, and the bytes of arrays, whose dtypes and shapes the
+header holds. Both lengths are limited, and nothing that arrives can run code.
+"""
+
+from __future__ import annotations
+
+import _thread
+import copy
+import ctypes
+import importlib
+import importlib.util
+import json
+import math
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import torch
+
+#: Bytes of the header and of the arrays of one message, at most (heuristic: samples are small).
+MOST_HEADER = 1 << 20
+MOST_ARRAYS = 1 << 28
+
+_LENGTHS = struct.Struct(">IQ")
+
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+        *(torch.complex128, torch.complex64),
+        *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+    )
+}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+#: Descriptors below this are closed in a process that was forked (heuristic: a server that has only
+#: imported modules has a dozen).
+_MOST_FDS = 4096
+
+#: Kind of an argument without tensors → what makes it from plain data.
+_LEAVES: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda value: value,
+    "dtype": lambda name: getattr(torch, name),
+    "device": torch.device,
+    "complex": lambda parts: complex(*parts),
+}
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+# -- Messages --------------------------------------------------------------------------------------
+def send(fd: int, header: dict[str, Any], arrays: Sequence[torch.Tensor] = ()) -> None:
+    """Write a message to ``fd``.
+
+    Raises:
+        ValueError: a tensor is not dense, or has a dtype that does not travel.
+        OSError: the other side is gone.
+    """
+    described, parts = [], []
+    for tensor in arrays:
+        if tensor.layout is not torch.strided or tensor.dtype not in _NAMES:
+            raise ValueError(f"a tensor of {tensor.layout} and {tensor.dtype}")
+        described.append([_NAMES[tensor.dtype], list(tensor.shape)])
+        parts.append(_bytes_of(tensor))
+    body = b"".join(parts)
+    text = json.dumps({**header, "arrays": described}).encode()
+    if len(text) > MOST_HEADER or len(body) > MOST_ARRAYS:
+        raise ValueError("a message that is too large")
+    view = memoryview(_LENGTHS.pack(len(text), len(body)) + text + body)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def receive(fd: int) -> tuple[dict[str, Any], list[torch.Tensor]]:
+    """Read the next message from ``fd``: its header and its arrays.
+
+    Raises:
+        ValueError: it is no message, or too large.
+        EOFError: the other side is gone.
+    """
+    text, body = _LENGTHS.unpack(_read(fd, _LENGTHS.size))
+    if text > MOST_HEADER or body > MOST_ARRAYS:
+        raise ValueError("a message that is too large was announced")
+    try:
+        header = json.loads(_read(fd, text))
+    except RecursionError as error:
+        raise ValueError("a header that is nested too deeply") from error
+    return header, unpacked(header, _read(fd, body))
+
+
+def unpacked(header: Any, body: bytes | bytearray) -> list[torch.Tensor]:
+    """The arrays in ``body``, as ``header["arrays"]`` describes them: pairs of dtype and shape.
+
+    Raises:
+        ValueError: the description is none, or does not fit.
+    """
+    described = header.get("arrays") if isinstance(header, dict) else None
+    if not isinstance(described, list):
+        raise ValueError("a header without arrays")
+    arrays, start = [], 0
+    for item in described:
+        name, shape = item if isinstance(item, list) and len(item) == 2 else (None, None)
+        dtype = DTYPES.get(name) if isinstance(name, str) else None
+        if dtype is None or not isinstance(shape, list):
+            raise ValueError("an array without dtype or shape")
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError("an array with a shape that is none")
+        count = math.prod(shape)
+        end = start + count * dtype.itemsize
+        if end > len(body) or max(shape, default=0) > MOST_ARRAYS:
+            raise ValueError("an array that is longer than what came")
+        if count:
+            part = bytearray(body[start:end])
+            arrays.append(torch.frombuffer(part, dtype=dtype).reshape(shape).clone())
+        else:
+            arrays.append(torch.empty(shape, dtype=dtype))
+        start = end
+    if start != len(body):
+        raise ValueError("more came than was announced")
+    return arrays
+
+
+def packed(arrays: Sequence[torch.Tensor]) -> tuple[list[list[Any]], list[bytes]]:
+    """Dtypes and shapes of ``arrays``, and their bytes; for dense tensors of :data:`DTYPES`."""
+    described = [[_NAMES[tensor.dtype], list(tensor.shape)] for tensor in arrays]
+    return described, [_bytes_of(tensor) for tensor in arrays]
+
+
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    size = dense.numel() * dense.element_size()
+    return ctypes.string_at(dense.data_ptr(), size) if size else b""
+
+
+def _read(fd: int, size: int) -> bytearray:
+    found = bytearray()
+    while len(found) < size:
+        chunk = os.read(fd, min(size - len(found), 1 << 20))
+        if not chunk:
+            raise EOFError("the other side is gone")
+        found += chunk
+    return found
+
+
+# -- The op ----------------------------------------------------------------------------------------
+class _Op:
+    """The op that a request to load describes.
+
+    Args:
+        wanted: where it is, how it is made and called (``checking/confirmable.py``).
+        arrays: the tensors of the call.
+    """
+
+    def __init__(self, wanted: dict[str, Any], arrays: list[torch.Tensor]) -> None:
+        self._wanted = wanted
+        self._arrays = arrays
+        self._grad = torch.autograd.grad
+        self._call = torch.func.functional_call
+        self._draw()
+        found = _found(wanted)
+        if isinstance(found, type) and issubclass(found, torch.autograd.Function):
+            found = found.apply
+        elif isinstance(found, type):
+            found = found(**_built(wanted["constructor"], []))
+        elif wanted["module"] and not isinstance(found, torch.nn.Module):
+            found = found()
+        self._op = found
+
+    def outputs(self, values: list[torch.Tensor]) -> list[torch.Tensor]:
+        """What forward returns at these values of the inputs."""
+        return self._forward(values)[1]
+
+    def gradients(
+        self, values: list[torch.Tensor], cotangents: list[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        """What backward returns for one cotangent for each differentiable output."""
+        leaves, outputs = self._forward(values)
+        chosen = [output for output in outputs if differentiable(output)]
+        found: Any = self._grad(chosen, leaves, cotangents, allow_unused=True)
+        return list(found)
+
+    def _draw(self) -> None:
+        """Random numbers are the same at every call."""
+        seed = self._wanted["seed"]
+        torch.default_generator.manual_seed(seed)
+        random.seed(seed)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            numpy.random.seed(seed)
+
+    def _forward(self, values: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        wanted = self._wanted
+        leaves = [value.detach().clone().requires_grad_() for value in values]
+        passed = [leaf.clone() for leaf in leaves] if wanted["in_place"] else leaves
+        tensors = [tensor.clone() for tensor in self._arrays]
+        for place, tensor in zip(wanted["inputs"], passed, strict=True):
+            tensors[place] = tensor
+        args, kwargs = (_built(wanted[name], tensors) for name in ("args", "kwargs"))
+        state = {name: tensors[place] for name, place in wanted["state"].items()}
+        op = copy.deepcopy(self._op) if wanted["stateful"] else self._op
+        self._draw()
+        with torch.enable_grad():
+            returned = self._call(op, state, args, kwargs) if state else op(*args, **kwargs)
+            outputs = list(_tensors(returned))
+        return leaves, outputs
+
+
+def differentiable(output: torch.Tensor) -> bool:
+    """Whether a gradient can be taken of ``output``."""
+    return output.requires_grad and (output.is_floating_point() or output.is_complex())
+
+
+def _found(wanted: dict[str, Any]) -> Any:
+    """What the attribute in ``wanted`` is in its module, which is imported."""
+    os.chdir(wanted["folder"])
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    sys.path[:] = wanted["sys_path"]
+    importlib.invalidate_caches()
+    for name in wanted["imports"]:
+        if name.endswith((".so", ".dll", ".dylib", ".pyd")):
+            torch.ops.load_library(name)
+        elif name.endswith(".py"):
+            _executed(os.path.splitext(os.path.basename(name))[0], name)
+        else:
+            importlib.import_module(name)
+    thing: Any
+    if wanted["file"]:
+        thing = _executed(wanted["name"], wanted["file"])
+    elif wanted["name"] == "torch":
+        thing = torch
+    else:
+        thing = importlib.import_module(wanted["name"])
+    for part in wanted["attribute"]:
+        if not hasattr(thing, part) and hasattr(thing, "__path__"):
+            importlib.import_module(f"{thing.__name__}.{part}")
+        thing = getattr(thing, part)
+    return thing
+
+
+def _executed(name: str, path: str) -> Any:
+    """The module ``name`` made of the file at ``path``."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} can't be loaded as a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _built(item: Any, tensors: list[torch.Tensor]) -> Any:
+    """The argument that ``item`` stands for: a pair of a kind and what is needed to make it."""
+    kind, value = item
+    if kind == "tensor":
+        return tensors[value]
+    if kind == "list":
+        return [_built(part, tensors) for part in value]
+    if kind == "tuple":
+        return tuple(_built(part, tensors) for part in value)
+    if kind == "dict":
+        return {key: _built(part, tensors) for key, part in value}
+    return _LEAVES[kind](value)
+
+
+def _tensors(returned: Any) -> Iterator[torch.Tensor]:
+    if isinstance(returned, torch.Tensor):
+        yield returned
+    elif isinstance(returned, (list, tuple)):
+        for part in returned:
+            yield from _tensors(part)
+    elif isinstance(returned, dict):
+        for part in returned.values():
+            yield from _tensors(part)
+
+
+# -- The process -----------------------------------------------------------------------------------
+def answer(reader: int, writer: int) -> None:
+    """Load one op and answer requests about it, until nobody asks any more."""
+    torch.set_num_threads(1)
+    op = None
+    while True:
+        try:
+            header, arrays = receive(reader)
+        except (EOFError, OSError):
+            return
+        reply: dict[str, Any] = {}
+        found: list[torch.Tensor] = []
+        try:
+            if op is None:
+                _limit(header["memory_mb"])
+                op = _Op(header, arrays)
+            elif header["ask"] == "outputs":
+                found = op.outputs(arrays)
+                reply["differentiable"] = [differentiable(tensor) for tensor in found]
+            else:
+                count = header["count"]
+                gradients = op.gradients(arrays[:count], arrays[count:])
+                reply["given"] = [gradient is not None for gradient in gradients]
+                found = [gradient for gradient in gradients if gradient is not None]
+            send(writer, reply, found)
+        except OSError:
+            return
+        except BaseException as error:
+            words = f"{type(error).__name__}: {error}".partition("\n")[0]
+            send(writer, {"error": words[:200]})
+            if op is None:
+                return
+
+
+def main() -> None:
+    """Answer over the standard streams, which the op does not get."""
+    reader, writer = os.dup(0), os.dup(1)
+    _silence()
+    answer(reader, writer)
+
+
+def zygote(control: int) -> NoReturn:
+    """Fork a process for every request, until nobody holds the other end of ``control``.
+
+    A request carries two descriptors: what the process answers over, and one of which the other
+    end belongs to whoever asks. When that is closed, the process is killed.
+
+    Args:
+        control: of a socket that keeps messages apart.
+    """
+    requests = socket.socket(fileno=control)
+    alive: dict[int, int] = {}
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            if fd != control:
+                poll.unregister(fd)
+                os.close(fd)
+                _end(alive.pop(fd))
+                continue
+            text, descriptors, _, _ = socket.recv_fds(requests, 1, 2)
+            if not text:
+                for child in alive.values():
+                    _end(child)
+                os._exit(0)
+            if len(descriptors) == 2:
+                channel, lifeline = descriptors
+                alive[lifeline] = _forked(channel, [control, lifeline, *alive])
+                poll.register(lifeline, select.POLLIN | select.POLLHUP)
+
+
+def _forked(channel: int, others: Sequence[int]) -> int:
+    child = os.fork()
+    if child:
+        os.close(channel)
+        return child
+    status = 1
+    try:
+        for fd in others:
+            os.close(fd)
+        os.setsid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        _silence()
+        answer(channel, channel)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _end(child: int) -> None:
+    with suppress(OSError):
+        os.killpg(child, signal.SIGKILL)
+    with suppress(OSError):
+        os.kill(child, signal.SIGKILL)  # before it became the leader of its group
+    with suppress(OSError):
+        os.waitpid(child, 0)
+
+
+def _silence() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
+
+
+def _limit(memory_mb: int | None) -> None:
+    """No core dumps, and at most ``memory_mb`` MiB beyond what is held now (Linux)."""
+    with suppress(ImportError, OSError, ValueError, IndexError):
+        resource = importlib.import_module("resource")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with open("/proc/self/status") as status:
+            held = next(int(line.split()[1]) for line in status if line.startswith("VmData:"))
+        if memory_mb is not None:
+            limit = held * 1024 + memory_mb * 2**20
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def start_zygote(control: int) -> NoReturn:
+    """Be a zygote, in a process that was forked for it.
+
+    The requests are served by a new thread: a fork of it has no other, and so a stack on which
+    nothing stands of what started this process.
+    """
+    _silence()
+    os.closerange(3, control)
+    os.closerange(control + 1, _MOST_FDS)
+    warnings.simplefilter("ignore")
+    sys.argv = [""]
+    sys.orig_argv = [sys.executable]
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _thread.start_new_thread(zygote, (control,))
+    while True:
+        signal.pause()

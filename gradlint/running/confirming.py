@@ -1,0 +1,419 @@
+"""Does an op that passes do the same where nothing watches it?
+
+A worker that judges an op has the op in it, which can look for gradlint, replace what it calls,
+remember earlier calls, or recognise its directions. Here the op runs in processes of its own, in
+which nothing of gradlint is loaded, and its module has another name and path if it can. This
+process judges and never imports the user's code. What it asks for comes from a seed that no op has
+seen: the op sees calls of forward and backward, at values near the sample's, and can't tell which
+of them are compared. Neighbouring calls go to different processes, so that answers made up from
+earlier ones do not fit together.
+
+The measurement is that of GL401. A disagreement counts when it is there again, twice, with a fresh
+process for every call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradlint.experiments.call_budget import SINGLE_DIRECTION
+from gradlint.model.op import OpRef
+from gradlint.model.report import Confirmation
+from gradlint.model.settings import Settings
+from gradlint.numerics.concatenated_inputs import by_dtype, merged
+from gradlint.numerics.decide import Decision, decide
+from gradlint.numerics.directions import KINDS
+from gradlint.numerics.map import Map
+from gradlint.numerics.products import all_finite
+from gradlint.numerics.verdict import DIFFERS, UNSURE
+from gradlint.ops.bare import unpacked
+from gradlint.running._zygote import BareProcess, Unable
+from gradlint.running.events import Confirmed, Disagreement
+from gradlint.running.job import ConfirmWork
+from gradlint.spec.open import named_ref
+from gradlint.targets.importing import place_of_file
+from gradlint.targets.locate import find_module
+
+#: Share of its size by which a value is moved away from the sample's (heuristic: far beyond the
+#: steps of differences, and within what an op takes that takes the sample).
+NEARBY = 2.0**-10
+
+#: Processes that answer in turns: as few as can contradict each other.
+PROCESSES = 2
+
+#: What is said of an op of which no two processes are alike.
+DRAWS = "in a single process: its module draws random numbers when it is imported"
+
+#: Roundings, relative to the largest element, up to which two processes return the same from the
+#: same first call (heuristic: sums in another order).
+SAME = 2.0**10
+
+
+@dataclass
+class _Call:
+    """The call that is repeated: what to load, the tensors, and which of them are the inputs."""
+
+    request: dict[str, Any]
+    arrays: list[torch.Tensor]
+    inputs: list[int]
+    names: list[str]
+
+    @property
+    def values(self) -> list[torch.Tensor]:
+        return [self.arrays[place] for place in self.inputs]
+
+
+class _Processes:
+    """Fresh processes with the op, which answer in turns.
+
+    Args:
+        call, request: what they load.
+        lasting: how many there are; none to give every question a process of its own.
+    """
+
+    def __init__(self, call: _Call, request: dict[str, Any], lasting: int) -> None:
+        self._call, self._request = call, request
+        self._all: list[BareProcess] = []
+        self._turns: list[BareProcess] = []
+        self._lasting = lasting
+
+    def start(self) -> None:
+        """Start those that last, all at once."""
+        for _ in range(self._lasting):
+            self._all.append(BareProcess(self._request, self._call.arrays))
+        for process in self._all:
+            process.ready()
+        self._turns = list(self._all)
+        random.SystemRandom().shuffle(self._turns)
+
+    def next(self) -> BareProcess:
+        """The one whose turn it is."""
+        if self._turns:
+            self._turns.append(self._turns.pop(0))
+            return self._turns[-1]
+        if self._all:
+            self._all[-1].close()
+        self._all.append(BareProcess(self._request, self._call.arrays))
+        self._all[-1].ready()
+        return self._all[-1]
+
+    def any(self) -> BareProcess:
+        """One of them by chance."""
+        for _ in range(random.SystemRandom().randrange(2)):
+            self.next()
+        return self.next()
+
+    def close(self, calls: list[int]) -> None:
+        """End them, and add what was asked of them to ``calls``: forward, backward."""
+        for process in self._all:
+            process.close()
+            calls[0] += process.forward_calls
+            calls[1] += process.backward_calls
+
+
+def confirm(work: ConfirmWork) -> Confirmed:
+    """Judge the op of ``work`` where nothing watches it."""
+    started = time.perf_counter()
+    calls = [0, 0]
+    try:
+        call = _call(work)
+        confirmation, wrong = _judged(call, work, calls)
+    except Unable as error:
+        confirmation, wrong = Confirmation("not confirmed", str(error)), []
+    confirmation.forward_calls, confirmation.backward_calls = calls
+    confirmation.duration_s = time.perf_counter() - started
+    return Confirmed(confirmation, wrong)
+
+
+def _judged(
+    call: _Call, work: ConfirmWork, calls: list[int]
+) -> tuple[Confirmation, list[Disagreement]]:
+    reasons: list[str] = []
+    for way in _ways(work.ref, work.settings):
+        with way as where:
+            request = {**call.request, **where}
+            try:
+                return _judged_there(call, request, calls)
+            except Unable as error:
+                reasons.append(str(error))
+    raise Unable(reasons[-1])
+
+
+def _judged_there(
+    call: _Call, request: dict[str, Any], calls: list[int]
+) -> tuple[Confirmation, list[Disagreement]]:
+    """Judge by processes that take turns. Where they contradict each other or backward, nothing is
+    said against the op before every call was the first of its process, and that twice."""
+    decision = _decision(call, request, PROCESSES, calls)
+    if {DIFFERS, UNSURE}.isdisjoint(decision.verdicts):
+        return Confirmation("confirmed", resolution=decision.resolution), []
+    lasting = _fewest(call, request, calls)
+    if lasting is None:
+        return Confirmation("not confirmed", "it returns other values at every call"), []
+    for _ in range(2):
+        decision = _decision(call, request, lasting, calls)
+        if UNSURE in decision.verdicts and DIFFERS not in decision.verdicts:
+            return Confirmation("not confirmed", "the measurement can't tell"), []
+        if DIFFERS not in decision.verdicts and lasting:
+            return Confirmation("confirmed", DRAWS, decision.resolution), []
+        if DIFFERS not in decision.verdicts:
+            return Confirmation("not confirmed", "its answers depend on earlier calls"), []
+    wrong = list(_disagreements(decision, call.names))
+    return Confirmation("refuted", resolution=decision.resolution), wrong
+
+
+# -- The call --------------------------------------------------------------------------------------
+def _call(work: ConfirmWork) -> _Call:
+    """What the worker sent, which may be anything, checked for what is read here."""
+    try:
+        request = json.loads(work.call.request)
+        arrays = unpacked(request, b"".join(work.call.arrays))
+        inputs, names = request["inputs"], request["names"]
+        if len(inputs) != len(names) or not all(arrays[k].numel() >= 0 for k in inputs):
+            raise ValueError("inputs without names")
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        raise Unable(f"its call can't be read: {error}") from error
+    request["seed"] = secrets.randbits(31)
+    request["memory_mb"] = work.memory_mb
+    request["environment"] = {
+        name: value for name, value in os.environ.items() if not name.startswith("GRADLINT_")
+    }
+    request["folder"] = os.getcwd()
+    return _Call(request, arrays, inputs, [str(name) for name in names])
+
+
+def _ways(ref: OpRef, settings: Settings) -> Iterator[Any]:
+    """Where the op's module can be imported from, the least recognisable place first: context
+    managers that give what a request says of it."""
+    named = named_ref(ref, settings)
+    if named is None:
+        raise Unable("its spec names no operator that can be imported by itself")
+    ref, settings = named
+    imports = [os.path.abspath(i) if os.path.exists(i) else i for i in settings.imports]
+    attribute = ref.attribute.split(".")
+    file, name = ref.path, ref.path
+    if ref.source == "module":
+        found = find_module(ref.path)
+        file = found.file if found and found.file and not found.folders else ""
+        if "." in ref.path or not file:
+            yield _as_named(ref.path, imports, attribute, [])
+            return
+    elif ref.source == "library":
+        yield _as_named("torch", imports, ref.path.split(".")[1:], [])
+        return
+    place = place_of_file(file)
+    name = place.name
+    if place.in_package:
+        yield _in_linked_package(place.root, name, imports, attribute)
+        yield _as_named(name, imports, attribute, [place.root])
+        return
+    folders = [] if place.shadows else [place.root]
+    yield _linked(os.path.abspath(file), imports, attribute, folders)
+    yield _renamed(os.path.abspath(file), imports, attribute, folders)
+
+
+@contextmanager
+def _as_named(
+    name: str, imports: list[str], attribute: list[str], folders: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Under its own name."""
+    yield _where(name, "", imports, attribute, folders)
+
+
+@contextmanager
+def _renamed(
+    file: str, imports: list[str], attribute: list[str], folders: list[str]
+) -> Iterator[dict[str, Any]]:
+    """In its own place, under another name."""
+    yield _where(_new_name(), file, imports, attribute, folders)
+
+
+@contextmanager
+def _linked(
+    file: str, imports: list[str], attribute: list[str], folders: list[str]
+) -> Iterator[dict[str, Any]]:
+    """In another folder, under another name."""
+    name = _new_name()
+    with _folder() as folder:
+        link = os.path.join(folder, f"{name}.py")
+        _link(file, link)
+        yield _where(name, link, imports, attribute, folders)
+
+
+@contextmanager
+def _in_linked_package(
+    root: str, name: str, imports: list[str], attribute: list[str]
+) -> Iterator[dict[str, Any]]:
+    """In another folder. Modules of a package keep the names by which they import each other."""
+    top = name.partition(".")[0]
+    with _folder() as folder:
+        _link(os.path.join(root, top), os.path.join(folder, top))
+        yield _where(name, "", imports, attribute, [folder])
+
+
+def _where(
+    name: str, file: str, imports: list[str], attribute: list[str], folders: list[str]
+) -> dict[str, Any]:
+    here = os.getcwd()
+    rest = [path for path in sys.path if path and path not in (*folders, here)]
+    return {
+        "name": name,
+        "file": file,
+        "imports": imports,
+        "attribute": attribute,
+        "sys_path": [*folders, here, *rest],
+    }
+
+
+def _new_name() -> str:
+    return "".join(random.SystemRandom().choices("abcdefghijklmnopqrstuvwxyz", k=8))
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix="")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _link(old: str, new: str) -> None:
+    try:
+        os.symlink(old, new)
+    except OSError as error:
+        raise Unable(f"a link can't be made: {error}") from error
+
+
+# -- The judgement ---------------------------------------------------------------------------------
+@contextmanager
+def _processes(
+    call: _Call, request: dict[str, Any], lasting: int, calls: list[int]
+) -> Iterator[_Processes]:
+    made = _Processes(call, request, lasting)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close(calls)
+
+
+def _decision(call: _Call, request: dict[str, Any], lasting: int, calls: list[int]) -> Decision:
+    """The gradients at values near the sample's, judged as GL401 does: first with all inputs moved
+    together, and one by one where that does not settle it."""
+    seed = secrets.randbits(62)
+    kinds = KINDS if lasting else SINGLE_DIRECTION
+    with _processes(call, request, lasting, calls) as processes:
+        function = _map(processes, call)
+        moved = [k for k, value in enumerate(function.values) if value.numel()]
+        if not moved or not any(y.numel() for y in function.outputs):
+            raise Unable("nothing of it can move")
+        if len(moved) > 1:
+            together = decide(merged(function, by_dtype(function, moved)), seed=seed, kinds=kinds)
+            if DIFFERS not in together.verdicts and UNSURE not in together.verdicts:
+                return together
+        return decide(function, seed=seed, kinds=kinds, inputs=moved)
+
+
+def _map(processes: _Processes, call: _Call) -> Map:
+    """x ↦ f(x) over the differentiable outputs, at values near the sample's."""
+    values = [_near(value) for value in call.values]
+    try:
+        outputs, chosen = _outputs(processes.next(), values)
+    except Unable:
+        outputs = []
+    if not outputs or not all(all_finite(y) for y in outputs):
+        values = call.values
+        outputs, chosen = _outputs(processes.next(), values)
+    if not outputs:
+        raise Unable("no output that is differentiable")
+    # What another process answers first is about another point.
+    processes.next().outputs([_near(value) for value in values])
+
+    def evaluate(point: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            found, _ = processes.next().outputs(point)
+        except Unable:
+            return None
+        fits = len(found) > max(chosen) and all(
+            found[k].shape == y.shape and found[k].dtype == y.dtype
+            for k, y in zip(chosen, outputs, strict=True)
+        )
+        return [found[k] for k in chosen] if fits else None
+
+    def pull_at(
+        point: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        found = processes.any().gradients(point, cotangents)
+        if not all(gradient is None or all_finite(gradient) for gradient in found):
+            raise Unable("a gradient is not finite")
+        return found
+
+    return Map(values, outputs, evaluate, pull_at)
+
+
+def _outputs(
+    process: BareProcess, values: Sequence[torch.Tensor]
+) -> tuple[list[torch.Tensor], list[int]]:
+    """The differentiable outputs, and their positions among all."""
+    found, flags = process.outputs(values)
+    chosen = [k for k, flag in enumerate(flags) if flag]
+    return [found[k] for k in chosen], chosen
+
+
+def _near(value: torch.Tensor) -> torch.Tensor:
+    """``value`` with every element moved by up to :data:`NEARBY` of its size."""
+    generator = torch.Generator().manual_seed(secrets.randbits(62))
+    share = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2.0 - 1.0
+    return value * (1.0 + NEARBY * share).to(value.real.dtype)
+
+
+def _fewest(call: _Call, request: dict[str, Any], calls: list[int]) -> int | None:
+    """How few lasting processes can compute one function: none if the first call of each returns
+    the same; one if the module draws random numbers of its own when it is imported; None if every
+    call returns something else."""
+    values = [_near(value) for value in call.values]
+    with _processes(call, request, 2, calls) as processes:
+        one, other, again = (processes.next().outputs(values)[0] for _ in range(3))
+    if _all_same(one, other):
+        return 0
+    return 1 if _all_same(one, again) else None
+
+
+def _all_same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return len(one) == len(other) and all(map(_same, one, other))
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(one, other)
+    tolerance = SAME * torch.finfo(one.dtype).eps * float(one.abs().max()) if one.numel() else 0.0
+    return torch.allclose(one, other, rtol=0.0, atol=tolerance, equal_nan=True)
+
+
+def _disagreements(decision: Decision, names: Sequence[str]) -> Iterator[Disagreement]:
+    for place, item in enumerate(decision.judgement.inputs):
+        if decision.verdicts[place] == DIFFERS:
+            worst = item.worst
+            yield Disagreement(
+                names[item.index],
+                float(worst.claimed),
+                float(worst.measured),
+                float(worst.bar),
+                float(worst.relative_error),
+            )

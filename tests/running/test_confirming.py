@@ -1,0 +1,219 @@
+"""What passes while gradlint looks, and is wrong by itself, is found; right ops are confirmed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradlint.model.report import TargetReport
+from gradlint.model.settings import Settings
+from gradlint.running.confirming import DRAWS
+from gradlint.running.run import Run, execute
+
+HERE = Path(__file__).parent
+SETTINGS = Settings(select=("GL0", "GL401"), seed=1, timeout=60.0)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="each process would import torch")
+
+WRONG = (
+    "LooksForModules",
+    "LooksForAnyModule",
+    "LooksAtTheStack",
+    "LooksAtItsName",
+    "LooksAtItsFile",
+    "LooksAtTheCommand",
+    "AnswersFromEarlierCalls",
+    "KnowsTheSample",
+    "RightForKnownSeeds",
+)
+
+CONFIRMED = (
+    "Dropout",
+    "numbers_of_python",
+    "Normed",
+    "instance",
+    "evaluated",
+    "partly",
+    "Nested",
+    "InPlace",
+    "Narrow",
+    "NeedsItsPlace",
+    "registered",
+)
+
+#: Operators that can't be confirmed → why.
+NOT_CONFIRMED = {
+    "own_numbers": "its answers depend on earlier calls",
+    "own_noise": "it returns other values at every call",
+    "TakesObject": "an argument is a PosixPath",
+    "NeedsItsName": "by itself it raises RuntimeError: another name",
+}
+
+
+def run(targets: list[str], settings: Settings = SETTINGS, folder: Path = HERE) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        found = execute(targets, settings)
+    assert (found.internal, found.usage) == ([], [])
+    return found
+
+
+@pytest.fixture(scope="module")
+def twofaced() -> dict[str, TargetReport]:
+    found = run([f"twofaced.py:{name}" for name in WRONG])
+    assert found.exit_code == 1
+    return dict(zip(WRONG, found.report.targets, strict=True))
+
+
+@pytest.fixture(scope="module")
+def right() -> dict[str, TargetReport]:
+    names = [*CONFIRMED, *NOT_CONFIRMED, "drawn_on_import"]
+    found = run([f"byitself.py:{name}" for name in names])
+    assert found.exit_code == 0
+    return dict(zip(names, found.report.targets, strict=True))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_by_itself(twofaced: dict[str, TargetReport], name: str) -> None:
+    report = twofaced[name]
+    assert {check.verdict for check in report.checks if check.code == "GL401"} == {"pass"}
+    (finding,) = report.findings
+    assert (finding.code, finding.severity, finding.input) == ("GL009", "error", "x")
+    assert report.confirmation is not None
+    assert (report.verdict, report.confirmation.verdict) == ("fail", "refuted")
+
+
+def test_numbers_are_told(twofaced: dict[str, TargetReport]) -> None:
+    """Backward returns 3, where forward is 2 x."""
+    (finding,) = twofaced["LooksForModules"].findings
+    (numbers,) = finding.evidence["by_itself"]
+    assert numbers["input"] == "x"
+    assert numbers["claimed"] / numbers["measured"] == pytest.approx(1.5, rel=1e-6)
+    assert 0.0 < numbers["bar"] < 1e-6 * abs(numbers["measured"])
+    assert finding.location is not None
+    assert finding.location.file == "twofaced.py"
+
+
+@pytest.mark.parametrize("way", ["rule", "numerics", "torch", "emit"])
+def test_judges_replaced(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    monkeypatch.setenv("TWOFACED", way)
+    (report,) = run(["twofaced_import.py:Op"]).report.targets
+    assert [finding.code for finding in report.findings] == ["GL009"]
+    assert report.verdict == "fail"
+
+
+def test_judges_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same op, which leaves them alone, is found by the usual rule."""
+    monkeypatch.setenv("TWOFACED", "none")
+    (report,) = run(["twofaced_import.py:Op"]).report.targets
+    assert [finding.code for finding in report.findings] == ["GL401"]
+    assert report.confirmation is None
+
+
+@pytest.mark.parametrize("name", CONFIRMED)
+def test_right_by_itself(right: dict[str, TargetReport], name: str) -> None:
+    report = right[name]
+    assert (report.verdict, report.findings) == ("pass", [])
+    found = report.confirmation
+    assert found is not None
+    assert (found.verdict, found.note) == ("confirmed", "")
+    assert found.resolution is not None
+    assert found.resolution < (3e-2 if name == "Narrow" else 1e-6)
+
+
+@pytest.mark.parametrize("name", NOT_CONFIRMED)
+def test_not_confirmed(right: dict[str, TargetReport], name: str) -> None:
+    report = right[name]
+    assert (report.verdict, report.findings) == ("pass", [])
+    assert report.confirmation is not None
+    assert report.confirmation.verdict == "not confirmed"
+    assert report.confirmation.note == NOT_CONFIRMED[name]
+
+
+def test_random_on_import(right: dict[str, TargetReport]) -> None:
+    found = right["drawn_on_import"].confirmation
+    assert found is not None
+    assert (found.verdict, found.note) == ("confirmed", DRAWS)
+
+
+def test_few_calls(right: dict[str, TargetReport]) -> None:
+    found = right["instance"].confirmation
+    assert found is not None
+    assert (found.forward_calls, found.backward_calls) == (11, 3)
+
+
+OPERATOR = """
+import torch
+{head}
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * FACTOR
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * {factor}
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 3, dtype=torch.float64, requires_grad=True),)
+"""
+
+
+def package(folder: Path, factor: str) -> None:
+    """A package whose module imports from another one of it."""
+    home = folder / "home"
+    home.mkdir()
+    (home / "__init__.py").write_text("")
+    (home / "numbers.py").write_text("FACTOR = 2\n")
+    head = "import sys\nfrom .numbers import FACTOR"
+    (home / "ops.py").write_text(OPERATOR.format(head=head, factor=factor))
+
+
+@pytest.mark.parametrize("target", ["home/ops.py:Op", "home.ops:Op"])
+@pytest.mark.parametrize("right", [True, False])
+def test_modules_of_packages(tmp_path: Path, target: str, right: bool) -> None:
+    package(tmp_path, "FACTOR" if right else "(2 if 'gradlint' in sys.modules else 3)")
+    (report,) = run([target], folder=tmp_path).report.targets
+    assert report.confirmation is not None
+    assert report.confirmation.verdict == ("confirmed" if right else "refuted")
+    assert [finding.code for finding in report.findings] == ([] if right else ["GL009"])
+
+
+def test_named_by_a_spec(tmp_path: Path) -> None:
+    package(tmp_path, "(2 if 'gradlint' in sys.modules else 3)")
+    (tmp_path / "op.yaml").write_text("op: home.ops:Op\ninputs:\n  x: {shape: [3]}\n")
+    (report,) = run(["op.yaml"], folder=tmp_path).report.targets
+    assert [finding.code for finding in report.findings] == ["GL009"]
+
+
+def test_formulas_are_no_code_of_users(tmp_path: Path) -> None:
+    (tmp_path / "op.yaml").write_text('forward: "x * x"\ninputs:\n  x: {shape: [3]}\n')
+    (report,) = run(["op.yaml"], folder=tmp_path).report.targets
+    assert (report.verdict, report.confirmation) == ("pass", None)
+
+
+def test_turned_off() -> None:
+    settings = Settings(select=SETTINGS.select, ignore=("GL009",), seed=1)
+    (report,) = run(["twofaced.py:LooksForModules"], settings).report.targets
+    assert (report.verdict, report.confirmation) == ("pass", None)
+
+
+def test_without_gradients_there_is_nothing_to_confirm() -> None:
+    settings = Settings(select=("GL101",), seed=1)
+    (report,) = run(["twofaced.py:LooksForModules"], settings).report.targets
+    assert (report.verdict, report.confirmation) == ("pass", None)
+
+
+@pytest.mark.parametrize("ending", ["os._exit(0)", "time.sleep(1000)"])
+def test_what_ends_by_itself(tmp_path: Path, ending: str) -> None:
+    head = f"import os, sys, time\nFACTOR = 2\nif 'gradlint' not in sys.modules:\n    {ending}"
+    (tmp_path / "ops.py").write_text(OPERATOR.format(head=head, factor="FACTOR"))
+    settings = Settings(select=SETTINGS.select, seed=1, timeout=10.0)
+    (report,) = run(["ops.py:Op"], settings, tmp_path).report.targets
+    reason = "its process ended" if "exit" in ending else "it took longer than 10 s"
+    assert report.confirmation is not None
+    assert (report.verdict, report.confirmation.note) == ("pass", reason)
