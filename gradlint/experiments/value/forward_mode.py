@@ -125,14 +125,15 @@ def push_forward(
 
 def judge_along_line(
     subject: Subject, position: int, u: torch.Tensor, names: Sequence[str], seed: int
-) -> Decision:
-    """Whether jvp along ``u`` in input ``position`` is the derivative of t ↦ f(x + t·u)."""
+) -> Decision | None:
+    """Whether jvp along ``u`` in input ``position`` is the derivative of t ↦ f(x + t·u); None where
+    forward, which ran before, now refuses x."""
     problem = subject.problem
     start = widened(problem.inputs[position].value)
 
     def at(t: torch.Tensor) -> list[torch.Tensor]:
         values = problem.values()
-        values[position] = (start + t.to(start.device) * u).to(values[position].dtype)
+        values[position] = (start + t.reshape(()).to(start.device) * u).to(values[position].dtype)
         return values
 
     def evaluate(values: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
@@ -156,7 +157,8 @@ def judge_along_line(
         return [torch.tensor([slope], dtype=torch.float64)]
 
     outputs = evaluate([torch.zeros(1, dtype=torch.float64)])
-    assert outputs is not None
+    if outputs is None:
+        return None
     line = Map([torch.zeros(1, dtype=torch.float64)], outputs, evaluate, pull_at)
     return decide(line, seed=seed, kinds=_KINDS)
 

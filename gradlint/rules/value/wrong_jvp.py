@@ -277,7 +277,7 @@ def _measured(
     """A finding where the slope of forward along u is not that of jvp, or a note."""
     name = subject.problem.inputs[found.position].name
     decision = judge_along_line(subject, found.position, found.u, names, subject.seed)
-    verdict = decision.verdicts[0]
+    verdict = UNSURE if decision is None else decision.verdicts[0]
     if verdict == UNSURE:
         return None, f"{name}: jvp and backward disagree, and which is right could not be measured"
     if verdict != DIFFERS:

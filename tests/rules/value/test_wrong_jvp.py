@@ -255,3 +255,34 @@ def test_a_tangent_that_is_infinite_where_forward_has_no_slope_is_right(probed: 
 
     outcome = probed(RULE, Infinite, torch.tensor([0.7, 0.0, 2.1]))
     assert not [finding for finding in outcome.findings if finding.cause == "not-finite"]
+
+
+def scaled_by_number(factor: float) -> type:
+    """x · s², where forward takes no s but a tensor without axes."""
+
+    class ScaledByNumber(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, s):
+            if s.dim() != 0:
+                raise ValueError("s must have no axes")
+            ctx.save_for_backward(x, s)
+            ctx.save_for_forward(x, s)
+            return x * s**2
+
+        @staticmethod
+        def backward(ctx, g):
+            x, s = ctx.saved_tensors
+            return g * s**2, (2 * g * x * s).sum()
+
+        @staticmethod
+        def jvp(ctx, tx, ts):
+            x, s = ctx.saved_tensors
+            return tx * s**2 + factor * x * s * ts
+
+    return ScaledByNumber
+
+
+@pytest.mark.parametrize(("factor", "inputs"), [(2.0, set()), (1.0, {"s"})])
+def test_a_number_stays_a_number(factor: float, inputs: set[str], probed: Probed) -> None:
+    outcome = probed(RULE, scaled_by_number(factor), X, torch.tensor(1.3))
+    assert {finding.input for finding in outcome.findings} == inputs
