@@ -141,7 +141,7 @@ def _confirmation(page: Page, target: TargetReport) -> None:
     """Whether a pass was confirmed; without ``-v`` only that it was not."""
     found = target.confirmation
     if found is not None and (page.verbose or found.verdict == "not confirmed"):
-        page.row("by itself", wording.confirmation(found), column=13)
+        page.row("by itself", lines_of(wording.confirmation(found), page.ascii), column=13)
 
 
 def _torch(page: Page, target: TargetReport) -> None:

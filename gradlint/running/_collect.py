@@ -314,9 +314,9 @@ class Collector:
                 for code in self._required - self._skipped
                 if any((code, label) not in self._begun for label in self._every)
             )
+            self._require(not missing, f"the end of the job, before {', '.join(missing)} had run")
             told = Confirmable in self._told or not self._required
             self._require(told, "the end of the job, before the call that is to be confirmed")
-            self._require(not missing, f"the end of the job, before {', '.join(missing)} had run")
         self._ended = True
         self.give_up_current()
 

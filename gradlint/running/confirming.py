@@ -4,7 +4,7 @@ A worker that judges an op has the op in it, which can look for gradlint, replac
 remember earlier calls, or recognise its directions. Here the op runs in processes of its own, in
 which nothing of gradlint is loaded, and its module has another name and path if it can. This
 process judges and never imports the user's code. What it asks for comes from a seed that no op has
-seen: the op sees calls of forward and backward, at values near the sample's, and can't tell which
+seen: the op sees calls of forward and backward at values near the sample's, and can't tell which
 of them are compared. Neighbouring calls go to different processes, so that answers made up from
 earlier ones do not fit together.
 
@@ -23,12 +23,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from gradlint.checking.severity import MATERIAL
 from gradlint.experiments.call_budget import SINGLE_DIRECTION
 from gradlint.model.op import OpRef
 from gradlint.model.report import Confirmation
@@ -47,9 +48,14 @@ from gradlint.spec.open import named_ref
 from gradlint.targets.importing import place_of_file
 from gradlint.targets.locate import find_module
 
-#: Share of its size by which a value is moved away from the sample's (heuristic: far beyond the
-#: steps of differences, and within what an op takes that takes the sample).
-NEARBY = 2.0**-10
+#: Share of its size by which a value is moved away from the sample's: no farther than GL401 moves
+#: it (``numerics.differences.GLANCE``). At 2⁻¹⁰, a layer that keeps its largest singular value from
+#: call to call was wrong: its buffers, which are not moved, no longer fitted its weight.
+NEARBY = 2.0**-17
+
+#: The same for the first question to the other process, whose answer is not used. It must lie
+#: beyond the steps of differences, so that what fits it does not fit what the first process says.
+ELSEWHERE = 2.0**-7
 
 #: Processes that answer in turns: as few as can contradict each other.
 PROCESSES = 2
@@ -165,14 +171,21 @@ def _judged_there(
         return Confirmation("not confirmed", "it returns other values at every call"), []
     for _ in range(2):
         decision = _decision(call, request, lasting, calls)
-        if UNSURE in decision.verdicts and DIFFERS not in decision.verdicts:
-            return Confirmation("not confirmed", "the measurement can't tell"), []
-        if DIFFERS not in decision.verdicts and lasting:
-            return Confirmation("confirmed", DRAWS, decision.resolution), []
         if DIFFERS not in decision.verdicts:
-            return Confirmation("not confirmed", "its answers depend on earlier calls"), []
-    wrong = list(_disagreements(decision, call.names))
+            return _not_wrong(decision, lasting), []
+    wrong = [one for one in _disagreements(decision, call.names) if one.relative_error > MATERIAL]
+    if not wrong:
+        return Confirmation("not confirmed", f"off by less than {MATERIAL:g} of its gradient"), []
     return Confirmation("refuted", resolution=decision.resolution), wrong
+
+
+def _not_wrong(decision: Decision, lasting: int) -> Confirmation:
+    """What is said where processes contradict each other, and nothing is wrong without that."""
+    if UNSURE in decision.verdicts:
+        return Confirmation("not confirmed", "the measurement can't tell")
+    if lasting:
+        return Confirmation("confirmed", DRAWS, decision.resolution)
+    return Confirmation("not confirmed", "its answers depend on earlier calls")
 
 
 # -- The call --------------------------------------------------------------------------------------
@@ -340,8 +353,8 @@ def _map(processes: _Processes, call: _Call) -> Map:
         outputs, chosen = _outputs(processes.next(), values)
     if not outputs:
         raise Unable("no output that is differentiable")
-    # What another process answers first is about another point.
-    processes.next().outputs([_near(value) for value in values])
+    with suppress(Unable):
+        processes.next().outputs([_near(value, ELSEWHERE) for value in values])
 
     def evaluate(point: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         try:
@@ -374,11 +387,11 @@ def _outputs(
     return [found[k] for k in chosen], chosen
 
 
-def _near(value: torch.Tensor) -> torch.Tensor:
-    """``value`` with every element moved by up to :data:`NEARBY` of its size."""
+def _near(value: torch.Tensor, most: float = NEARBY) -> torch.Tensor:
+    """``value`` with every element moved by up to ``most`` of its size."""
     generator = torch.Generator().manual_seed(secrets.randbits(62))
     share = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2.0 - 1.0
-    return value * (1.0 + NEARBY * share).to(value.real.dtype)
+    return value * (1.0 + most * share).to(value.real.dtype)
 
 
 def _fewest(call: _Call, request: dict[str, Any], calls: list[int]) -> int | None:

@@ -11,6 +11,7 @@ from gradlint.model.coverage import PhaseCoverage
 from gradlint.model.report import (
     Argument,
     Check,
+    Confirmation,
     Finding,
     Location,
     Report,
@@ -152,6 +153,28 @@ def test_disagreement_is_told_of_a_passing_target(passing_target: TargetReport) 
     text = render(Report([passing_target]), width=80)
     assert "  gradcheck      fast: fails; gradlint is right: noise\n" in text
     assert "                 mismatch\n" in text
+
+
+@pytest.mark.parametrize(
+    ("found", "verbose", "words"),
+    [
+        (Confirmation("not confirmed", "an argument\x1b[2J"), 0, "not confirmed: an argument"),
+        (Confirmation("confirmed", "", 1e-9, 11, 3, 0.02), 0, None),
+        (
+            Confirmation("confirmed", "", 1e-9, 11, 3, 0.02),
+            1,
+            "confirmed; 11 forward calls, 3 backward; 20 ms",
+        ),
+    ],
+)
+def test_what_a_pass_does_by_itself(
+    passing_target: TargetReport, found: Confirmation, verbose: int, words: str | None
+) -> None:
+    passing_target.confirmation = found
+    text = render(Report([passing_target]), width=100, verbose=verbose)
+    shown = [line for line in text.splitlines() if "by itself" in line]
+    assert len(shown) == (words is not None)
+    assert all(words in line and "\x1b" not in line for line in shown)
 
 
 def test_inconclusive_is_said_plainly(page: SnapshotAssertion) -> None:

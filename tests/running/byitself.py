@@ -94,6 +94,34 @@ class Normed(torch.nn.Module):
         return (_x(5, 3),)
 
 
+class Converged(torch.nn.Module):
+    """A weight divided by its largest singular value, which one iteration a call keeps up to date:
+    right where it has converged, and a little off wherever the weight is moved."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4, 3))
+        self.register_buffer("v", torch.ones(3) / 3**0.5)
+        self._iterate(50)
+
+    @torch.no_grad()
+    def _iterate(self, count):
+        for _ in range(count):
+            v = self.weight.mT @ (self.weight @ self.v)
+            self.v.copy_(v / v.norm())
+
+    def forward(self, x):
+        self._iterate(1)
+        v = self.v.clone()
+        u = self.weight.detach() @ v
+        largest = (u / u.norm()) @ self.weight @ v
+        return x @ (self.weight / largest).mT
+
+    @staticmethod
+    def sample_inputs():
+        return (_x(2, 3),)
+
+
 class _Scaled(torch.nn.Module):
     def __init__(self, features, *, bias):
         super().__init__()

@@ -69,7 +69,7 @@ def twofaced() -> dict[str, TargetReport]:
 
 @pytest.fixture(scope="module")
 def right() -> dict[str, TargetReport]:
-    names = [*CONFIRMED, *NOT_CONFIRMED, "drawn_on_import"]
+    names = [*CONFIRMED, *NOT_CONFIRMED, "drawn_on_import", "Converged"]
     found = run([f"byitself.py:{name}" for name in names])
     assert found.exit_code == 0
     return dict(zip(names, found.report.targets, strict=True))
@@ -136,6 +136,13 @@ def test_random_on_import(right: dict[str, TargetReport]) -> None:
     found = right["drawn_on_import"].confirmation
     assert found is not None
     assert (found.verdict, found.note) == ("confirmed", DRAWS)
+
+
+def test_buffers_that_fit_the_parameters_at_the_sample_only(
+    right: dict[str, TargetReport],
+) -> None:
+    report = right["Converged"]
+    assert (report.verdict, report.findings) == ("pass", [])
 
 
 def test_few_calls(right: dict[str, TargetReport]) -> None:
