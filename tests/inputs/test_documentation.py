@@ -8,10 +8,10 @@ from gradlint.inputs.documentation import (
     Range,
     documented_complex,
     documented_from_one,
+    documented_nonzero,
     documented_range,
     documented_real,
     documented_scalar,
-    documented_nonzero,
     documented_sign,
     ranks_in,
 )
