@@ -71,6 +71,7 @@ from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.divisions import ZeroDivisors
+from gradlint.trace.graph import python_nodes
 from gradlint.trace.op_io import OpRaised, Output
 
 #: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
@@ -136,6 +137,39 @@ class FurtherSamples:
         except OpRaised:  # it does not run again at its sample: the rules say so
             return
         self._look_at_all()
+        if affords_another(self.subject):
+            self._look_at_second_order()
+
+    def _look_at_second_order(self) -> None:
+        """Judge second derivatives with numbers away from their defaults too, where backward calls
+        a Function whose own backward somebody wrote: what PyTorch derives from backward is right
+        with any numbers."""
+        moved = {name: taken[0] for name, taken in self._taken.items() if type(taken[0]) is float}
+        if not moved or not self._calls_functions_in_backward():
+            return
+        there = with_arguments(self.subject.op, self.subject.sample, moved)
+        shown = ", ".join(f"{name}={value}" for name, value in moved.items())
+        there = replace(there, label=f"with {shown}, at second order", kind="same")
+        if (FURTHER, there.label) in self.done:
+            return
+        self.emit(Begin(FURTHER, there.label))
+        report = there.report(self.subject.op.signature)
+        self.emit(Further(Tried(there.label, "undecided"), report))
+        self.explain(self.subject.op, there, ("GL501",))
+
+    def _calls_functions_in_backward(self) -> bool:
+        """Whether gradients come from Functions of the user's beside those that forward calls."""
+        subject, problem = self.subject, self.subject.problem
+        try:
+            leaves, outputs = problem.linearize()
+            chosen = [item for item in outputs if item.name in subject.run.cotangents]
+            vs = [subject.run.cotangents[item.name] for item in chosen]
+            gradients = problem.backward(chosen, leaves, vs, create_graph=True)
+        except OpRaised:
+            return False
+        own = {node.function for node in subject.run.nodes}
+        attached = [gradient for gradient in gradients if gradient is not None]
+        return any(node._forward_cls not in own for node in python_nodes(attached))
 
     def _barely_wrong(self) -> frozenset[int]:
         """The inputs whose gradient differs at the sample, by less than is told as a fault: that of

@@ -4,6 +4,7 @@ reason to expect that the op takes it."""
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -108,10 +109,20 @@ def as_batch(op: Op, sample: Sample) -> Iterator[Designed]:
 
 def in_double(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` in float64 where the inferred one is in float32, because something refused more
-    digits: if forward takes them, backward has to."""
+    digits, or because only the parameters of a module are floating numbers: if forward takes them,
+    backward has to."""
     named = [tensor for _, tensor in sample.named_tensors(op.signature) if is_floating(tensor)]
+    there = replace(sample, label="in float64", kind="same", notes=[])
     if named and all(tensor.dtype == torch.float32 for tensor in named):
         made = {id(tensor): leaf_like(tensor.double(), tensor) for tensor in named}
-        label = "in float64"
-        there = replace(exchanged(sample, made, label, "same"), notes=[])
-        yield Designed(there, {}, must_run=True)
+        yield Designed(exchanged(there, made, there.label, "same"), {}, must_run=True)
+    elif not named and op.module is not None:
+        held = [*op.module.parameters(), *op.module.buffers()]
+        if not all(value.dtype == torch.float32 for value in held if value.is_floating_point()):
+            return
+        try:
+            double = copy.deepcopy(op.module).double()
+        except Exception:  # of a module that can't be copied: anything
+            return
+        changed = replace(op, module=double, call=double)
+        yield Designed(there, {}, op=changed, must_run=True)

@@ -710,3 +710,163 @@ def test_a_number_that_only_backward_divides_by_is_one():
     ((code, message),) = red(report)
     assert code == "GL302"
     assert message.endswith("where the function has a finite derivative with alpha=1")
+
+
+def soft_round_grad(factor):
+    """The backward of tanh(sharp·x / step) as a Function, whose own backward multiplies with
+    ``factor`` of the step."""
+
+    class SoftRoundGrad(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, g, x, step):
+            th = torch.tanh(x / step)
+            ctx.save_for_backward(g, x)
+            ctx.step = step
+            return g * (1 - th * th) / step
+
+        @staticmethod
+        def backward(ctx, gg):
+            g, x = ctx.saved_tensors
+            th = torch.tanh(x / ctx.step)
+            slope = (1 - th * th) / ctx.step
+            return gg * slope, gg * g * -2 * th * slope * factor(ctx.step), None
+
+    return SoftRoundGrad
+
+
+def soft_round(factor):
+    inner = soft_round_grad(factor)
+
+    def forward(ctx, x, step=1.0):
+        ctx.save_for_backward(x)
+        ctx.step = step
+        return torch.tanh(x / step)
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return inner.apply(g, x, ctx.step), None
+
+    return op(forward, backward)
+
+
+def test_the_backward_of_a_backward_is_judged_with_other_numbers_too():
+    flags = {"order": 2, "select": ["GL4", "GL5"]}
+    (found,) = check(soft_round(lambda step: 1.0), **flags).findings
+    assert (found.code, found.severity) == ("GL501", "error")
+    assert found.message.endswith("with respect to `x` with step=3.25, at second order")
+    assert red(check(soft_round(lambda step: 1 / step), **flags)) == []
+    # Without a Function of its own, backward is differentiated by PyTorch.
+    plain = check(op(normed, normed_right), **flags)
+    assert not any("second order" in tried.label for tried in plain.tried)
+
+
+class Bend(torch.autograd.Function):
+    """elu(x, alpha), from its output."""
+
+    @staticmethod
+    def forward(ctx, x, alpha, share):
+        y = torch.where(x > 0, x, alpha * torch.expm1(x))
+        ctx.save_for_backward(y)
+        ctx.share = share
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return torch.where(y > 0, g, g * (y + ctx.share)), None, None
+
+
+class RightBend(torch.nn.Module):
+    def __init__(self, alpha: float = 1.0):
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, x):
+        return Bend.apply(x, self.alpha, self.alpha)
+
+
+class WrongBend(RightBend):
+    def forward(self, x):
+        return Bend.apply(x, self.alpha, 1.0)
+
+
+class Derived(RightBend):
+    """Right, with a number that the constructor makes of its argument."""
+
+    def __init__(self, alpha: float = 1.0):
+        super().__init__(alpha)
+        self.share = float(alpha)
+
+    def forward(self, x):
+        return Bend.apply(x, self.alpha, self.share)
+
+
+class Picky(WrongBend):
+    """It takes its default only."""
+
+    def __init__(self, alpha: float = 1.0):
+        if alpha != 1.0:
+            raise ValueError("alpha must be 1")
+        super().__init__(alpha)
+
+
+def test_a_number_of_the_constructor_is_moved():
+    ((code, message),) = red(check(WrongBend))
+    assert code == "GL401"
+    assert message.endswith("with alpha=0.7 in the constructor")
+    for right in (RightBend, Derived, Picky):
+        assert red(check(right)) == []
+
+
+def bag(dtype):
+    class Bag(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight, ids):
+            ctx.save_for_backward(ids)
+            ctx.rows = weight.size(0)
+            return weight[ids].sum(1)
+
+        @staticmethod
+        def backward(ctx, g):
+            (ids,) = ctx.saved_tensors
+            rows = g.unsqueeze(1).expand(*ids.shape, -1).flatten(0, 1)
+            found = torch.zeros(ctx.rows, g.size(1), dtype=dtype or g.dtype)
+            return found.index_add(0, ids.reshape(-1), rows), None
+
+    class TokenBag(torch.nn.Module):
+        def __init__(self, vocab, dim):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(vocab, dim))
+
+        def forward(self, ids):
+            return Bag.apply(self.weight, ids)
+
+    return TokenBag
+
+
+def test_the_parameters_of_a_module_are_tried_in_float64():
+    flags = {"select": ["GL0", "GL2", "GL4"]}
+    ((code, message),) = red(check(bag(torch.float32), **flags))
+    assert code == "GL004"
+    assert message.endswith("in float64")
+    assert red(check(bag(None), **flags)) == []
+
+
+def root_of_squares(axis):
+    def forward(ctx, x, dim=0):
+        out = x.square().sum(dim).sqrt()
+        ctx.save_for_backward(x, out)
+        ctx.dim = dim
+        return out
+
+    def backward(ctx, g):
+        x, out = ctx.saved_tensors
+        return (g / out).unsqueeze(axis(ctx.dim)) * x, None
+
+    return op(forward, backward)
+
+
+def test_backward_has_to_run_along_the_axis_that_an_argument_names():
+    flags = {"select": ["GL0", "GL2", "GL4"]}
+    assert {code for code, _ in red(check(root_of_squares(lambda dim: 0), **flags))} == {"GL004"}
+    assert red(check(root_of_squares(lambda dim: dim), **flags)) == []

@@ -287,3 +287,22 @@ def test_the_arguments_of_a_sparse_matrix():
     assert values.requires_grad
     assert b.requires_grad
     assert bool((indices < torch.tensor(shape)[:, None]).all())
+
+
+def test_unpacked_numbers_say_how_long_a_vector_is():
+    class Section(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, b, a):
+            (b0, b1, b2), (a1, a2) = b.tolist(), a.tolist()
+            ctx.save_for_backward(x, b, a)
+            return x * (b0 + 2 * b1 + 3 * b2) + a1 - a2
+
+        @staticmethod
+        def backward(ctx, g):
+            x, b, _ = ctx.saved_tensors
+            weights = torch.tensor([1.0, 2.0, 3.0], dtype=g.dtype)
+            total = g.sum()
+            return g * (b * weights).sum(), (g * x).sum() * weights, torch.stack([total, -total])
+
+    _, b, a = infer(from_object(Section))[0].args
+    assert (tuple(b.shape), tuple(a.shape)) == ((3,), (2,))

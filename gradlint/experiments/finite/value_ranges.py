@@ -36,7 +36,8 @@ ROWS = "rows sum to 1"
 @dataclass(frozen=True)
 class ValueRange:
     """Values that an input may take: ``low`` to ``high``, open ends; ``zero`` whether it may be
-    zero; ``all_zero`` whether all its elements may be; ``equal`` whether its elements may all be equal, ``rows`` whether rows sum to one."""
+    zero; ``equal`` whether its elements may all be equal, ``rows`` whether rows sum to one;
+    ``all_zero`` whether all its elements may be zero at once."""
 
     low: float = -math.inf
     high: float = math.inf

@@ -61,14 +61,16 @@ How it looks
 mylib/ops.py:14:16  GL501  gradient right (to 3e-10); wrong second derivative with respect to `x`
   14 |         return grad_output * (ctx.root + 0.5 * x / ctx.root)
      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ returned for `x`
-  cause          scaled: the returned gradient times 3/2 agrees to 2e-10 in 18 of 18 measurements
+  cause          saved-without-graph: backward uses `ctx.root`, which forward computes from `x`.
+                 Autograd records nothing of what happens inside of a Function's forward …
   where          index [0]
   measured       3 of 3 elements differ; the gradient is off by 33 %
                  index   returned   measured    error
                  [0]    +1.215283  +1.822925  6.1e-01
                  [1]    +0.372027  +0.558041  1.9e-01
   gradgradcheck  slow: fails too
-  help           backward must compute from ctx.saved_tensors with differentiable operations
+  help           compute `ctx.root` again in backward, from the saved inputs; or return it from
+                 forward as a further output, and save that: only inputs and outputs keep …
 ```
 
 References
