@@ -158,6 +158,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
         _soften_identities(subject, findings)
+        _soften_rectified(subject, findings)
         _soften_passed_on(subject, findings)
         soften_inner_surrogates(subject, findings)
         _soften_staircases(subject, findings)
@@ -215,6 +216,32 @@ def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
             item.help = (
                 f"forward returns `{name}` as it is: if the op is there for a gradient of its own,"
                 f" declare it (`surrogate` on the class or in a spec); otherwise {item.help}"
+            )
+
+
+def _soften_rectified(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Only warn where backward goes by the positive part of the gradients that it receives, as
+    guided backpropagation does (Springenberg et al. 2014): nobody writes that by accident."""
+    wrong = [i for i in findings if i.cause == "not-linear" and i.severity == "error"]
+    names = [item.name for item in subject.run.outputs if item.differentiable]
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+    if not wrong:
+        return
+    generator = torch.Generator().manual_seed(subject.seed)
+    vs = [cotangent(output, generator) for output in subject.first_order_map.outputs]
+    try:
+        own = subject.problem.pull(dict(zip(names, vs, strict=True)))
+        positive = subject.problem.pull(dict(zip(names, (v.relu() for v in vs), strict=True)))
+    except (OpRaised, ValueError, RuntimeError):  # complex numbers have no positive part
+        return
+    for item in wrong:
+        mine, other = (found[positions[item.input or ""]] for found in (own, positive))
+        if mine is not None and other is not None and bool(mine.any()) and torch.equal(mine, other):
+            item.severity = "warning"
+            item.help = (
+                "backward passes on what is positive in grad_output only, as guided"
+                " backpropagation does: if that is meant, say so in the documentation; otherwise"
+                f" {item.help}"
             )
 
 
