@@ -188,18 +188,30 @@ def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
     what it finds in the input: it is not piecewise constant then. Where the documentation says that
     they are passed on, as through a clamp, this explains them; where it also tells of bounds, it
     may mean those of the gradient."""
-    passed = [item for item in findings if item.cause == "straight-through"]
-    passed = [item for item in passed if item.severity == "error"]
-    if not passed:
-        return
     owner = subject.op.function or subject.op.defining
     said = says_surrogate(owner)
+    wrong = [item for item in findings if item.severity == "error"]
+    for item in wrong if said else ():
+        if item.cause != "straight-through" and _is_passed_on(subject, item.input):
+            item.severity = "warning"  # through a product, say, which the text may mean or not
+    passed = [item for item in wrong if item.cause == "straight-through"]
+    if not passed:
+        return
     if said and not _BOUNDED.search(prose(owner)):
         for item in passed:
             item.grounds = replace(item.grounds, explained="surrogate")
     elif said or _rounds(subject):
         for item in passed:
             item.severity = "warning"
+
+
+def _is_passed_on(subject: Subject, name: str | None) -> bool:
+    """Whether the gradient of an input is that of the only output, unchanged."""
+    probe = subject.first_order.judgement.probe(0)
+    names = [item.name for item in subject.problem.inputs]
+    if name not in names or len(probe.cotangents) != 1:
+        return False
+    return torch.equal(probe.gradients[names.index(name)], probe.cotangents[0])
 
 
 def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
