@@ -32,15 +32,19 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " gradlint moved an option; a wrong gradient where a function among the arguments was"
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
-        " use, or that lies in the tangent space of a group; second derivatives silently lost",
+        " use, or that lies in the tangent space of a group, or of a surrogate: forward returns its"
+        " input, or is a staircase that changes as backward says over many stairs, or calls a"
+        " Function that rounds or steps and explains the error, or backward goes by the positive"
+        " part of grad_output; second derivatives silently lost",
     ),
     (
         "info",
         "raises outside of that kind, with mixed dtypes or under a transform, or refuses openly"
-        " (NotImplementedError, a dtype that nothing promises); a difference that is"
-        " smaller than 1e-3, that no element shows beyond its own error bar, or that the tolerance"
-        " of an iterative forward or a documented surrogate explains; NaN where forward divides by"
-        " an input that is zero; digits that cancel at large magnitudes; numbers that forward keeps"
+        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator); a difference"
+        " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
+        " tolerance of an iterative forward or a documented surrogate explains; NaN where forward"
+        " divides by an input that is zero; digits that cancel at large magnitudes; numbers that"
+        " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
         " an empty range or an index falls below zero; NaN at a single zero in a parameter of a"

@@ -173,6 +173,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
         _soften_identities(subject, findings)
+        _soften_rectified(subject, findings)
         _soften_passed_on(subject, findings)
         soften_inner_surrogates(subject, findings)
         _soften_staircases(subject, findings)
@@ -202,18 +203,30 @@ def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
     what it finds in the input: it is not piecewise constant then. Where the documentation says that
     they are passed on, as through a clamp, this explains them; where it also tells of bounds, it
     may mean those of the gradient."""
-    passed = [item for item in findings if item.cause == "straight-through"]
-    passed = [item for item in passed if item.severity == "error"]
-    if not passed:
-        return
     owner = subject.op.function or subject.op.defining
     said = says_surrogate(owner)
+    wrong = [item for item in findings if item.severity == "error"]
+    for item in wrong if said else ():
+        if item.cause != "straight-through" and _is_passed_on(subject, item.input):
+            item.severity = "warning"  # through a product, say, which the text may mean or not
+    passed = [item for item in wrong if item.cause == "straight-through"]
+    if not passed:
+        return
     if said and not _BOUNDED.search(prose(owner)):
         for item in passed:
             item.grounds = replace(item.grounds, explained="surrogate")
     elif said or _rounds(subject):
         for item in passed:
             item.severity = "warning"
+
+
+def _is_passed_on(subject: Subject, name: str | None) -> bool:
+    """Whether the gradient of an input is that of the only output, unchanged."""
+    probe = subject.first_order.judgement.probe(0)
+    names = [item.name for item in subject.problem.inputs]
+    if name not in names or len(probe.cotangents) != 1:
+        return False
+    return torch.equal(probe.gradients[names.index(name)], probe.cotangents[0])
 
 
 def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
@@ -230,6 +243,32 @@ def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
             item.help = (
                 f"forward returns `{name}` as it is: if the op is there for a gradient of its own,"
                 f" declare it (`surrogate` on the class or in a spec); otherwise {item.help}"
+            )
+
+
+def _soften_rectified(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Only warn where backward goes by the positive part of the gradients that it receives, as
+    guided backpropagation does (Springenberg et al. 2014): nobody writes that by accident."""
+    wrong = [i for i in findings if i.cause == "not-linear" and i.severity == "error"]
+    names = [item.name for item in subject.run.outputs if item.differentiable]
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+    if not wrong:
+        return
+    generator = torch.Generator().manual_seed(subject.seed)
+    vs = [cotangent(output, generator) for output in subject.first_order_map.outputs]
+    try:
+        own = subject.problem.pull(dict(zip(names, vs, strict=True)))
+        positive = subject.problem.pull(dict(zip(names, (v.relu() for v in vs), strict=True)))
+    except (OpRaised, ValueError, RuntimeError):  # complex numbers have no positive part
+        return
+    for item in wrong:
+        mine, other = (found[positions[item.input or ""]] for found in (own, positive))
+        if mine is not None and other is not None and bool(mine.any()) and torch.equal(mine, other):
+            item.severity = "warning"
+            item.help = (
+                "backward passes on what is positive in grad_output only, as guided"
+                " backpropagation does: if that is meant, say so in the documentation; otherwise"
+                f" {item.help}"
             )
 
 

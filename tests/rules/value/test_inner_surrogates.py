@@ -116,6 +116,20 @@ class ClampUnsaid(Function):
         return grad_output
 
 
+class MaskSte(Function):
+    @staticmethod
+    def forward(ctx, x, mask):
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output
+
+
+class Mask(MaskSte):
+    """Nothing is said."""
+
+
 def numbers() -> Tensor:
     torch.manual_seed(7)
     return torch.randn(3, 4, dtype=torch.float64).requires_grad_()
@@ -153,3 +167,11 @@ def test_modules(
 )
 def test_clamps(probed: Callable[..., Outcome], op: type[Function], expected: str) -> None:
     assert severities(probed(by_code("GL401"), op, numbers())) == {expected}
+
+
+@pytest.mark.parametrize(("op", "expected"), [(MaskSte, "warning"), (Mask, "error")])
+def test_a_product_passes_gradients_on(
+    probed: Callable[..., Outcome], op: type[Function], expected: str
+) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, numbers(), 1.7 * numbers().exp()))
+    assert {item.input: item.severity for item in outcome.findings}["x"] == expected

@@ -1,9 +1,12 @@
-"""Quantizers without a word about it, and ops that return what they are given: warnings. Near them:
-quantizers whose gradient is wrong in the large too, and smooth ops with wrong gradients."""
+"""Quantizers without a word about it, ops that return what they are given, guided backpropagation,
+and what is decorated to have no gradient: no errors. Near them: quantizers whose gradient is wrong
+in the large too, smooth ops with wrong gradients, clipping, and gradients that are stopped inside.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -90,6 +93,55 @@ class DoubledSum(Doubled):
         return 2 * sum(grad_outputs)
 
 
+class Guided(Function):
+    """A rectifier that passes on what is positive."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.relu() * (x > 0)
+
+
+class Clipped(Guided):
+    """Clips in backward, both ways."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.clamp(-0.7, 0.7) * (x > 0)
+
+
+@torch.no_grad()
+def calibrated(x: Tensor) -> Tensor:
+    return x.square().mean()
+
+
+def stopped(x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return x.square().mean()
+
+
+class Calibration(torch.nn.Module):
+    @torch.inference_mode()
+    def forward(self, x: Tensor) -> Tensor:
+        return x.square().mean()
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"), [(calibrated, "info"), (Calibration(), "info"), (stopped, "error")]
+)
+def test_what_is_declared_to_have_no_gradient_needs_none(
+    probed: Callable[..., Outcome], op: Any, expected: str
+) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, numbers(3, 4)))
+    assert [(item.input, item.severity) for item in outcome.findings] == [("x", expected)]
+
+
 def numbers(*shape: int) -> Tensor:
     torch.manual_seed(3)
     return torch.randn(*shape, dtype=torch.float64).requires_grad_()
@@ -105,6 +157,8 @@ def numbers(*shape: int) -> Tensor:
         (DoubledCopy, [(3, 4)], {"x": "warning"}),
         (DoubledProduct, [(3, 4)], {"x": "error"}),
         (DoubledSum, [(3, 4)], {"x": "error"}),
+        (Guided, [(3, 4)], {"x": "warning"}),
+        (Clipped, [(3, 4)], {"x": "error"}),
     ],
 )
 def test_severity(
