@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +44,8 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     process. Where ending it is what is tested, this is how."""
     start, stop = _server.start, _server.stop
 
-    def started(load: str = "tracing") -> None:
-        start("tracing")
+    def started(load: str = "tracing", sources: Sequence[str] = ()) -> None:
+        start("tracing", sources)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)

@@ -194,15 +194,26 @@ def _reason_in_comment(finding: Finding) -> str | None:
     return None
 
 
+def _holds(node: ast.AST, line: int) -> bool:
+    first = getattr(node, "lineno", None)  # a case of match has none
+    return first is None or first <= line <= (getattr(node, "end_lineno", None) or first)
+
+
 def _scopes(tree: ast.Module, location: Location) -> list[tuple[int, int]]:
     """Line ranges where a comment applies to ``location``: its own lines, and the headers of the
     functions and classes around it."""
     found = [(location.line, location.end_line or location.line)]
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and (
-            node.lineno <= location.line <= (node.end_lineno or node.lineno)
-        ):
+    around: list[ast.AST] = [tree]
+    while around:
+        node = around.pop(0)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.append((node.lineno, max(node.lineno, node.body[0].lineno - 1)))
+        around += [
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))
+            and _holds(child, location.line)
+        ]
     return found
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import linecache
 import textwrap
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
+
+from gradlint.targets.source_file import read_source
 
 
 def plain_function(thing: Any) -> Callable[..., Any] | None:
@@ -42,14 +43,10 @@ def syntax(function: Callable[..., Any]) -> ast.FunctionDef | None:
     return None
 
 
-@lru_cache(maxsize=64)
 def file_syntax(filename: str) -> ast.Module | None:
     """The tree of a whole file."""
-    lines = linecache.getlines(filename)
-    try:
-        return ast.parse("".join(lines)) if lines else None
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    source = read_source(filename)
+    return source.tree if source is not None else None
 
 
 def statements_at(filename: str, line: int, column: int = 0) -> list[ast.stmt]:

@@ -9,7 +9,6 @@ whether it is right there.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -31,6 +30,7 @@ from gradlint.inputs.described import ANY, said_of_arguments
 from gradlint.inputs.documentation import prose
 from gradlint.inputs.domains import OF_SQUARES, worded
 from gradlint.model.op import Op
+from gradlint.targets.nodes import source_text
 
 #: Domain → names of parameters that have such values in many ops, and other ones in some.
 _BY_NAME = (
@@ -176,7 +176,7 @@ def _of_any_rank(op: Op) -> frozenset[str]:
     source = ""
     for thing in (op.defining, getattr(op.function, "forward", None)):
         with suppress(OSError, TypeError):  # made without a file
-            source += inspect.getsource(thing) if thing is not None else ""
+            source += source_text(thing) if thing is not None else ""
     counted = r"(\w+)\.(?:dim\(\)|ndim\b)"
     read = re.findall(rf"{counted}\s*[-+*]|range\({counted}\)", source)
     return frozenset({*described, *itertools.chain(*read)})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradlint.model.op import Op
+from gradlint.targets.nodes import source_text
 
 #: Letters or short words in brackets, such as ``(N, C, L)`` or ``[batch, dim]``; with an ellipsis
 #: or an asterisk among them for any number of axes. Not the arguments of a call, ``f(X, Y)``.
@@ -240,7 +241,7 @@ def described(thing: Any) -> str:
     """:func:`prose`, and the texts of the errors that ``thing`` raises: "x must be (N, C, L)"
     describes x as a docstring does."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+        tree = ast.parse(textwrap.dedent(source_text(thing)))
     except Exception:  # of a source that is not there or can't be read: anything
         return prose(thing)
     return "\n".join([prose(thing), *_refusals(tree)])
@@ -250,7 +251,7 @@ def prose(thing: Any) -> str:
     """Docstrings and comments of ``thing``, a function or a class."""
     own = inspect.cleandoc(getattr(thing, "__doc__", None) or "")  # not that of a base class
     try:
-        source = inspect.getsource(thing)
+        source = source_text(thing)
     except Exception:
         return own
     comments = re.findall(r"#\s*(.*)", source)

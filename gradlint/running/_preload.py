@@ -13,6 +13,7 @@ import os
 import pkgutil
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +23,9 @@ from gradlint.running import _confine, _keeper
 from gradlint.running.server import FOLDER, LOADS, PARENT, SOURCES
 from gradlint.trace.originals import at_the_start
 
+#: Seconds in which the parent's end shows, and between two looks.
+_NOTICE_SECONDS = 0.2
+_PAUSE_SECONDS = 0.005
 #: Forks once torch is there, and before anything of gradlint is that it need not have.
 ZYGOTE = "gradlint.running._zygote"
 
@@ -108,7 +112,7 @@ def _serve() -> None:
         os._exit(code)
 
     def end(number: int, frame: FrameType | None) -> None:
-        leave(128 + number, alone=os.getppid() != int(parent or 0))
+        leave(128 + number, alone=_is_orphan(parent))
 
     with suppress(OSError):
         os.setsid()
@@ -122,6 +126,16 @@ def _serve() -> None:
         _confine.die_with_parent(signal.SIGTERM)
         if os.getppid() != int(parent):
             end(signal.SIGTERM, None)
+
+
+def _is_orphan(parent: str | None) -> bool:
+    """Whether ``parent`` is gone; it may be about to be."""
+    end = time.monotonic() + _NOTICE_SECONDS
+    while os.getppid() == int(parent or 0):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+    return True
 
 
 def _remove(folder: str | None) -> None:

@@ -119,7 +119,7 @@ def start(load: Load | None = None, sources: Sequence[str] = ()) -> None:
         return
     _load = load or _load
     if not set(sources) <= set(_sources):
-        stop()
+        _end()
         _sources = tuple(sources)
 
     # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
@@ -162,7 +162,7 @@ def launch(
             _end_strays()
             continue
         except BaseException:
-            stop()  # it may have started what nobody knows of
+            _end()  # it may have started what nobody knows of
             raise
         if server is not None:
             _answered.add(server)
@@ -213,9 +213,11 @@ def look() -> None:
 
 def stop() -> None:
     """End the fork server at once; a later :func:`launch` starts another."""
-    if context().get_start_method() != "forkserver":
-        return
+    if context().get_start_method() == "forkserver":
+        _end()
 
+
+def _end() -> None:
     # The server ends by itself soon after this process; killing it only makes that immediate.
     pid = _pid()
     if pid is not None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gradlint.base.files import read_regular
 from gradlint.model.report import Location
@@ -255,18 +256,23 @@ def _is_base(module: StaticModule, node: ast.ClassDef) -> bool:
         bound.update(members(ancestor))
     if any(_marked_abstract(statement) for statement in bound.values()):
         return True
-    derived = any(
-        find_class(module, dotted(base))[-1] is node
-        for other in module.classes.values()
-        for base in other.bases
-        if dotted(base)
-    )
-    if not derived and not re.search(r"Base|Abstract|Generic", node.name):
+    if node not in _bases_within(module) and not re.search(r"Base|Abstract|Generic", node.name):
         return False
     defined = {name for name, statement in bound.items() if not _abstract(statement)}
     if "backward" in bound and "backward" not in defined:
         return True
     return bool({name for _, item in known for name in _used_of_class(item)} - defined)
+
+
+@lru_cache(maxsize=64)
+def _bases_within(module: StaticModule) -> set[ast.AST | str]:
+    """What the classes of ``module`` are derived from, as nodes where their source is known."""
+    return {
+        find_class(module, dotted(base))[-1]
+        for other in module.classes.values()
+        for base in other.bases
+        if dotted(base)
+    }
 
 
 def _marked_abstract(method: ast.stmt) -> bool:

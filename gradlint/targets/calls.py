@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gradlint.base.files import read_regular
@@ -144,22 +145,51 @@ def _calls(file: SourceFile, name: str, applied: bool) -> Iterator[tuple[ast.Cal
         if isinstance(target, ast.Name)
     }
 
-    def matches(call: ast.Call) -> bool:
-        called = dotted(call.func).split(".")
-        if called == [""]:
-            return False
-        if applied and called[-1] == "apply" and len(called) > 1:
-            return called[-2] == name
-        return called[-1] in aliases or (not applied and called[-1] == name)
+    yield from calls_to(file.tree, called_as(name, aliases, applied))
 
-    def walk(node: ast.AST, scopes: Scopes) -> Iterator[tuple[ast.Call, Scopes]]:
+
+def called_as(name: str, aliases: Collection[str], applied: bool) -> list[str]:
+    """How calls of an operator are listed in :func:`calls_to`.
+
+    Args:
+        name: its own.
+        aliases: other names of it, or of its ``apply``.
+        applied: whether it is called by ``name.apply``.
+    """
+    return [f"{name}.apply" if applied else name, *aliases]
+
+
+def calls_to(tree: ast.Module, names: Iterable[str]) -> Iterator[tuple[ast.Call, Scopes]]:
+    """The calls of ``names`` in ``tree``, in the order in which a walk meets them, each with the
+    functions and classes around it. A name is the last part of a dotted one, or the last two of
+    those that end in ``.apply``."""
+    index = _call_index(tree)
+    found = [item for name in dict.fromkeys(names) for item in index.get(name, ())]
+    for _, call, scopes in sorted(found, key=lambda item: item[0]):
+        yield call, scopes
+
+
+@lru_cache(maxsize=4096)
+def _call_index(tree: ast.Module) -> dict[str, list[tuple[int, ast.Call, Scopes]]]:
+    """The calls in ``tree`` by what is called, each with its number in the order of a walk."""
+    index: dict[str, list[tuple[int, ast.Call, Scopes]]] = {}
+    number = 0
+
+    def walk(node: ast.AST, scopes: Scopes) -> None:
+        nonlocal number
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Call) and matches(child):
-                yield child, scopes
+            if isinstance(child, ast.Call):
+                number += 1
+                parts = dotted(child.func).split(".")
+                applied = parts[-1] == "apply" and len(parts) > 1
+                key = ".".join(parts[-2:]) if applied else parts[-1]
+                if key:
+                    index.setdefault(key, []).append((number, child, scopes))
             enters = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            yield from walk(child, (*scopes, child) if enters else scopes)
+            walk(child, (*scopes, child) if enters else scopes)
 
-    yield from walk(file.tree, ())
+    walk(tree, ())
+    return index
 
 
 def _bind(call: ast.Call, parameters: list[str], scope: _Scope) -> dict[str, Hint]:

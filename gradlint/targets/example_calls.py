@@ -14,11 +14,18 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from gradlint.targets.calls import argument_names, neighbours, parameters_of
+from gradlint.targets.calls import (
+    argument_names,
+    called_as,
+    calls_to,
+    neighbours,
+    parameters_of,
+)
 from gradlint.targets.nodes import class_node, function_node
-from gradlint.targets.source_file import SourceFile, bindings, dotted
+from gradlint.targets.source_file import SourceFile, bindings, dotted, read_source
 
 #: At most so many calls are worked out, and so many functions lie between a call of the operator
 #: and one with known arguments (heuristic: wrappers call wrappers).
@@ -92,9 +99,26 @@ def _trees(source: SourceFile, name: str) -> Iterator[ast.Module]:
         if file.tree is None:
             continue
         yield file.tree
-        for node in ast.walk(file.tree):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-                yield from _code_of(ast.get_docstring(node) or "")
+        yield from _documented(file)
+
+
+@lru_cache(maxsize=64)
+def _documented(file: SourceFile) -> list[ast.Module]:
+    """The code in the docstrings of a file."""
+    return [
+        tree
+        for node in ast.walk(file.tree or ast.Module([], []))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        for tree in _code_of(ast.get_docstring(node) or "")
+    ]
+
+
+def read_ahead(path: str) -> None:
+    """Do once what depends on the file at ``path`` alone."""
+    source = read_source(path)
+    if source is not None and source.tree is not None:
+        _documented(source)
+        list(calls_to(source.tree, ()))
 
 
 def _code_of(text: str) -> Iterator[ast.Module]:
@@ -150,7 +174,8 @@ def _sites(tree: ast.Module, name: str, applied: bool, aliases: set[str]) -> Ite
             return parts[-2] == name
         return parts[-1] in aliases
 
-    for call, scopes in _walk(tree, ()):
+    for call, around in calls_to(tree, [*called_as(name, aliases, applied), *_CHECKERS]):
+        scopes = tuple(scope for scope in around if not isinstance(scope, ast.ClassDef))
         if matches(call.func):
             known, function = _known_at(tree, call, scopes)
             yield _Site(call.args, call.keywords, known, function)
@@ -166,14 +191,6 @@ def _sites(tree: ast.Module, name: str, applied: bool, aliases: set[str]) -> Ite
                 for part in ast.walk(checked.body):
                     if isinstance(part, ast.Call) and matches(part.func):
                         yield _Site(part.args, part.keywords, inner, function)
-
-
-def _walk(node: ast.AST, scopes: tuple[ast.AST, ...]) -> Iterator[tuple[ast.Call, tuple[Any, ...]]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call):
-            yield child, scopes
-        enters = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-        yield from _walk(child, (*scopes, child) if enters else scopes)
 
 
 def _known_at(

@@ -50,15 +50,32 @@ def function_node(function: Any) -> tuple[SourceFile, FunctionNode | ast.Lambda]
     source = read_source(code.co_filename) if code else None
     if code is None or source is None or source.tree is None:
         return None
-    found: ast.Lambda | None = None
-    for node in ast.walk(source.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            lines = (node.lineno, _first_line(node))
-            if node.name == code.co_name and code.co_firstlineno in lines:
-                return source, node
-        elif isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
-            found = found or node
-    return (source, found) if found is not None and code.co_name == "<lambda>" else None
+    found = _functions(source).get((code.co_name, code.co_firstlineno))
+    return (source, found) if found is not None else None
+
+
+def source_text(thing: Any) -> str:
+    """What ``inspect.getsource`` returns for a class or function. That parses the whole file for
+    every class; here it is parsed once.
+
+    Raises:
+        OSError, TypeError: there is none.
+    """
+    found = class_node(thing) if isinstance(thing, type) else None
+    if found is None:
+        return inspect.getsource(thing)
+    source, node = found
+    lines = [f"{line}\n" for line in source.lines[_first_line(node) - 1 :]]
+    return "".join(inspect.getblock(lines))
+
+
+def read_ahead(path: str) -> None:
+    """Read and parse the file at ``path``, if it can be, so that what asks for it later finds it
+    in memory."""
+    source = read_source(path)
+    if source is not None:
+        _index(source)
+        _functions(source)
 
 
 def method_node(
@@ -165,6 +182,19 @@ def _lines_of(cls: type) -> list[int]:
 
 def _first_line(node: Definition) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+@lru_cache(maxsize=64)
+def _functions(source: SourceFile) -> dict[tuple[str, int], FunctionNode | ast.Lambda]:
+    """Every function of a file by the name and the first line that its code has."""
+    found: dict[tuple[str, int], FunctionNode | ast.Lambda] = {}
+    for node in ast.walk(source.tree) if source.tree is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for line in (node.lineno, _first_line(node)):
+                found.setdefault((node.name, line), node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", node.lineno), node)
+    return found
 
 
 @lru_cache(maxsize=64)

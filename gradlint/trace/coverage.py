@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -340,13 +341,24 @@ def _is_library(path: str) -> bool:
     return below != absolute and not set(_INSTALLED) & set(below.split(os.sep))
 
 
+def read_ahead(path: str) -> None:
+    """Do once what depends on the file at ``path`` alone."""
+    source = read_source(path)
+    if source is not None:
+        _asks_for_modes(source)
+        functions_of(source)
+
+
 def _minds_modes(path: str) -> bool:
     """Whether code in ``path``, beside what runs as a program, calls ``torch.compile``, or asks
     whether functions are overridden, which they are under a mode."""
     source = read_source(path)
-    if source is None or source.tree is None:
-        return False
-    return any(
+    return source is not None and _asks_for_modes(source)
+
+
+@lru_cache(maxsize=64)
+def _asks_for_modes(source: SourceFile) -> bool:
+    return source.tree is not None and any(
         isinstance(node, (ast.Attribute, ast.Name))
         and (dotted(node) == "torch.compile" or dotted(node).rpartition(".")[2] in _OVERRIDDEN)
         for statement in source.tree.body

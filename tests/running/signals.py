@@ -4,7 +4,7 @@ Run it with ``python -m tests.running.signals [--number 200] [--seed N]`` (Linux
 three files with ``-j 1`` or ``-j 2``, and gets one of these at random moments:
 
 - SIGINT, SIGTERM or SIGKILL for gradlint itself, sometimes followed by a second one;
-- five signals for the processes below it: the server, the workers and their keepers.
+- eight signals for the processes below it: the server, the workers and their keepers.
 
 What must hold is in :func:`faults_of`. The command ends with 1 if it did not.
 """
@@ -35,7 +35,7 @@ GRACE = 5.0
 PATIENCE = 300.0
 
 #: Signals for the processes below gradlint in one run.
-BELOW = 5
+BELOW = 8
 
 FILE = """
 import torch
@@ -339,7 +339,7 @@ def campaign(number: int, seed: int, tell: Callable[[str], None]) -> tuple[list[
     runs: list[Ran] = []
     while (done := sum(len(ran.sent) for ran in runs)) < number:
         jobs = chance.choice((1, 2))
-        kind = chance.choice(("gradlint", "below"))
+        kind = chance.choice(("gradlint", "below", "below"))
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ran = one_run(Path(folder), chance, quiet[jobs].seconds, kind, jobs)
         runs.append(ran)

@@ -20,6 +20,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, Described, said_of_arguments
 from gradlint.inputs.documentation import prose
 from gradlint.model.sample import Sample
+from gradlint.targets.nodes import source_text
 
 #: Documentation that speaks of broadcasting, and does not deny it.
 _SAID = re.compile(r"(?i)(?<!no )(?<!not )(?<!without )\bbroadcast(?!ing is not|s? nothing)\w*")
@@ -151,7 +152,7 @@ def _arguments_of(thing: Any) -> list[str]:
 def _code(thing: Any) -> str:
     """The source of ``thing`` without its docstrings and comments."""
     try:
-        source = inspect.getsource(thing)
+        source = source_text(thing)
     except (OSError, TypeError):
         return ""
     return re.sub(r'#[^\n]*|"""[\s\S]*?"""', "", source)

@@ -10,7 +10,6 @@ symmetric part counts there: what backward adds to it without symmetry cannot be
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.numerics.judge import judge
 from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.targets.nodes import source_text
 from gradlint.trace.op_io import OpRaised
 
 #: Words of an author who relies on symmetry; not those for ranges, paddings and quantizers.
@@ -120,7 +120,7 @@ def _speaks_of_symmetry(subject: Subject) -> bool:
     op = subject.op
     owner = op.function or (type(op.module) if op.module is not None else op.defining)
     try:
-        text = inspect.getsource(owner) if owner is not None else ""
+        text = source_text(owner) if owner is not None else ""
     except (OSError, TypeError):
         return False
     return _SYMMETRY.search(text) is not None
