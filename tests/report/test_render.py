@@ -180,7 +180,7 @@ def test_what_a_stream_can_show(
 
 def test_json_in_pieces_is_that_in_one(report: Report) -> None:
     report.targets[0].notes.append("\ud83d \x1b \x7f é\n2")
-    report.targets[0].findings[0].message = "\ud83d \x7f"
+    report.findings[0].message = "\ud83d \x7f"
     report.environment = {"empty": {}, "none": [], "deep": {"a": [1, {"b": float("inf")}]}}
     whole = json.dumps(report.to_dict(), indent=2, allow_nan=False).replace("\x7f", "\\u007f")
     assert "".join(json_parts(report)) == whole + "\n"
