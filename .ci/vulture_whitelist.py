@@ -12,6 +12,7 @@ list_commands  # of Typer's groups
 context_settings
 short_help
 overflow  # of a line of rich
+writelines  # of a stream
 yaml_implicit_resolvers
 save_for_forward  # of what stands in for ctx
 set_materialize_grads
@@ -45,6 +46,7 @@ constructor  # what was chosen for a module that gradlint constructed
 pointed  # the error's place in the text of an expression
 by_code
 HEADINGS
+render  # a report as one text
 VERDICTS
 SANITIZERS
 

@@ -49,7 +49,10 @@ _ASCII = {
 
 def clean(text: str, ascii: bool = False) -> str:
     """``text`` on one line with hidden characters escaped; under ``ascii`` all others too."""
-    text = re.sub(r"[ \t]*(\r\n|\r|\n)[ \t]*", " ", str(text).strip("\r\n"))
+    text = str(text)
+    if text.isascii() and text.isprintable():
+        return text
+    text = re.sub(r"[ \t]*(\r\n|\r|\n)[ \t]*", " ", text.strip("\r\n"))
     return escape(text.expandtabs(TAB), ascii)
 
 

@@ -250,13 +250,14 @@ def _write_all(
 def _write(
     report: Report, format: str, path: str, *, color: str, verbose: int, quiet: bool
 ) -> None:
-    from gradlint.report.render import render
+    from gradlint.report.render import render_parts
 
     if path != "-":
-        _console.write_file(path, render(report, format, width=100, verbose=verbose))
+        _console.write_file(path, render_parts(report, format, width=100, verbose=verbose))
     elif not (quiet and report.ok):
         options = _console.stream_options(sys.stdout, color)
-        _console.write(render(report, format, verbose=verbose, **options), colored=options["color"])
+        parts = render_parts(report, format, verbose=verbose, **options)
+        _console.write_parts(parts, colored=options["color"])
 
 
 def _tell(run: Run, *, debug: bool) -> None:

@@ -15,6 +15,9 @@ from gradlint.base.files import takes_several, why_not_writable, write_whole
 from gradlint.base.terminal import SafeStream, lines_of, obeyed
 from gradlint.base.text import error_line
 
+#: Characters that are written at once.
+_AT_ONCE = 2**16
+
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
@@ -52,6 +55,19 @@ def write(text: str, stream: TextIO | None = None, *, colored: bool = False) -> 
         close_quietly()
     except OSError as error:
         raise unwritten(error) from None
+
+
+def write_parts(parts: Iterable[str], *, colored: bool) -> None:
+    """:func:`write` each of ``parts``, several at a time."""
+    held: list[str] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= _AT_ONCE:
+            write("".join(held), colored=colored)
+            held, size = [], 0
+    write("".join(held), colored=colored)
 
 
 def write_json(value: Any) -> None:

@@ -491,24 +491,12 @@ class Report(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON contract: one object, finite numbers only (NaN and Inf become strings)."""
-        targets = []
-        for target in self.targets:
-            entry = jsonable(target)
-            for key, verdict in (
-                ("gradcheck", target.gradcheck),
-                ("gradgradcheck", target.gradgradcheck),
-            ):
-                entry[key] = (
-                    {}
-                    if verdict is None
-                    else {
-                        verdict.mode: verdict.verdict,
-                        "message": verdict.message,
-                        "agreement": verdict.agreement,
-                        "sample": verdict.sample,
-                    }
-                )
-            targets.append(entry)
+        made = self.entries()
+        return {**made, "targets": [jsonable(target) for target in made["targets"]]}
+
+    def entries(self) -> dict[str, Any]:
+        """:meth:`to_dict` with an iterator over the targets, whose values are those of the model:
+        what a report of many findings is written from piece by piece."""
         return {
             "schema_version": SCHEMA_VERSION,
             "gradlint": self.gradlint,
@@ -517,8 +505,27 @@ class Report(Shown):
             "summary": jsonable(self.summary()),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
-            "targets": targets,
+            "targets": map(_entry, self.targets),
         }
+
+
+def _entry(target: TargetReport) -> dict[str, Any]:
+    entry = {f.name: getattr(target, f.name) for f in dataclasses.fields(target)}
+    for key, verdict in (
+        ("gradcheck", target.gradcheck),
+        ("gradgradcheck", target.gradgradcheck),
+    ):
+        entry[key] = (
+            {}
+            if verdict is None
+            else {
+                verdict.mode: verdict.verdict,
+                "message": verdict.message,
+                "agreement": verdict.agreement,
+                "sample": verdict.sample,
+            }
+        )
+    return entry
 
 
 def _times(code: str, count: int) -> str:
@@ -533,6 +540,8 @@ def failing(finding: Finding, fail_on: FailOn) -> bool:
 
 def jsonable(value: Any) -> Any:
     """``value`` as dicts, lists, strings, numbers, booleans and None, with finite numbers only."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, dict):
@@ -541,6 +550,4 @@ def jsonable(value: Any) -> Any:
         return [jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
+    return value if isinstance(value, float) else str(value)

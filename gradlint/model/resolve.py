@@ -8,7 +8,7 @@ import secrets
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -223,11 +223,11 @@ def _converted(
         known = [*_KINDS, *_ALIASES]
         hint = did_you_mean(name, known, "settings are " + ", ".join(known))
         raise GradlintError(f"unknown setting {key!r}", place=place(""), hint=hint)
-    kind, expected = _KINDS[name]
+    expected = _KINDS[name][1]
     # Only texts are converted: in a TOML file, 1 is not true and true is not 1.
     strict = isinstance(value, (bool, int, float))
     try:
-        return TypeAdapter(kind).validate_python(value, strict=strict, context=rules)
+        return _adapter(name).validate_python(value, strict=strict, context=rules)
     except ValidationError as error:
         message, hint, item = _explained(error.errors(include_url=False)[0], expected, value)
     except RecursionError:
@@ -236,6 +236,11 @@ def _converted(
     # A flag and a variable of the environment name the key already, a line of a file does not.
     message = f"{key}: {message}" if ".toml" in where else message
     raise GradlintError(message, place=where, hint=hint)
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_KINDS[name][0])
 
 
 def _explained(wrong: ErrorDetails, expected: str, value: Any) -> tuple[str, str, str]:

@@ -9,8 +9,15 @@ import time
 from pathlib import Path
 
 from gradlint.native import _builder
-from gradlint.native._files import digest_of, digest_of_file, locked, read_json, write_whole
-from gradlint.native.errors import BuildError
+from gradlint.native._files import (
+    digest_of,
+    digest_of_file,
+    locked,
+    read_json,
+    why_not_trusted,
+    write_whole,
+)
+from gradlint.native.errors import BuilderFailed, BuildError
 from gradlint.native.progress import Progress, Sink, progress_sink
 from gradlint.native.recipe import Recipe, cache_root
 
@@ -41,6 +48,7 @@ def build(
             compile or load.
     """
     folder = recipe.folder()
+    _refuse_foreign(folder)
     found = None if force else cached(recipe, folder)
     if found is not None:
         return found
@@ -52,7 +60,7 @@ def build(
             sink(Progress(doing, 0, 0, "waiting for another process", time.monotonic() - started))
 
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            _make_private(folder)
             with locked(folder / "lock", waiting):
                 found = None if force else cached(recipe, folder)
                 return found or _made(recipe, folder, force, sink, patience)
@@ -64,8 +72,8 @@ def cached(recipe: Recipe, folder: Path) -> Path | None:
     """The undamaged library that was built from the files as they are now; else None."""
     digest = _state(recipe, folder)
     library = folder / digest / f"{recipe.name}{_SUFFIX}"
-    stamp = read_json(folder / digest / "stamp.json")
-    if not stamp or stamp.get("library") != digest_of_file(library):
+    made = digest_of_file(library)
+    if made is None or read_json(folder / digest / "stamp.json").get("library") != made:
         return None
     return library
 
@@ -74,18 +82,51 @@ def _made(recipe: Recipe, folder: Path, force: bool, sink: Sink, patience: float
     workplace = folder / "build"
     if force:
         shutil.rmtree(workplace, ignore_errors=True)
+    known = (workplace / "build.ninja").exists()
     workplace.mkdir(exist_ok=True)
     sources = _placed(recipe, workplace)
     _forget_outdated(recipe, workplace)
     # A build that was killed leaves the lock of torch's builder; the next would wait forever.
     (workplace / "lock").unlink(missing_ok=True)
-    _builder.run(recipe, sources, workplace, sink, patience)
+    try:
+        _builder.run(recipe, sources, workplace, sink, patience)
+    except BuilderFailed:
+        if not known:
+            raise
+        # What an earlier build left may be damaged, such as its build.ninja.
+        shutil.rmtree(workplace)
+        workplace.mkdir()
+        _builder.run(recipe, _placed(recipe, workplace), workplace, sink, patience)
     inputs = [*recipe.files(), *_builder.headers(recipe, workplace)]
     write_whole(
         workplace / "inputs.json",
         _json({str(path): digest_of_file(path) for path in dict.fromkeys(inputs)}),
     )
     return _published(recipe, folder, workplace / f"{recipe.name}{_SUFFIX}")
+
+
+def _make_private(folder: Path) -> None:
+    """Make ``folder`` and those above it, those of the cache for this user alone."""
+    root = cache_root()
+    root.parent.mkdir(parents=True, exist_ok=True)
+    for path in (root, folder):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise if others could have put libraries into the cache, which are loaded from there.
+
+    Raises:
+        BuildError: a folder of it belongs to another user, or others may write to it.
+    """
+    for path in (cache_root(), folder):
+        why = why_not_trusted(path)
+        if why:
+            raise BuildError(
+                f"the cache of builds can't be trusted: {path} {why}",
+                hint=f"make it yours alone (chown, chmod go-w {path}), or set "
+                "TORCH_EXTENSIONS_DIR to a folder of your own",
+            )
 
 
 def _placed(recipe: Recipe, workplace: Path) -> list[Path]:

@@ -6,13 +6,14 @@ import json
 import os
 import queue
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -119,13 +120,40 @@ def _request(recipe: Recipe, sources: list[Path], workplace: Path) -> dict[str, 
     return {
         "name": recipe.name,
         "sources": [str(source) for source in sources],
-        "extra_cflags": list(recipe.cflags),
-        "extra_cuda_cflags": list(recipe.cuda_cflags),
-        "extra_ldflags": list(recipe.ldflags),
-        "extra_include_paths": list(recipe.include_dirs),
+        "extra_cflags": words(recipe.cflags),
+        "extra_cuda_cflags": words(recipe.cuda_cflags),
+        "extra_ldflags": words(recipe.ldflags),
+        # torch quotes them for the shell, and forgets ninja.
+        "extra_include_paths": [path.replace("$", "$$") for path in recipe.include_dirs],
         "build_directory": str(workplace),
         "with_cuda": recipe.with_cuda,
     }
+
+
+def words(flags: Sequence[str]) -> list[str]:
+    """The words of ``flags``, written so that ninja and its shell pass them on as they are.
+
+    Words are separated and quoted as in a shell, but nothing in them is expanded, and no ``;`` ends
+    a command.
+
+    Raises:
+        BuildError: a quote is not closed, or holds a line end.
+    """
+    made = []
+    for flag in flags:
+        try:
+            split = shlex.split(flag)
+        except ValueError:
+            raise BuildError(
+                f"the flag `{flag}` has a quote that is not closed", hint="close it"
+            ) from None
+        if any("\n" in word for word in split):
+            raise BuildError(
+                f"the flag {flag!r} has a line end between quotes, which ninja's files can't hold",
+                hint="leave it out",
+            )
+        made += [shlex.quote(word).replace("$", "$$") for word in split]
+    return made
 
 
 def _watched(

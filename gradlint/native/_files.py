@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -53,6 +54,28 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def why_not_trusted(folder: Path) -> str:
+    """Why others may have written to ``folder``; "" where none could, or there is no such folder.
+
+    As pip does for its cache. Groups that have one member, the user, are taken for private; they
+    have the user's number.
+    """
+    if sys.platform == "win32":
+        return ""
+    try:
+        status = folder.stat()
+    except OSError:
+        return ""
+    user = os.geteuid()
+    if status.st_uid not in (user, 0):
+        return f"belongs to another user ({status.st_uid})"
+    if status.st_mode & stat.S_IWOTH or (
+        status.st_mode & stat.S_IWGRP and status.st_gid not in (user, 0)
+    ):
+        return "can be written to by others"
+    return ""
 
 
 @contextmanager

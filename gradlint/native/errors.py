@@ -36,6 +36,10 @@ class BuildError(GradlintError):
         self.failures = failures
 
 
+class BuilderFailed(BuildError):
+    """The builder gave up, and no source is to blame for it."""
+
+
 def loader_text(error: BaseException) -> str:
     """The text of ``error``, or of the error it was raised from where that says more."""
     cause = error.__cause__ or error.__context__

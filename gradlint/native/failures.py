@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from gradlint.native.errors import BuildError, Failure
+from gradlint.native.errors import BuilderFailed, BuildError, Failure
 from gradlint.native.recipe import Recipe
 
 #: Lines of a compiler's text that are shown for one source; the first error explains most others.
@@ -88,7 +88,7 @@ def load_failed(name: str, answer: dict[str, str], output: str) -> BuildError:
     """The error for a library that was built and can't be loaded, or a builder that gave up."""
     text = answer["text"].strip() or answer["type"]
     if "loading" not in output.lower() and answer["type"] != "OSError":
-        return BuildError(f"{name} can't be built: {answer['type']}: {text}", hint=advice(text))
+        return BuilderFailed(f"{name} can't be built: {answer['type']}: {text}", hint=advice(text))
     return BuildError(
         f"{name} was built but can't be loaded: {text}",
         hint=advice(text),

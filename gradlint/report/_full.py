@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.text import Text
 
 from gradlint.base.terminal import lines_of
@@ -21,12 +23,18 @@ NOT_TRIED = 8
 
 def add_report(page: Page, report: Report) -> None:
     """Add the whole of ``report`` to ``page``."""
+    for _ in report_steps(page, report):
+        pass
+
+
+def report_steps(page: Page, report: Report) -> Iterator[None]:
+    """Add the whole of ``report`` to ``page``, finding by finding."""
     for target in report.targets:
         if _one_line(target) and not page.verbose:
-            _passing(page, target)
+            yield from _passing(page, target)
         else:
             page.blank()
-            _target(page, target)
+            yield from _target(page, target)
             page.blank()
     page.blank()
     add_summary(page, report)
@@ -45,7 +53,7 @@ def _verdict_line(page: Page, target: TargetReport, *parts: str) -> None:
     page.paragraph(text, hanging=7)
 
 
-def _passing(page: Page, target: TargetReport) -> None:
+def _passing(page: Page, target: TargetReport) -> Iterator[None]:
     """Verdict, inputs and resolving power in one line; then what a reader must not miss."""
     shown = ""
     if target.samples:
@@ -63,9 +71,11 @@ def _passing(page: Page, target: TargetReport) -> None:
             page.row(name, wording.torch_verdict(verdict, False), column=13)
     for finding in target.findings:
         add_finding(page, finding, target)
+        yield
+    yield
 
 
-def _target(page: Page, target: TargetReport) -> None:
+def _target(page: Page, target: TargetReport) -> Iterator[None]:
     counts = wording.verdict_counts(target.checks, target.findings)
     kind = "" if target.kind == "unknown" else f"({target.kind})"
     time = wording.seconds(target.duration_s) if target.duration_s else ""
@@ -77,6 +87,7 @@ def _target(page: Page, target: TargetReport) -> None:
         if finding.follows is None or page.verbose:
             page.blank()
         add_finding(page, finding, target)
+        yield
     if target.findings:
         page.blank()
     _inconclusive(page, target)

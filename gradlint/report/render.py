@@ -5,24 +5,60 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from typing import Any, TextIO
 
+import msgspec
 from rich.text import Text
 
 from gradlint.base.errors import GradlintError
 from gradlint.base.text import did_you_mean
-from gradlint.model.report import Report
+from gradlint.model.report import Report, jsonable
 from gradlint.report import wording
-from gradlint.report._full import add_report
+from gradlint.report._full import report_steps
 from gradlint.report.text import Page
 
 #: Output formats, as they are named on the command line.
 FORMATS = ("full", "concise", "json")
 
 
-def to_json(report: Report) -> str:
-    """``report`` as JSON in ASCII, indented by two, keys in the order of the model."""
-    return json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n"
+#: Levels of a report in JSON that are written piece by piece: the report, its targets, one of them,
+#: its findings. What is deeper, such as one finding, is written as one piece.
+_PIECEWISE = 4
+
+
+def json_parts(report: Report) -> Iterator[str]:
+    """``report`` as JSON in printable ASCII, indented by two, keys in the order of the model; in
+    pieces, of which the largest holds one finding."""
+    yield from _json_parts(report.entries(), 0)
+    yield "\n"
+
+
+def _json_parts(value: Any, level: int) -> Iterator[str]:
+    indent = "  " * level
+    if level < _PIECEWISE and isinstance(value, dict) and value:
+        for position, (key, item) in enumerate(value.items()):
+            yield f"{',' if position else '{'}\n{indent}  {json.dumps(str(key))}: "
+            yield from _json_parts(item, level + 1)
+        yield f"\n{indent}}}"
+    elif level < _PIECEWISE and isinstance(value, (list, tuple, Iterator)):
+        position = -1
+        for position, item in enumerate(value):
+            yield f"{',' if position else '['}\n{indent}  "
+            yield from _json_parts(item, level + 1)
+        yield "[]" if position < 0 else f"\n{indent}]"
+    else:
+        yield _json_whole(value).replace("\x7f", "\\u007f").replace("\n", f"\n{indent}")
+
+
+def _json_whole(value: Any) -> str:
+    plain = jsonable(value)
+    # Python's encoder is written in C where it need not indent.
+    text = json.dumps(plain, allow_nan=False)
+    try:
+        return msgspec.json.format(text, indent=2)
+    except msgspec.DecodeError:  # half of a surrogate pair
+        return json.dumps(plain, indent=2, allow_nan=False)
 
 
 def render(
@@ -47,6 +83,21 @@ def render(
     Raises:
         GradlintError: the format is unknown; the nearest is offered.
     """
+    return "".join(
+        render_parts(report, format, width=width, color=color, ascii=ascii, verbose=verbose)
+    )
+
+
+def render_parts(
+    report: Report,
+    format: str = "full",
+    *,
+    width: int | None = None,
+    color: bool = False,
+    ascii: bool = False,
+    verbose: int = 0,
+) -> Iterator[str]:
+    """The text of :func:`render` in pieces, whose size does not grow with the report."""
     if format not in FORMATS:
         raise GradlintError(
             f"unknown output format {format!r}",
@@ -54,18 +105,20 @@ def render(
             hint=did_you_mean(format, FORMATS, f"choose from {', '.join(FORMATS)}"),
         )
     if format == "json":
-        return to_json(report)
-
+        return json_parts(report)
     columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
     page = Page(columns, ascii=ascii, verbose=verbose)
-    if format == "concise":
-        add_concise(page, report)
-    else:
-        add_report(page, report)
-    return page.text(color=color)
+    steps = concise_steps if format == "concise" else report_steps
+    return _page_parts(page, steps(page, report), color=color)
 
 
-def add_concise(page: Page, report: Report) -> None:
+def _page_parts(page: Page, steps: Iterator[None], *, color: bool) -> Iterator[str]:
+    for _ in steps:
+        yield page.drained(color=color)
+    yield page.text(color=color)
+
+
+def concise_steps(page: Page, report: Report) -> Iterator[None]:
     """Add one line per finding, one per inconclusive check, and one per check that did not run
     where nothing else was asked for; nothing else."""
     for target in report.targets:
@@ -73,6 +126,7 @@ def add_concise(page: Page, report: Report) -> None:
             place = str(finding.location) if finding.location else target.target
             level = "" if finding.severity == "error" else f" ({finding.severity})"
             _add_line(page, place, finding.code, finding.severity, f"{finding.message}{level}")
+            yield
         unsure = {"inconclusive"}
         if target.verdict == "inconclusive" and not any(
             check.verdict in unsure for check in target.checks
@@ -85,6 +139,7 @@ def add_concise(page: Page, report: Report) -> None:
                 words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
                 place = str(target.location) if target.location else target.target
                 _add_line(page, place, check.code, "inconclusive", words)
+                yield
 
 
 def _add_line(page: Page, place: str, code: str, level: str, message: str) -> None:

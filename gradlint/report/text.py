@@ -26,6 +26,9 @@ MINIMUM_WIDTH = 16
 #: Prose is not set wider than this, however wide the terminal is.
 MAXIMUM_WIDTH = 120
 
+#: Lines that a page holds before it is drained (heuristic: a console is made each time).
+_DRAINED = 1_000
+
 _WORD = re.compile(r"\s*(?:\[[\d, ]*\]|\S)+")
 
 
@@ -140,6 +143,16 @@ class Page:
         """The lines as they may be printed: whoever added them, none holds what a terminal obeys,
         and none is endless."""
         return [_harmless(line, self.ascii) for line in self.lines]
+
+    def drained(self, *, color: bool = False) -> str:
+        """:meth:`text` of all lines but the last one, which alone stays: what follows looks at
+        it. Nothing as long as there are few."""
+        if len(self.lines) < _DRAINED:
+            return ""
+        last = self.lines.pop()
+        text = self.text(color=color)
+        self.lines = [last]
+        return text
 
     def text(self, *, color: bool = False) -> str:
         """The page as a string that ends in a line end; with ANSI colours if ``color``."""

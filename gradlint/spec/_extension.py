@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from gradlint.base.errors import NotHere, SpecError
+from gradlint.base.files import unusable
 from gradlint.base.text import nearest
 from gradlint.model.op import Op
 from gradlint.model.settings import Settings
@@ -23,6 +24,11 @@ from gradlint.targets.build import from_object
 from gradlint.targets.signature import signature_of_node
 
 _SOURCES: Path = ("extension", "sources")
+
+#: What ninja, which runs the compilers, takes for syntax in a path, and spaces in the name of a
+#: source, which torch's extension builder writes without the escape that ninja asks for.
+_UNBUILT = re.compile(r"[\x00-\x1f\x7f$:]|\s[^/]*$")
+_WHY_UNBUILT = "torch's extension builder can't build a path with `:` or `$`, or a name with spaces"
 
 #: Names that pybind11 gives to arguments that have none.
 _UNNAMED = re.compile(r"arg\d+")
@@ -132,8 +138,12 @@ def _sources(wanted: Extension, document: Document, folder: str) -> list[str]:
                 f"{', '.join((*CPP_ENDINGS, *CUDA_ENDINGS))}",
                 "headers are found next to the sources and in `include_dirs`",
             )
-        elif not os.path.isfile(path):
+        elif not os.path.exists(path):
             document.problem(mark, f"there is no file `{text}`", _near_file(text, path, folder))
+        elif not os.path.isfile(path):
+            document.problem(mark, f"`{text}` {unusable(path)}")
+        elif _UNBUILT.search(path):
+            document.problem(mark, f"`{text}`: {_WHY_UNBUILT}", "rename it, or its folder")
         other = stems.setdefault(stem + (ending if ending in CUDA_ENDINGS else ""), text)
         if other is not text:
             document.problem(
@@ -161,11 +171,12 @@ def _folders(wanted: Extension, document: Document, folder: str) -> list[str]:
     for index, text in enumerate(wanted.include_dirs):
         path = os.path.normpath(os.path.join(folder, os.path.expanduser(text)))
         made.append(path)
+        mark = document.value(("extension", "include_dirs", index))
         if not os.path.isdir(path):
+            document.problem(mark, f"there is no folder `{text}`", "paths are relative to the spec")
+        elif re.search(r"[\x00-\x1f\x7f]|\s$", path):
             document.problem(
-                document.value(("extension", "include_dirs", index)),
-                f"there is no folder `{text}`",
-                "paths are relative to the spec",
+                mark, f"`{text}` has a line end in it, or ends in a space", "rename it"
             )
     return made
 

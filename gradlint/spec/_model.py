@@ -78,7 +78,9 @@ class Extension(_Model):
         default_factory=list, description="Folders of headers, relative to the spec."
     )
     extra_cflags: list[Text] = Field(
-        default_factory=list, description="Further flags of the C++ compiler."
+        default_factory=list,
+        description="Further flags of the C++ compiler: words as in a shell, but nothing "
+        "in them is expanded.",
     )
     extra_cuda_cflags: list[Text] = Field(
         default_factory=list, description="Further flags of nvcc."

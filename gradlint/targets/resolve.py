@@ -28,7 +28,7 @@ from gradlint.targets.locate import (
     split_module,
     submodules,
 )
-from gradlint.targets.source_file import read_source, refuse_unusable, shown_path
+from gradlint.targets.source_file import read_source, refuse_unsayable, refuse_unusable, shown_path
 
 #: Attribute of a reference that stands for "every operator in here, once imported".
 EVERY = "*"
@@ -123,6 +123,7 @@ def _listed_file(path: str) -> list[OpRef]:
         return [_spec(path)] if is_spec(path) else []
     if not may_hold_operators(path):
         return []
+    refuse_unsayable(path)
     source = read_source(path)
     if (
         source is not None and source.tree is None
@@ -249,6 +250,7 @@ def _file_ref(path: str, attribute: str, explicit: bool = False) -> OpRef:
 
 
 def _spec(path: str) -> OpRef:
+    refuse_unsayable(path)
     shown = shown_path(path)
     return OpRef(shown, "spec", shown)
 

@@ -90,12 +90,25 @@ def read_source(path: str) -> SourceFile | None:
     return source
 
 
+def refuse_unsayable(path: str) -> None:
+    """Raise if the name of a file can't be told to a worker, or written into a report.
+
+    Raises:
+        TargetError: it is not UTF-8.
+    """
+    try:
+        os.path.abspath(path).encode()
+    except UnicodeEncodeError:
+        raise TargetError(f"`{path}` is not UTF-8", hint="rename the file, or its folder") from None
+
+
 def refuse_unusable(path: str) -> None:
     """Raise if the existing file at ``path`` can't be imported for what it is.
 
     Raises:
         TargetError: it is a pipe, a device or a socket, or larger than :data:`MAX_IMPORTED`.
     """
+    refuse_unsayable(path)
     try:
         why = unusable(path, MAX_IMPORTED)
     except OSError as error:

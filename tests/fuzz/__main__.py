@@ -15,9 +15,14 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from tests.fuzz.cell import Cell
-from tests.fuzz.texts import EXPRESSIONS, SPECS
+from tests.fuzz.texts import EXPRESSIONS, FRAMES, SETTINGS, SPECS
 
-KINDS: dict[str, st.SearchStrategy[str]] = {"expression": EXPRESSIONS, "spec": SPECS}
+KINDS: dict[str, st.SearchStrategy[str]] = {
+    "expression": EXPRESSIONS,
+    "spec": SPECS,
+    "settings": SETTINGS,
+    "frame": FRAMES,
+}
 #: Texts of one round; a round has a seed of its own.
 ROUND = 200
 

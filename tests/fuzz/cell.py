@@ -18,15 +18,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 import torch
 
-from gradlint.base.errors import SpecError
+from gradlint.base.errors import GradlintError, SpecError
 from gradlint.expressions import limits
 from gradlint.expressions.arguments import parse_arguments
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate, evaluate_arguments
 from gradlint.expressions.limits import ExpressionError
+from gradlint.model import resolve
+from gradlint.model.events import Event
+from gradlint.rules.catalogue import rule_names
+from gradlint.running._wire import FrameError, decoded
 from gradlint.spec._formula import Program, plain_callable
 from gradlint.spec._samples import make_samples
 from gradlint.spec.load import loads
@@ -108,13 +113,51 @@ def try_spec(text: str) -> str:
     return ""
 
 
+def try_settings(text: str) -> str:
+    """What is wrong with how ``text`` is treated as pyproject.toml, and its lines as flags and
+    variables of the environment."""
+    rules = rule_names()
+    pairs = [line.partition("=") for line in text.split("\n")]
+    given = {name.strip(): value.strip() for name, _, value in pairs if name.strip()}
+    environ = {f"GRADLINT_{name.upper()}": value for name, value in given.items()}
+    with mock.patch.object(resolve, "read_regular", return_value=_encoded(text)):
+        for flags, variables in (({}, {}), (given, {}), ({}, environ)):
+            try:
+                resolve.resolve_settings(
+                    flags, rules=rules, cwd="/", environ=variables, warn=lambda _: None
+                )
+            except GradlintError as error:
+                if not error.place or error.exit_code != 2:
+                    return f"badly placed: {error}"
+    return ""
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def try_frame(text: str) -> str:
+    """What is wrong with how the bytes ``text``, in Latin-1, are treated as an event."""
+    body = text.encode("latin-1", "replace")
+    with suppress(FrameError):
+        event = decoded(body)
+        if not isinstance(event, Event):
+            return f"decoded to {type(event).__name__}"
+    return ""
+
+
 def _tensors(value: Any) -> list[torch.Tensor]:
     parts = value if isinstance(value, list) else [value]
     return [part for part in parts if isinstance(part, torch.Tensor)]
 
 
 #: What can be asked of a cell: name → what is wrong with how a text is treated.
-ATTEMPTS: dict[str, Callable[[str], str]] = {"expression": try_expression, "spec": try_spec}
+ATTEMPTS: dict[str, Callable[[str], str]] = {
+    "expression": try_expression,
+    "spec": try_spec,
+    "settings": try_settings,
+    "frame": try_frame,
+}
 
 
 class Cell:
@@ -196,6 +239,9 @@ def _warm_up() -> None:
         ):
             try_expression(text)
         try_spec('forward: "x"\ninputs: {x: {shape: [N]}}\n')
+        for name in resolve._KINDS:  # pydantic looks at the stack when it reads a type
+            try_settings(f"[tool.gradlint]\n{name} = 'x'\n")
+        try_frame("x")
 
 
 def _live(requests: int, answers: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import strategies as st
 
 from gradlint.expressions.vocabulary import (
@@ -13,6 +14,8 @@ from gradlint.expressions.vocabulary import (
     METHODS,
     PREFIXES,
 )
+from gradlint.model.events import Begin, CheckDone, Found, Note, Skip
+from gradlint.model.report import Check, Finding
 from gradlint.spec._domains import NAMES
 from gradlint.spec._model import Case, Extension, Ignore, Input, OpSpec
 
@@ -275,3 +278,119 @@ def _broken(draw: st.DrawFn) -> str:
 
 
 SPECS = st.one_of(_formula_spec(), _formula_spec(), _SHAPELESS, _broken(), st.text(max_size=80))
+
+
+_SETTINGS = [
+    *("inputs", "devices", "device", "require-device", "dtypes", "dtype", "select", "ignore"),
+    *("per-target-ignores", "order", "seed", "timeout", "jobs", "fail-on", "imports", "memory"),
+    *(
+        "memory_mb",
+        "max-calls",
+        "sanitizer",
+        "debug",
+        "nothing",
+        "Seed",
+        "'a b'",
+        "a.b",
+        '"\\u001b"',
+    ),
+]
+_TOML_ATOMS = [
+    *(
+        "0",
+        "1",
+        "-1",
+        "2.5",
+        "1e9",
+        "1e400",
+        "inf",
+        "nan",
+        "-inf",
+        "true",
+        "''",
+        "'GL401'",
+        "'cpu'",
+    ),
+    *("'cuda,cpu'", "'float64'", "'torch.half'", "'error'", "'GL999'", "'x'", "2020-01-01"),
+    *("07:30:00", "9223372036854775807", "9223372036854775808", "0xffffffffffffffffffff"),
+    *(
+        "9" * 50,
+        "'" + "9" * 5000 + "'",
+        "0x" + "f" * 4000,
+        "'\\ud800'",
+        '"\\u0000\\u001b[31m"',
+        "'a\tb'",
+    ),
+    *("'1_0'", "'0x10'", "' 3 '", "'inf'", "'1e-400'", "'٣'", "", "'GL4, wrong_gradient'"),
+]
+
+
+@st.composite
+def _setting(draw: st.DrawFn) -> str:
+    """One line of ``[tool.gradlint]``; without quotes, a flag's or a variable's."""
+
+    def value(depth: int) -> str:
+        which = draw(st.integers(0, 5)) if depth < 3 else 5
+        if which == 0:
+            return "[" + ", ".join(value(depth + 1) for _ in range(draw(st.integers(0, 3)))) + "]"
+        if which == 1:
+            names = draw(
+                st.lists(st.sampled_from(["a", "'*.py'", "seed"]), max_size=2, unique=True)
+            )
+            return "{" + ", ".join(f"{name} = {value(depth + 1)}" for name in names) + "}"
+        if which == 2:
+            return draw(st.text(max_size=8))
+        return draw(st.sampled_from(_TOML_ATOMS))
+
+    return f"{draw(st.sampled_from(_SETTINGS))} = {value(0)}"
+
+
+_TABLE = st.lists(_setting(), max_size=3).map("\n".join)
+SETTINGS = st.one_of(
+    _TABLE.map("[tool.gradlint]\n{}\n".format),
+    _TABLE.map("[tool.gradlint]\n{}\n".format),
+    _TABLE,
+    _setting().map("[tool.gradlint.per-target-ignores]\n{}\n".format),
+    st.integers(1, 3000).map(lambda depth: f"[tool.gradlint]\nseed = {'[' * depth}{']' * depth}"),
+    st.text(max_size=60),
+)
+
+_EVENTS = [
+    _bytes.decode("latin-1")
+    for _bytes in map(
+        msgspec.msgpack.encode,
+        [
+            Note("x"),
+            Skip("GL401", "why"),
+            Begin("GL401", "spec"),
+            Found(Finding("GL401", "x", "error", "x", evidence={"a": [1, {"b": 2.5}]})),
+            CheckDone(Check("GL401", "pass")),
+            {"type": "Result", "value": [1]},
+            {"type": "Hello"},
+            [1, 2],
+        ],
+    )
+]
+
+
+@st.composite
+def _frame(draw: st.DrawFn) -> str:
+    """The bytes of an event with a few of them replaced, doubled or left out."""
+    text = draw(st.sampled_from(_EVENTS))
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 4)))
+        put = draw(
+            st.sampled_from(["", "\x91", "\x81", "\xc0", "\xdb\xff\xff\xff\xff", "\xdf\x7f"])
+        )
+        text = text[:start] + put + draw(_BYTES) + text[end:]
+    return text
+
+
+_BYTES = st.binary(max_size=3).map(lambda data: data.decode("latin-1"))
+FRAMES = st.one_of(
+    _frame(),
+    _frame(),
+    st.integers(1, 4000).map(lambda depth: "\x91" * depth),
+    st.binary(max_size=40).map(lambda data: data.decode("latin-1")),
+)

@@ -147,7 +147,8 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
         ),
         (
             "[tool.gradlint]\ntimeout = 'fast'\n",
-            "pyproject.toml:2:1: timeout: expected a number of seconds above 0, at most 1,000,000, got 'fast'",
+            "pyproject.toml:2:1: timeout: expected a number of seconds above 0, at most "
+            "1,000,000, got 'fast'",
         ),
         (
             "[tool.gradlint]\njobs = 0\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from gradlint.native import _build, _builder, _tools
 from gradlint.native._build import build
+from gradlint.native._files import why_not_trusted
 from gradlint.native.errors import BuildError
 from gradlint.native.progress import Progress
 from gradlint.native.recipe import Recipe
@@ -200,3 +202,82 @@ def test_processes_that_build_at_once_build_once(small: Recipe, tmp_path: Path) 
     assert first == second
     assert ctypes.CDLL(first).answer() == 42
     assert counted.read_text().count("x") == 1
+
+
+# -- what others wrote, or may have written -------------------------------------------------------
+
+#: Compiles in no time, as it includes nothing.
+_TINY = 'extern "C" int tiny() { return TINY_VALUE; }\n'
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "tiny;x.cpp"
+    source.write_text(_TINY)
+    (tmp_path / "in $x; dir").mkdir()
+    return Recipe(
+        "tiny",
+        (str(source),),
+        cflags=(f"-DTINY_VALUE='1 + 1' -DOTHER=$HOME;touch${{IFS}}{tmp_path}/made", "-g0"),
+        include_dirs=(str(tmp_path / "in $x; dir"),),
+    )
+
+
+def test_flags_are_words_that_no_shell_obeys(tiny: Recipe, tmp_path: Path) -> None:
+    library = build(tiny)
+    assert ctypes.CDLL(str(library)).tiny() == 2
+    assert not (tmp_path / "made").exists()
+
+    # Damage of the cache, one after another: the stamp of a library that is gone …
+    library.unlink()
+    (library.parent / "stamp.json").write_text("{}")
+    assert build(tiny) == library
+    assert library.is_file()
+    # … and what ninja was told by an earlier build.
+    workplace = library.parent.parent / "build"
+    (workplace / "build.ninja").unlink()
+    (workplace / "build.ninja").mkdir()
+    shutil.rmtree(library.parent)
+    assert build(tiny).is_file()
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("-O2", ["-O2"]),
+        ("-DA=1 -DB='x y'", ["-DA=1", "'-DB=x y'"]),
+        ("-Wl,-rpath,$ORIGIN", ["'-Wl,-rpath,$$ORIGIN'"]),
+        ("-DA=1;rm -rf x", ["'-DA=1;rm'", "-rf", "x"]),
+        ("-DA=`id`\n  command = id", ["'-DA=`id`'", "command", "=", "id"]),
+        ("", []),
+    ],
+)
+def test_words_of_flags(flag: str, expected: list[str]) -> None:
+    assert _builder.words([flag]) == expected
+
+
+@pytest.mark.parametrize("flag", ["-DA='x", "-DA='\n'"])
+def test_flags_that_can_not_be_written_are_refused(flag: str) -> None:
+    with pytest.raises(BuildError, match=r"has a (quote|line end)"):
+        _builder.words([flag])
+
+
+def test_a_cache_of_others_is_not_trusted(
+    tiny: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "cache" / "gradlint"
+    root.mkdir(parents=True, mode=0o700)
+    root.chmod(0o777)
+    with pytest.raises(BuildError, match=f"can't be trusted: {root} can be written to by others"):
+        build(tiny)
+    root.chmod(0o700)
+    assert why_not_trusted(root) == ""
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    if user != 0:
+        with pytest.raises(BuildError, match=f"belongs to another user .{user}.*TORCH_EXTENSIONS"):
+            build(tiny)
+        return
+    os.chown(root, 12345, 12345)  # what root owns, others trust
+    assert why_not_trusted(root) == "belongs to another user (12345)"

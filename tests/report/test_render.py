@@ -12,8 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 from gradlint.base.errors import GradlintError
 from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.report.display import Report
-from gradlint.report.render import FORMATS, render, stream_options
+from gradlint.report.render import FORMATS, json_parts, render, render_parts, stream_options
 from gradlint.report.schema import json_schema
+from tests.benchmarks.report_load import report_of
 
 
 def test_unknown_format_offers_the_nearest() -> None:
@@ -175,3 +176,25 @@ def test_what_a_stream_can_show(
         monkeypatch.setenv(name, value)
     found = stream_options(stream)
     assert {key: found[key] for key in expected} == expected
+
+
+def test_json_in_pieces_is_that_in_one(report: Report) -> None:
+    report.targets[0].notes.append("\ud83d \x1b \x7f é\n2")
+    report.findings[0].message = "\ud83d \x7f"
+    report.environment = {"empty": {}, "none": [], "deep": {"a": [1, {"b": float("inf")}]}}
+    whole = json.dumps(report.to_dict(), indent=2, allow_nan=False).replace("\x7f", "\\u007f")
+    assert "".join(json_parts(report)) == whole + "\n"
+    nothing = Report()
+    assert "".join(json_parts(nothing)) == json.dumps(nothing.to_dict(), indent=2) + "\n"
+
+
+@pytest.mark.parametrize("format", ["full", "concise", "json"])
+def test_no_piece_grows_with_the_report(format: str) -> None:
+    pieces = {}
+    for count in (2_000, 4_000):
+        pieces[count] = list(render_parts(report_of(count, 2), format, width=100))
+        assert "".join(pieces[count]) == render(report_of(count, 2), format, width=100)
+    largest = {count: max(map(len, found)) for count, found in pieces.items()}
+    # The numbers of lines have one digit more at most.
+    assert largest[4_000] <= 1.2 * largest[2_000]
+    assert largest[4_000] < 0.5 * sum(map(len, pieces[4_000]))

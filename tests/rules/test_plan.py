@@ -16,7 +16,7 @@ from gradlint.experiments.call_cost import Shape, first_order_calls, second_orde
 from gradlint.model.report import Check, Report, TargetReport
 from gradlint.model.resolve import resolve_settings
 from gradlint.numerics.directions import KINDS
-from gradlint.report.render import to_json
+from gradlint.report.render import render
 from gradlint.rules.catalogue import rule_names
 
 F = torch.nn.functional
@@ -273,7 +273,7 @@ def test_power_is_told_by_input_and_json_stays_strict():
         raise AssertionError(constant)
 
     for one in (target, unsure):
-        found = json.loads(to_json(Report([one])), parse_constant=refuse)
+        found = json.loads(render(Report([one]), "json"), parse_constant=refuse)
         assert found["targets"][0]["predicted"][0]["family"] == "others"
     (entry,) = [c for c in found["targets"][0]["checks"] if c["code"] == "GL401"]
     assert entry["inputs"][0]["resolution"] == "inf"
