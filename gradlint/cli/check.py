@@ -21,6 +21,7 @@ from gradlint.cli.options import (
     Output,
     Seed,
     Texts,
+    Untrusted,
     one_of,
     option,
 )
@@ -106,6 +107,7 @@ def check(
             help="Run under compute-sanitizer: memcheck, racecheck, initcheck or synccheck.",
         ),
     ] = None,
+    untrusted: Untrusted = None,
     imports: Imports = None,
     triton_interpret: Annotated[
         bool,
@@ -178,6 +180,7 @@ def check(
             "memory_mb": memory,
             "max_calls": max_calls,
             "sanitizer": sanitizer,
+            "untrusted": untrusted,
             "import": imports,
             "fail_on": fail_on,
             "debug": debug or None,

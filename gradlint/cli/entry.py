@@ -32,7 +32,7 @@ def main(args: Sequence[str] | None = None) -> int:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     try:
         # torch loads while the command line is imported and read
-        _server.start(_load(words))
+        _server.start(_load(words), private="--untrusted" in words)
         from gradlint.cli.app import main as run
 
         code = run(words)

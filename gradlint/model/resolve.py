@@ -175,6 +175,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "memory_mb": _COUNT,
     "max_calls": _COUNT,
     "sanitizer": (Sanitizer, ""),
+    "untrusted": _FLAG,
     "debug": _FLAG,
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradlint.model.events import Event
 from gradlint.ops.phase import PHASES
-from gradlint.running import _confine, _stack, _wire, _worker
+from gradlint.running import _confine, _stack, _wire, _worker, confinement
 from gradlint.running import server as _server
 from gradlint.running.events import Done, Forgery, Pid
 from gradlint.running.job import Job
@@ -82,6 +82,7 @@ class Worker:
     """A running worker. Args: ``job``, and ``timeout``, seconds between two of its events."""
 
     def __init__(self, job: Job, timeout: float) -> None:
+        job = confinement.applied(job)
         context = _server.context(job.interpreter)
         # Memory of its own: what an op does to the descriptor of it concerns no other worker.
         self._phase = heap.Arena(2)
@@ -110,8 +111,9 @@ class Worker:
         self._group: int | None = None
         self._sender: int | None = None
         self._refused = False
-        _server.launch(self._process, job.interpreter)
-        if not self._watched:
+        _server.launch(self._process, job.interpreter, private=job.confinement is not None)
+        # In a namespace of its own the worker is a descendant of this process.
+        if not self._watched and (job.confinement is None or job.confinement.means != "namespaces"):
             self._sender = self._process.pid
         for write in writers:
             write.close()
@@ -119,7 +121,6 @@ class Worker:
             os.set_blocking(read.fileno(), False)
         _widen(output.fileno())
         self.timeout = timeout
-        self._pid = self._process.pid
         self.grant()
 
     def waitables(self) -> list[Any]:
@@ -160,6 +161,11 @@ class Worker:
     def _queued_s(self) -> float:
         """Seconds that its main thread was ready to run, and waited for a processor."""
         return queued_seconds(self._pid)
+
+    @property
+    def _pid(self) -> int | None:
+        """Of the process that runs the job, as far as it is known."""
+        return self._sender or self._process.pid
 
     def kill(self, why: str) -> None:
         """End it and everything it started; for a time-out, have it print its stack first."""
@@ -212,7 +218,7 @@ class Worker:
         if self._refused:
             return
         if self._sender is None:
-            self._sender = sender  # under a tool; no code of the user's has run yet
+            self._sender = sender  # no code of the user's has run yet
         try:
             if sender not in (None, self._sender):
                 raise _wire.FrameError(
@@ -251,7 +257,7 @@ class Worker:
         if dumps is None:
             return
         with suppress(OSError):
-            os.kill(self._process.pid, _confine.DUMP_SIGNAL)
+            os.kill(self._pid or self._process.pid, _confine.DUMP_SIGNAL)
             patience = _DUMP_SECONDS
             while wait([dumps], patience):
                 chunk, ended = _wire.read_available(dumps.fileno())

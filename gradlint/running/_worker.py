@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _confine, _wire
+from gradlint.running import _confine, _wire, confinement
 from gradlint.running.events import (
     Account,
     Building,
@@ -74,6 +74,7 @@ def serve(
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
     _confine.own_group(watched=watched)
+    folders, refusal = _confined(job, (events.fileno(), output.fileno(), dumps.fileno()))
     watch = PhaseWatch(shared.buffer)
     channel = Channel(_confine.move_up(_detach(events)), key, watch)
     key[:] = bytes(len(key))
@@ -82,7 +83,7 @@ def serve(
     _confine.normal_signals()
     if not watched:
         os.environ.clear()
-    os.environ.update(job.environment)
+    os.environ.update({**job.environment, **folders})
     importlib.invalidate_caches()
     install(watch.enter)
     if hasattr(os, "register_at_fork"):
@@ -91,7 +92,11 @@ def serve(
     channel.send(Hello(preloaded))
     if watched:
         channel.send(Pid(os.getpid()))
-    _attempt(job, channel, watch)
+    if refusal is None:
+        _attempt(job, channel, watch)
+    else:
+        channel.send(refusal)
+        channel.send(Done())
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()
@@ -108,6 +113,18 @@ def _settle() -> None:
     with suppress(Exception):
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             torch.cuda.synchronize()
+
+
+def _confined(job: Job, keep: tuple[int, ...]) -> tuple[dict[str, str], Usage | None]:
+    """Enter the confinement that ``job`` asks for: variables of the environment that say where to
+    write, and why nothing may run if it can't be had."""
+    if job.confinement is None:
+        return {}, None
+    try:
+        return confinement.enter(job.confinement, keep), None
+    except Exception as error:
+        told = confinement.failed(error)
+        return {}, Usage("GradlintError", told.message, told.place, told.hint)
 
 
 def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:

@@ -19,6 +19,8 @@ from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
+from gradlint.running.environment import public
+
 PRELOAD = "gradlint.running._preload"
 
 #: Name of the environment variable that says what a server loads, a :data:`Load`.
@@ -33,6 +35,10 @@ _MAIN = ModuleSpec("gradlint.__main__", None)
 
 _lock = threading.RLock()
 
+#: Whether servers are given only what untrusted code may see of the environment. Once they are,
+#: they stay so: workers get the caller's own environment with their job.
+_private = False
+
 
 def context(interpreter: str | None = None) -> Any:
     """The multiprocessing context of workers; one with an ``interpreter`` of its own (see ``Job``)
@@ -42,28 +48,33 @@ def context(interpreter: str | None = None) -> Any:
     return multiprocessing.get_context("forkserver" if forked else "spawn")
 
 
-def start(load: Load = "rules") -> None:
+def start(load: Load = "rules", *, private: bool = False) -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
     Does nothing where the server runs already or does not exist on this platform.
 
     Args:
         load: what the server imports; a worker imports by itself whatever else it needs.
+        private: whether workers must not see the environment of this process. A server that was
+            given it is ended, and another started.
     """
     if context().get_start_method() != "forkserver":
         return
 
     # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
     resource_tracker.ensure_running()
-    with _lock, _main_left_alone(), _environment_of_server(load), _without_interrupts():
-        context().set_forkserver_preload([PRELOAD])
-        forkserver.ensure_running()
+    with _lock:
+        _make_private(private)
+        with _main_left_alone(), _environment_of_server(load), _without_interrupts():
+            context().set_forkserver_preload([PRELOAD])
+            forkserver.ensure_running()
 
 
-def launch(process: BaseProcess, interpreter: str | None = None) -> None:
-    """Start ``process``, of ``context(interpreter)``, without running the main program again."""
+def launch(process: BaseProcess, interpreter: str | None = None, *, private: bool = False) -> None:
+    """Start ``process``, of ``context(interpreter)``, without running the main program again; see
+    :func:`start` for ``private``."""
     if interpreter is None:
-        start()
+        start(private=private)
     with _lock, _main_left_alone(), _spawned_by(interpreter):
         process.start()
 
@@ -115,6 +126,14 @@ def _spawned_by(interpreter: str | None) -> Iterator[None]:
         spawn.set_executable(before)
 
 
+def _make_private(wanted: bool) -> None:
+    """End a server that was given the whole environment, if that is not wanted."""
+    global _private
+    if wanted and not _private:
+        stop()
+        _private = True
+
+
 @contextmanager
 def _environment_of_server(load: Load) -> Iterator[None]:
     # Before Python 3.13 the server ignores the ``sys.path`` it is sent, and fails to preload
@@ -122,7 +141,10 @@ def _environment_of_server(load: Load) -> Iterator[None]:
     # caller's own environment again.
     paths = [path for path in sys.path if path and os.path.isabs(path)]
     changed = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1", LOADS: load}
-    before = {name: os.environ.get(name) for name in changed}
+    hidden = os.environ.keys() - public(os.environ) if _private else ()
+    before = {name: os.environ.get(name) for name in (*hidden, *changed)}
+    for name in hidden:
+        del os.environ[name]
     os.environ.update(changed)
     try:
         with _in_root_folder():
