@@ -44,8 +44,8 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     process. Where ending it is what is tested, this is how."""
     start, stop = _server.start, _server.stop
 
-    def started(load: str = "tracing") -> None:
-        start("tracing")
+    def started(load: str = "tracing", *, private: bool = False) -> None:
+        start("tracing", private=private)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)

@@ -103,7 +103,8 @@ def _fork_and_mirror() -> int:
         if len(answer) == 4:
             (status,) = struct.unpack("I", answer)
         if os.WIFSIGNALED(status):
-            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+            with suppress(OSError):  # some can't be handled
+                signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
             os.kill(os.getpid(), os.WTERMSIG(status))
         os._exit(os.waitstatus_to_exitcode(status))
     finally:
