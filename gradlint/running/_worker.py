@@ -136,15 +136,26 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         channel.send(_no_torch(error))
         channel.send(Done())
         return
+    from gradlint.trace.judge_integrity import (  # noqa: PLC0415 (loads torch)
+        JudgeChanged,
+        judge_at_the_start,
+    )
+
+    do = _doer(job.work)
     originals = at_the_start()
+    judge = judge_at_the_start() if hasattr(job.work, "ref") else None  # of the user's code
     try:
         _confine.limit_memory(job.memory_mb)
-        _doer(job.work)(job.work, channel.send)
+        do(job.work, channel.send)
+        if judge is not None and (changed := judge.changed()):
+            raise JudgeChanged(changed)
     except MemoryError as error:
         channel.send_last(OutOfMemory(_account(error, watch)))
+    except JudgeChanged as error:
+        channel.send_last(Replaced(_account(error, watch, "done"), error.names))
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
-        replaced = originals.blamed(error)
+        replaced = originals.blamed(error) or (judge.changed() if judge is not None else [])
         from gradlint.trace.op_io import OpRaised as RaisedByOp  # noqa: PLC0415 (loads torch)
 
         if isinstance(error, RaisedByOp):
