@@ -53,3 +53,6 @@ SANITIZERS
 # Of a frame, which the interpreter reads.
 f_trace_lines
 f_trace_opcodes
+
+# Of the module tempfile, which reads it.
+tempdir

@@ -128,6 +128,7 @@ def sweep(
             raise TypeError("inputs of a target that is given as text must be text too")
         return sweep_target(op, settings, steps=steps, sample=sample)
 
+    _trusted(settings)
     started = time.monotonic()
     loaded = from_object(op)
     given = None if isinstance(inputs, str) else inputs
@@ -153,6 +154,7 @@ def _check_target(target: str, inputs: Any, settings: Settings) -> Report:
 
 
 def _check_object(op: Any, inputs: Any, settings: Settings) -> Report:
+    _trusted(settings)
     started = time.monotonic()
     with preserved_state():
         target = _target_report(op, inputs, settings)
@@ -177,6 +179,16 @@ def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
         finding = no_inputs(ref, settings, NoInputs(error.attempts, error.line_to_add, error.count))
         return TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
+
+
+def _trusted(settings: Settings) -> None:
+    """Raise where the code of an object, which is here already, is not to be trusted."""
+    if settings.untrusted:
+        raise GradlintError(
+            "an object is checked in this process, which can't be confined",
+            place="untrusted",
+            hint="give the text of a target, such as 'path/file.py:Name'",
+        )
 
 
 def _names(value: Any) -> list[str] | None:

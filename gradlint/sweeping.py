@@ -25,7 +25,7 @@ def sweep_target(
         WorkerFailed: gradlint itself failed.
     """
     started = time.monotonic()
-    server.start()
+    server.start(private=settings.untrusted)
     refs: list[OpRef] = []
     for ref in resolve(target, settings):
         if ref.attribute == EVERY:

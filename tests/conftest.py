@@ -44,8 +44,10 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     process. Where ending it is what is tested, this is how."""
     start, stop = _server.start, _server.stop
 
-    def started(load: str = "tracing", sources: Sequence[str] = ()) -> None:
-        start("tracing", sources)
+    def started(
+        load: str = "tracing", sources: Sequence[str] = (), *, private: bool = False
+    ) -> None:
+        start("tracing", sources, private=private)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)

@@ -137,7 +137,8 @@ def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, st
     """Code → why it is left out, of those ``rules`` that need not run on ``op`` at all."""
     found = {}
     for rule in rules:
-        reason = _longest_match(op.ignores, rule.code)
+        # What nobody trusts can't say what need not be looked at.
+        reason = None if settings.untrusted else _longest_match(op.ignores, rule.code)
         if reason is not None:
             found[rule.code] = f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP
             continue
@@ -544,7 +545,9 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
             left_out = _not_supported(subject, rule) or beyond_budget(subject, rule)
             with _watched(subject, rule):
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
-            outcome = as_loud_as_evidence(without_suppressed(outcome))
+            if not subject.settings.untrusted:
+                outcome = without_suppressed(outcome)
+            outcome = as_loud_as_evidence(outcome)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

@@ -22,6 +22,7 @@ from gradlint.cli.options import (
     Output,
     Seed,
     Texts,
+    Untrusted,
     one_of,
     option,
 )
@@ -107,6 +108,7 @@ def check(
             help="Run under compute-sanitizer: memcheck, racecheck, initcheck or synccheck.",
         ),
     ] = None,
+    untrusted: Untrusted = None,
     imports: Imports = None,
     triton_interpret: Annotated[
         bool,
@@ -179,6 +181,7 @@ def check(
             "memory_mb": memory,
             "max_calls": max_calls,
             "sanitizer": sanitizer,
+            "untrusted": untrusted,
             "import": imports,
             "fail_on": fail_on,
             "debug": debug or None,

@@ -46,7 +46,7 @@ def _run(words: list[str]) -> int:
     _server.adopt()
     try:
         # torch loads while the command line is imported and read
-        _server.start(_load(words))
+        _server.start(_load(words), private="--untrusted" in words)
         from gradlint.cli.app import main as run
 
         return run(words)

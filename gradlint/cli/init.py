@@ -10,7 +10,7 @@ import typer
 
 from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
-from gradlint.cli.options import Debug, Texts, option
+from gradlint.cli.options import Debug, Texts, Untrusted, option
 from gradlint.rules.catalogue import rule_names
 
 
@@ -43,6 +43,7 @@ def init(
         float | None,
         option("--timeout", metavar="S", help="Time limit for finding inputs, in seconds."),
     ] = None,
+    untrusted: Untrusted = None,
     debug: Debug = False,
 ) -> None:
     """Write a starter spec of an operator, with the inputs that were found for it.
@@ -63,7 +64,13 @@ def init(
     from gradlint.running.call import starter
 
     settings = resolve_settings(
-        {"inputs": inputs, "import": imports, "timeout": timeout, "debug": debug or None},
+        {
+            "inputs": inputs,
+            "import": imports,
+            "timeout": timeout,
+            "untrusted": untrusted,
+            "debug": debug or None,
+        },
         rules=rule_names(),
         warn=_console.print_warning,
     )

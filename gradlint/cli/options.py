@@ -45,6 +45,14 @@ Imports = Annotated[
     Texts,
     option("--import", metavar="MODULE", help="Import this before the targets (repeatable)."),
 ]
+Untrusted = Annotated[
+    bool | None,
+    option(
+        "--untrusted",
+        help="Confine the code under test: no network, files read-only but for a scratch folder, "
+        "no look at other processes. Exits with 2 where that can't be had.",
+    ),
+]
 Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]

@@ -19,6 +19,7 @@ from gradlint.cli.options import (
     Output,
     Seed,
     Texts,
+    Untrusted,
     one_of,
     option,
 )
@@ -55,6 +56,7 @@ def sweep(
         float | None,
         option("--timeout", metavar="S", help="Time limit for one operator. Default: 60 seconds."),
     ] = None,
+    untrusted: Untrusted = None,
     imports: Imports = None,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default) or json.")
@@ -94,6 +96,7 @@ def sweep(
             "device": device,
             "seed": seed,
             "timeout": timeout,
+            "untrusted": untrusted,
             "import": imports,
             "debug": debug or None,
         },

@@ -44,6 +44,8 @@ def reproduce(target: str, code: str, settings: Settings, sample: Sample | None 
         words += ["--device", ",".join(settings.devices)]
     if settings.sanitizer is not None:
         words += ["--sanitizer", settings.sanitizer]
+    if settings.untrusted:
+        words.append("--untrusted")
     if os.environ.get("TRITON_INTERPRET") == "1":
         words.append("--triton-interpret")
     return shlex.join(words)

@@ -211,6 +211,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     ),
     "max_calls": _COUNT,
     "sanitizer": (Sanitizer, ""),
+    "untrusted": _FLAG,
     "debug": _FLAG,
 }
 

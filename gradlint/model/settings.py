@@ -48,6 +48,8 @@ class Settings:
         max_calls: forward and backward calls that the checks of one sample may take together while
             nothing disagrees; None for as many as they need.
         sanitizer: the tool of compute-sanitizer that the checks run under; None to run without.
+        untrusted: confine workers by the operating system: no network, files read-only but for a
+            scratch folder, nothing of the caller's environment that may be secret.
         debug: show tracebacks of gradlint itself.
     """
 
@@ -68,4 +70,5 @@ class Settings:
     memory_mb: int | None = None
     max_calls: int | None = None
     sanitizer: Sanitizer | None = None
+    untrusted: bool = False
     debug: bool = False

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradlint.model.events import Event
 from gradlint.ops.phase import PHASES
-from gradlint.running import _confine, _keeper, _stack, _wire, _worker
+from gradlint.running import _confine, _keeper, _stack, _wire, _worker, confinement
 from gradlint.running import server as _server
 from gradlint.running.events import Done, Forgery, Pid
 from gradlint.running.job import Job
@@ -85,6 +85,7 @@ class Worker:
     """A running worker. Args: ``job``, and ``timeout``, seconds between two of its events."""
 
     def __init__(self, job: Job, timeout: float) -> None:
+        job = confinement.applied(job)
         context = _server.context(job.interpreter)
         # Memory of its own: what an op does to the descriptor of it concerns no other worker.
         self._phase = heap.Arena(3)
@@ -115,7 +116,10 @@ class Worker:
         self._group: int | None = None
         self._sender: int | None = None
         self._refused = False
-        self._server = _server.launch(self._process, job.interpreter, timeout=timeout)
+        private = job.confinement is not None
+        self._server = _server.launch(
+            self._process, job.interpreter, timeout=timeout, private=private
+        )
         if not self._watched and not self._kept:
             self._sender = self._process.pid
         for write in writers:

@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _confine, _keeper, _wire
+from gradlint.running import _confine, _keeper, _wire, confinement
 from gradlint.running.events import (
     Account,
     Building,
@@ -77,6 +77,9 @@ def serve(
     if not watched:
         _keeper.keep(shared.buffer, [end.fileno() for end in (events, output, dumps)])
     _confine.own_group(watched=watched)
+    if job.confinement is not None or not isinstance(job.work, ConfirmWork):
+        _leave_zygote()  # whose processes are not confined
+    folders, refusal = _confined(job, (events.fileno(), output.fileno(), dumps.fileno()))
     watch = PhaseWatch(shared.buffer)
     channel = Channel(_confine.move_up(_detach(events)), key, watch)
     key[:] = bytes(len(key))
@@ -85,10 +88,8 @@ def serve(
     _confine.normal_signals()
     if not watched:
         os.environ.clear()
-    os.environ.update(job.environment)
+    os.environ.update({**job.environment, **folders})
     importlib.invalidate_caches()
-    if not isinstance(job.work, ConfirmWork):
-        _leave_zygote()
     install(watch.enter)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.in_child)
@@ -96,7 +97,11 @@ def serve(
     channel.send(Hello(preloaded))
     if watched:
         channel.send(Pid(os.getpid()))
-    _attempt(job, channel, watch)
+    if refusal is None:
+        _attempt(job, channel, watch)
+    else:
+        channel.send(refusal)
+        channel.send(Done())
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()
@@ -122,6 +127,18 @@ def _settle() -> None:
             torch.cuda.synchronize()
 
 
+def _confined(job: Job, keep: tuple[int, ...]) -> tuple[dict[str, str], Usage | None]:
+    """Enter the confinement that ``job`` asks for: variables of the environment that say where to
+    write, and why nothing may run if it can't be had."""
+    if job.confinement is None:
+        return {}, None
+    try:
+        return confinement.enter(job.confinement, keep), None
+    except Exception as error:
+        told = confinement.failed(error)
+        return {}, Usage("GradlintError", told.message, told.place, told.hint)
+
+
 def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     try:
         import torch  # noqa: PLC0415 (the parent imports this module without torch)
@@ -131,15 +148,26 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         channel.send(_no_torch(error))
         channel.send(Done())
         return
+    from gradlint.trace.judge_integrity import (  # noqa: PLC0415 (loads torch)
+        JudgeChanged,
+        judge_at_the_start,
+    )
+
+    do = _doer(job.work)
     originals = at_the_start()
+    judge = judge_at_the_start() if hasattr(job.work, "ref") else None  # of the user's code
     try:
         _confine.limit_memory(job.memory_mb)
-        _doer(job.work)(job.work, channel.send)
+        do(job.work, channel.send)
+        if judge is not None and (changed := judge.changed()):
+            raise JudgeChanged(changed)
     except MemoryError as error:
         channel.send_last(OutOfMemory(_account(error, watch)))
+    except JudgeChanged as error:
+        channel.send_last(Replaced(_account(error, watch, "done"), error.names))
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
-        replaced = originals.blamed(error)
+        replaced = originals.blamed(error) or (judge.changed() if judge is not None else [])
         from gradlint.trace.op_io import OpRaised as RaisedByOp  # noqa: PLC0415 (loads torch)
 
         if isinstance(error, RaisedByOp):

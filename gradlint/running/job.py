@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from gradlint.model.events import Confirmable
 from gradlint.model.op import OpRef
@@ -123,6 +123,25 @@ class CallWork(Work[Any]):
     arguments: tuple[Any, ...] = ()
 
 
+#: By what untrusted code is confined, the strongest first; each has a filter of system calls too.
+Means = Literal["namespaces", "landlock"]
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """How the operating system confines a worker.
+
+    Args:
+        means: see :data:`Means`.
+        scratch: the folder in which it may write.
+        cuda: whether it may use the devices of NVIDIA's driver.
+    """
+
+    means: Means
+    scratch: str
+    cuda: bool = False
+
+
 @dataclass(frozen=True)
 class Job:
     """One piece of work for one worker.
@@ -135,9 +154,11 @@ class Job:
             watches it. Such a worker is no fork of the server: it starts afresh, adds
             ``environment`` to what the tool left it, and ends as a program does, so that the tool
             can end too. None for a worker of the usual kind.
+        confinement: what to enter before the user's code is imported; None to run as the user does.
     """
 
     work: Work[Any]
     memory_mb: int | None = None
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     interpreter: str | None = None
+    confinement: Confinement | None = None

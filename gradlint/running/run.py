@@ -26,6 +26,7 @@ from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
 from gradlint.running._task import TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
+from gradlint.running.confinement import confined
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.targets.resolve import EVERY, left_out, resolve
@@ -235,9 +236,11 @@ def execute(
         fail_on=settings.fail_on,
     )
     tracing = any("torch.compile" in rule.needs for rule in select_rules(settings))
-    _server.start("tracing" if tracing else "rules")
+    _server.start("tracing" if tracing else "rules", private=settings.untrusted)
     plan = _Plan(settings, trouble, examine, on_progress)
     try:
+        if settings.untrusted:
+            report.environment["confinement"] = confined(settings).means
         plan.settings = on_present_devices(settings, report)
         with interruptible():
             refs = _resolved(targets, plan)

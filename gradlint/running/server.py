@@ -27,6 +27,7 @@ from multiprocessing.util import get_temp_dir
 from typing import Any, Literal
 
 from gradlint.running import _confine, _keeper
+from gradlint.running.environment import public
 from gradlint.running.interruption import interruptible
 
 PRELOAD = "gradlint.running._preload"
@@ -90,6 +91,10 @@ _answered: set[int] = set()
 #: When a server was first seen stopped: its process id and the time.
 _stopped: tuple[int, float] | None = None
 
+#: Whether servers are given only what untrusted code may see of the environment. Once they are,
+#: they stay so: workers get the caller's own environment with their job.
+_private = False
+
 
 class ServerLost(RuntimeError):
     """The process from which workers come ends whenever it is started."""
@@ -103,7 +108,7 @@ def context(interpreter: str | None = None) -> Any:
     return multiprocessing.get_context("forkserver" if forked else "spawn")
 
 
-def start(load: Load | None = None, sources: Sequence[str] = ()) -> None:
+def start(load: Load | None = None, sources: Sequence[str] = (), *, private: bool = False) -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
     Does nothing where the server runs already or does not exist on this platform.
@@ -113,6 +118,8 @@ def start(load: Load | None = None, sources: Sequence[str] = ()) -> None:
             else it needs. Default: as the last time, or gradlint's rules.
         sources: paths of files that the server reads and parses, so that its workers need not. One
             that runs, and has not read them, is replaced.
+        private: whether workers must not see the environment of this process. A server that was
+            given it is ended, and another started.
     """
     global _load, _sources
     if context().get_start_method() != "forkserver":
@@ -124,13 +131,19 @@ def start(load: Load | None = None, sources: Sequence[str] = ()) -> None:
 
     # Starting the tracker unblocks SIGINT (Python 3.11): before the mask is set, not under it.
     resource_tracker.ensure_running()
-    with _lock, _main_left_alone(), _environment_of_server(), _without_interrupts():
-        context().set_forkserver_preload([PRELOAD])
-        forkserver.ensure_running()
+    with _lock:
+        _make_private(private)
+        with _main_left_alone(), _environment_of_server(), _without_interrupts():
+            context().set_forkserver_preload([PRELOAD])
+            forkserver.ensure_running()
 
 
 def launch(
-    process: BaseProcess, interpreter: str | None = None, *, timeout: float = float("inf")
+    process: BaseProcess,
+    interpreter: str | None = None,
+    *,
+    timeout: float = float("inf"),
+    private: bool = False,
 ) -> int | None:
     """Start ``process``, of ``context(interpreter)``, without running the main program again.
 
@@ -138,6 +151,7 @@ def launch(
         process: not started yet.
         interpreter: see ``Job``.
         timeout: seconds in which a server that answered before must have started it.
+        private: see :func:`start`.
 
     Returns:
         The process id of the server; None where there is none.
@@ -149,7 +163,7 @@ def launch(
     served = interpreter is None and context().get_start_method() == "forkserver"
     for _ in range(_MOST_STARTS if served else 1):
         if served:
-            start()
+            start(private=private)
         try:
             with _lock, _main_left_alone(), _spawned_by(interpreter), _answering(served, timeout):
                 with interruptible():
@@ -344,6 +358,14 @@ def _spawned_by(interpreter: str | None) -> Iterator[None]:
         spawn.set_executable(before)
 
 
+def _make_private(wanted: bool) -> None:
+    """End a server that was given the whole environment, if that is not wanted."""
+    global _private
+    if wanted and not _private:
+        _end()
+        _private = True
+
+
 @contextmanager
 def _environment_of_server() -> Iterator[None]:
     # Before Python 3.13 the server ignores the ``sys.path`` it is sent, and fails to preload
@@ -356,7 +378,10 @@ def _environment_of_server() -> Iterator[None]:
         # The kernel tells of the end of a thread; only the end of this one is that of the process.
         changed[PARENT] = str(os.getpid())
     changed[FOLDER] = get_temp_dir()
-    before = {name: os.environ.get(name) for name in changed}
+    hidden = os.environ.keys() - public(os.environ) if _private else ()
+    before = {name: os.environ.get(name) for name in (*hidden, *changed)}
+    for name in hidden:
+        del os.environ[name]
     os.environ.update(changed)
     try:
         with _in_root_folder():

@@ -155,9 +155,11 @@ def replaced_code_finding(
         names: what was replaced.
     """
     shown = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+    so = "what it judged after that does not count"
     finding = end.finding(
         row,
-        f"code of the op replaces or removes {shown}: gradlint failed {end}",
+        f"code of the op replaces or removes {shown}: "
+        f"{so if error == 'JudgeChanged' else f'gradlint failed {end}'}",
         {"changes": list(names), "exception": error, "original": text},
         help="leave functions of libraries and `sys.modules` as they are: every other user of them "
         "in the process gets the replacement",
