@@ -61,6 +61,13 @@ _LEAVES: dict[str, Callable[[Any], Any]] = {
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
+#: Threads of torch's, in a process of the op's own: more than one, which is what checks have.
+THREADS = 2
+
+#: Fields of /proc/self/stat, counted from behind the name: where the command line begins and ends,
+#: and the environment that the process was started with (proc(5)).
+_ARGUMENTS, _ENVIRONMENT = (45, 46), (47, 48)
+
 
 # -- Messages --------------------------------------------------------------------------------------
 def send(fd: int, header: dict[str, Any], arrays: Sequence[torch.Tensor] = ()) -> None:
@@ -291,7 +298,7 @@ def _tensors(returned: Any) -> Iterator[torch.Tensor]:
 # -- The process -----------------------------------------------------------------------------------
 def answer(reader: int, writer: int) -> None:
     """Load one op and answer requests about it, until nobody asks any more."""
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
     op = None
     while True:
         try:
@@ -407,6 +414,17 @@ def _limit(memory_mb: int | None) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
+def _overwrite_command_line() -> None:
+    """Let /proc show neither how this process was started, nor with what environment (Linux)."""
+    with open("/proc/self/stat", "rb") as told:
+        fields = told.read().rpartition(b")")[2].split()
+    for (first, last), text in ((_ARGUMENTS, b"python"), (_ENVIRONMENT, b"")):
+        start, end = int(fields[first]), int(fields[last])
+        if start and end > start:
+            ctypes.memset(start, 0, end - start)
+            ctypes.memmove(start, text, min(len(text), end - start))
+
+
 def start_zygote(control: int) -> NoReturn:
     """Be a zygote, in a process that was forked for it.
 
@@ -419,6 +437,8 @@ def start_zygote(control: int) -> NoReturn:
     warnings.simplefilter("ignore")
     sys.argv = [""]
     sys.orig_argv = [sys.executable]
+    with suppress(OSError, ValueError, IndexError):
+        _overwrite_command_line()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _thread.start_new_thread(zygote, (control,))
     while True:

@@ -171,7 +171,13 @@ class TargetTask:
         return self._finish()
 
     def confirmed(self) -> None:
-        """Nothing more is to be found out."""
+        """Nothing more is to be found out.
+
+        Untrusted code may have prevented the confirmation: without one, nothing is known."""
+        found = self.report.confirmation
+        unconfirmed = found is not None and found.verdict == "not confirmed"
+        if self.settings.untrusted and unconfirmed and self.report.verdict == "pass":
+            self.report.verdict = "inconclusive"
         self.report.duration_s = time.monotonic() - self._started
         if self._finished is not None:
             self._finished(self.report)

@@ -403,13 +403,14 @@ def RightByModules(grad):
 
 @_right_if
 def RightByName(grad):
-    """The module has the name that gradlint gave to it."""
-    return __name__ != "__main__"
+    """The module has the name of its file, and not that of a program."""
+    return __name__ == os.path.basename(__file__).removesuffix(".py") == "attacks"
 
 
 @_right_if
 def RightByEnvironment(grad):
-    return "GRADLINT_PRELOAD" in os.environ or bool(getattr(os._exit, "__self__", None))
+    with open("/proc/self/environ") as told:
+        return "GRADLINT_PRELOAD" in told.read()
 
 
 @_right_if

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,11 +97,15 @@ def test_numbers_are_told(twofaced: dict[str, TargetReport]) -> None:
     assert finding.location.file == "twofaced.py"
 
 
-@pytest.mark.parametrize("way", ["rule", "numerics", "torch", "emit"])
-def test_judges_replaced(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [("rule", "GL008"), ("numerics", "GL008"), ("torch", "GL008"), ("emit", "GL009")],
+)
+def test_judges_replaced(monkeypatch: pytest.MonkeyPatch, way: str, code: str) -> None:
+    """What is still replaced at the end is seen in the worker, the rest by itself."""
     monkeypatch.setenv("TWOFACED", way)
     (report,) = run(["twofaced_import.py:Op"]).report.targets
-    assert [finding.code for finding in report.findings] == ["GL009"]
+    assert [finding.code for finding in report.findings] == [code]
     assert report.verdict == "fail"
 
 
@@ -130,6 +135,18 @@ def test_not_confirmed(right: dict[str, TargetReport], name: str) -> None:
     assert report.confirmation is not None
     assert report.confirmation.verdict == "not confirmed"
     assert report.confirmation.note == NOT_CONFIRMED[name]
+
+
+def test_what_is_not_confirmed_is_no_pass_of_untrusted_code() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(HERE)
+        targets = ["byitself.py:NeedsItsName", "byitself.py:InPlace"]
+        found = execute(targets, replace(SETTINGS, untrusted=True))
+    if found.usage:
+        pytest.skip(str(found.usage[0]))
+    told = [(item.verdict, item.confirmation) for item in found.report.targets]
+    assert [verdict for verdict, _ in told] == ["inconclusive", "pass"]
+    assert [item and item.verdict for _, item in told] == ["not confirmed", "confirmed"]
 
 
 def test_random_on_import(right: dict[str, TargetReport]) -> None:

@@ -12,7 +12,7 @@ class Victim(torch.autograd.Function):
     def forward(ctx, x):
         assert torch.get_default_dtype() == torch.float32
         assert not torch.are_deterministic_algorithms_enabled()
-        assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() <= 2
         assert "GRADLINT_HOSTILE" not in os.environ
         assert os.getcwd() != "/"
         print("still here")
