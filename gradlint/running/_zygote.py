@@ -51,7 +51,7 @@ class BareProcess:
         else:
             self._channel, theirs = socket.socketpair()
             self._lifeline, watched = socket.socketpair()
-            with theirs, watched:
+            with theirs, watched, _failing():
                 socket.send_fds(_control[0], [b"!"], [theirs.fileno(), watched.fileno()])
             self._reader = self._writer = self._channel.fileno()
         with _failing():
@@ -100,7 +100,8 @@ class BareProcess:
     def close(self) -> None:
         """End the process."""
         if self._program is not None:
-            self._program.kill()
+            with suppress(PermissionError):  # under confinement; it ends when nobody asks any more
+                self._program.kill()
             self._program.communicate()
             return
         assert self._lifeline is not None

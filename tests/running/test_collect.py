@@ -9,6 +9,7 @@ from gradlint.model.events import (
     Anatomy,
     Begin,
     CheckDone,
+    Confirmable,
     Covered,
     Event,
     Found,
@@ -47,6 +48,8 @@ def ran(code: str, sample: str) -> list[Event]:
 FINDING = Found(Finding("GL003", "n", "error", "m"))
 ALL = [*ran("GL003", "s"), *ran("GL101", "s"), *ran("GL003", "t"), *ran("GL101", "t")]
 START: list[Event] = [LOADED, SAMPLES]
+CALL = Confirmable("s", "why not", "", [])
+END: list[Event] = [CALL, Done()]
 
 
 def collector(*events: Event) -> Collector:
@@ -57,14 +60,14 @@ def collector(*events: Event) -> Collector:
 
 
 HONEST: dict[str, list[Event]] = {
-    "all rules on all samples": [*START, *ALL, Done()],
+    "all rules on all samples": [*START, *ALL, *END],
     "a finding, and a note": [*START, Begin("GL003", "s"), *ALL[1:2], FINDING, Note("x")],
     "a rule that looks at the first sample": [
         *START,
         *ALL[:4],
         *ran("GL003", "t"),
         Skip("GL101", "looks at the first sample only"),
-        Done(),
+        *END,
     ],
     "work beside the rules": [
         *START,
@@ -84,7 +87,7 @@ HONEST: dict[str, list[Event]] = {
         Begin("further sample", "with n=3"),
         Further(Tried("with n=3", "wrong"), SampleReport("with n=3", "inferred")),
         *ran("GL101", "with n=3"),
-        Done(),
+        *END,
     ],
     "another guess, on which all rules run again": [
         *START,
@@ -93,7 +96,7 @@ HONEST: dict[str, list[Event]] = {
         Further(Tried("another", "right")),
         Reguessed(SampleReport("t", "inferred"), "why"),
         *ALL[4:],
-        Done(),
+        *END,
     ],
     "coverage between checks": [*START, *ALL[:2], Covered([], [], ""), *ALL[2:4]],
     "two samples of one label": [
@@ -181,8 +184,10 @@ FORGED: dict[str, tuple[list[Event], Event, str]] = {
     "the end without samples": ([LOADED], Done(), "before any sample"),
     "the end within a check": ([*START, ALL[0]], Done(), "during GL003 on sample s"),
     "an early end": ([*START, *ALL[:6]], Done(), "before GL101 had run"),
-    "a second end": ([*START, *ALL, Done()], Done(), "after the end"),
-    "a note after the end": ([*START, *ALL, Done()], Note("x"), "after the end"),
+    "a second end": ([*START, *ALL, *END], Done(), "after the end"),
+    "a note after the end": ([*START, *ALL, *END], Note("x"), "after the end"),
+    "the end without a call": ([*START, *ALL], Done(), "before the call that is to be confirmed"),
+    "a second call": ([*START, CALL], CALL, "a second time"),
     "coverage before the samples": ([LOADED], Covered([], [], ""), "before any sample"),
     "coverage within a check": ([*START, ALL[0]], Covered([], [], ""), "while a rule was running"),
     "an event of another job": (START, Result(1), "which no check sends"),
@@ -200,7 +205,7 @@ def test_the_next_worker_goes_on_where_the_last_one_crashed() -> None:
     made = collector(*START, *ALL[:2], Begin("GL101", "s"))
     made.give_up_current()
     made.next_worker()
-    for event in [*START, *ALL[4:], Done()]:
+    for event in [*START, *ALL[4:], *END]:
         made.take(event)
     assert [(check.code, check.sample) for check in made.report.checks] == [
         ("GL003", "s"),
@@ -260,7 +265,7 @@ def test_what_several_workers_reached_is_put_together() -> None:
     made = collector(*START, *ALL[:2], covered([3], "stride != 1"))
     made.take(covered([3, 4], "stride != 1", "p != 2"))
     made.next_worker()
-    for event in [*START, *ALL[2:], covered([3], "stride != 1"), Done()]:
+    for event in [*START, *ALL[2:], covered([3], "stride != 1"), *END]:
         made.take(event)
     made.report.location = Location("a.py", 1)
     report = made.finish()

@@ -47,6 +47,7 @@ class Busy:
     _kept = True
     grant = _process.Worker.grant
     overdue = _process.Worker.overdue
+    _limit = _process.Worker._limit
     _queued_s = _process.Worker._queued_s
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -26,6 +27,7 @@ class Simulated:
         self.ending: Any = None
         monkeypatch.setattr(_schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(_schedule, "wait", self.wait)
+        monkeypatch.setattr(_schedule._server, "LOOK_SECONDS", 2 * TIMEOUT)
         monkeypatch.setattr(_schedule, "Worker", lambda job, timeout: self)
         self.grant()
 
@@ -36,14 +38,14 @@ class Simulated:
         if self.late:
             self.now += patience + self.late.pop(0)
         else:
-            self.ending = "ended"
+            self.ending = SimpleNamespace(lost=False, killed=None)
 
     def overdue(self) -> bool:
         return self.ending is None and self.now > self.deadline
 
     def kill(self, why: str) -> None:
         self.killed.append(why)
-        self.ending = why
+        self.ending = SimpleNamespace(lost=False, killed=why)
 
     def waitables(self) -> list[Any]:
         return []
@@ -54,7 +56,7 @@ class Simulated:
     def run(self) -> list[str]:
         """Why it was killed; empty where it ended by itself."""
         ended: Callable[[Any], list[Any]] = lambda ending: []  # noqa: E731
-        task: Any = SimpleNamespace(job=lambda: None, timeout=TIMEOUT, ended=ended)
+        task: Any = MagicMock(timeout=TIMEOUT, ended=ended)
         _schedule.schedule([task], 1)
         return self.killed
 

@@ -15,7 +15,7 @@ import torch
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.directions import cotangent, move_scale
 from gradlint.numerics.map import Map
-from gradlint.numerics.products import widened
+from gradlint.numerics.products import real_dot, widened
 from gradlint.trace.op_io import OpRaised
 
 #: Steps that lie within one stair, and over many (heuristic: eight bits have stairs of 1/127 of the
@@ -54,7 +54,7 @@ def _is_staircase(function: Map, position: int, generator: torch.Generator) -> b
     value = function.values[position]
     half = torch.rand(value.shape, generator=generator, dtype=torch.float64) < 0.5
     u = torch.sgn(gradient) * move_scale(value) * half.to(value.device)
-    predicted = float((gradient * u).sum())
+    predicted = real_dot(gradient, u)
     if not 0.0 < predicted < float("inf"):
         return False
     small, *large = (_slope(function, position, vs, u, step) for step in (SMALL, *LARGE))
@@ -76,7 +76,5 @@ def _slope(
         if found is None or any(a.shape != b.shape for a, b in zip(found, vs, strict=True)):
             return None
         ends.append(found)
-    changes = (
-        (widened(v) * (widened(a) - widened(b))).sum() for v, a, b in zip(vs, *ends, strict=True)
-    )
-    return float(sum(changes)) / (2.0 * step)
+    changes = (real_dot(v, widened(a) - widened(b)) for v, a, b in zip(vs, *ends, strict=True))
+    return sum(changes) / (2.0 * step)

@@ -212,12 +212,25 @@ def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
     passed = [item for item in wrong if item.cause == "straight-through"]
     if not passed:
         return
-    if said and not _BOUNDED.search(prose(owner)):
-        for item in passed:
+    rounds = _rounds(subject)
+    meant = said and not _BOUNDED.search(prose(owner))
+    for item in passed:
+        if meant and (rounds or _stands_still(item)):
             item.grounds = replace(item.grounds, explained="surrogate")
-    elif said or _rounds(subject):
-        for item in passed:
+        elif said or rounds:
             item.severity = "warning"
+
+
+#: Measured change, relative to what was returned, below which forward stands still: what rounding
+#: leaves of differences is far smaller, and a slope that counts is larger (heuristic).
+_STILL = 1e-4
+
+
+def _stands_still(finding: Finding) -> bool:
+    """Whether forward does not change with the elements that are shown, as beyond a clamp: where it
+    does, a gradient that is passed on stands for nothing."""
+    rows = finding.evidence.get("elements") or []
+    return bool(rows) and all(abs(row["measured"]) <= _STILL * abs(row["returned"]) for row in rows)
 
 
 def _is_passed_on(subject: Subject, name: str | None) -> bool:

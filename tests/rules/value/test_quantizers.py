@@ -43,7 +43,7 @@ class RightStep(LearnedStep):
         return grad, (grad * (x / step).round()).sum()
 
 
-class NoSurrogate(torch.autograd.Function):
+class NotRounded(torch.autograd.Function):
     """A factor wrong beside a gradient that is passed on, but nothing is rounded."""
 
     @staticmethod
@@ -112,7 +112,7 @@ def test_one_that_is_right_is_not_mentioned():
 
 
 def test_nothing_is_a_surrogate_where_nothing_is_rounded():
-    assert [item.severity for item in outcome(NoSurrogate).findings] == ["error", "error"]
+    assert [item.severity for item in outcome(NotRounded).findings] == ["error", "error"]
 
 
 class Documented(torch.autograd.Function):
