@@ -296,6 +296,11 @@ def is_axis(name: str) -> bool:
     return matches("dim axis dimension *_dim *_axis", name)
 
 
+def is_tolerance(name: str) -> bool:
+    """Whether the name says how exactly something is solved or compared."""
+    return matches("tol tolerance tol_* tolerance_* *_tol *_tolerance rtol atol", name)
+
+
 def is_limit(name: str) -> bool:
     """Whether the name says that a number bounds values, softly or not."""
     words = "cap *_cap softcap clip *_clip clip_val* *limit *_thresh* thresh* cutoff"

@@ -366,6 +366,8 @@ def _values(name: str, now: Any, known: Sequence[Any], kind: str, rank: int) -> 
             found = _axes(now, rank)
         case int():
             found = [*alike, *_integers(name, now)]
+        case float() if _names.is_tolerance(name):
+            pass  # what is solved less exactly has a less exact gradient
         case float():
             found = [*alike, *_floats(now)]
         case str():
@@ -443,7 +445,7 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
     count = 0
     for parameter in signature.parameters.values():
         name, now = parameter.name, op.constructor.get(parameter.name, parameter.default)
-        if type(now) is not float or count >= MOST_ARGUMENTS:
+        if type(now) is not float or _names.is_tolerance(name) or count >= MOST_ARGUMENTS:
             continue
         allowed = documented_range(said, name, signature.parameters)
         value = next(iter(_within(allowed, now, _distinct(now, _floats_of(name, now)))), None)

@@ -255,11 +255,18 @@ class SizeTrials:
         noted = self._noted(words, found)
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)
-            noted.unmeant = noted.judgement.verdict in (WRONG, NOT_FINITE) and self._kept(noted)
+            noted.unmeant = noted.judgement.verdict in (WRONG, NOT_FINITE) and (
+                self._kept(noted) or self._is_constant(noted)
+            )
             noted.length_guessed = self._is_guessed_length(noted, sizes)
             if noted.faulty:
                 noted.degenerate = is_degenerate(self.subject, noted.judgement.subject.sample)
         return noted
+
+    def _is_constant(self, item: SizeTrial) -> bool:
+        """Whether size 1 is taken, and no other, in place of one that all inputs keep together: the
+        three of a vector in space, which a single number broadcasts with."""
+        return set(item.sizes.values()) == {1} and self.broadcast(item)
 
     def _kept(self, item: SizeTrial) -> bool:
         """Whether forward broadcast with something of the op's own: outputs keep a size though all

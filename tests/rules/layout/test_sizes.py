@@ -725,3 +725,34 @@ def test_what_forward_leaves_out_of_more_excuses_nothing(
     outcome = probe(probed, "GL706", op, torch.randn(size))
     assert [finding.grounds.explained for finding in outcome.findings] == [None]
     assert "backward raises" in outcome.findings[0].message
+
+
+class AroundAnAxis(torch.autograd.Function):
+    """Vectors of three numbers, which a single number broadcasts with inside of forward."""
+
+    AXIS = torch.tensor([0.2, -0.5, 0.7], dtype=torch.float64)
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        size = v.square().sum(-1, keepdim=True)
+        return torch.cat(
+            (size, torch.linalg.cross(*torch.broadcast_tensors(v, size * AroundAnAxis.AXIS))), -1
+        )
+
+    @staticmethod
+    def backward(ctx, grad):
+        (v,) = ctx.saved_tensors
+        size = v.square().sum(-1, keepdim=True)
+        rest = torch.linalg.cross(*torch.broadcast_tensors(size * AroundAnAxis.AXIS, grad[..., 1:]))
+        along = torch.linalg.cross(*torch.broadcast_tensors(grad[..., 1:], v)) * AroundAnAxis.AXIS
+        whole = grad[..., :1] + along.sum(-1, keepdim=True)
+        return (rest + 2 * v * whole).sum_to_size(v.shape)
+
+
+def test_size_one_in_place_of_a_constant_is_information(probed: Callable[..., Outcome]) -> None:
+    """Forward takes no other size but three, so one is taken by accident."""
+    vectors = torch.tensor([[0.3, -1.2, 0.8], [1.1, 0.4, -0.6]], dtype=torch.float64)
+    outcome = probe(probed, "GL706", AroundAnAxis, vectors)
+    seen = [(item.cause, item.grounds.explained) for item in outcome.findings]
+    assert seen == [("size-one", "broadcast")]
