@@ -240,12 +240,17 @@ def _share(subject: Subject, position: int) -> float:
 
 def _cancelled(subject: Subject, position: int, vs: Sequence[torch.Tensor]) -> float:
     """Rounding that remains where a gradient cancels to zero: a share of the weighted outputs,
-    divided by the typical size of the input."""
+    divided by the typical size of the input. What is not finite (gaps in a series) has no size."""
     value = subject.problem.inputs[position].value
     outputs = [item.value for item in subject.run.outputs if item.differentiable]
-    weighed = sum(norm(widened(v) * widened(y)) for v, y in zip(vs, outputs, strict=True))
+    weighed = sum(norm(_finite(widened(v) * widened(y))) for v, y in zip(vs, outputs, strict=True))
     eps = max(unit_roundoff(tensor.dtype) for tensor in (value, *outputs))
-    return ROUNDINGS * eps * weighed / (rms(value) or 1.0)
+    return ROUNDINGS * eps * weighed / (rms(_finite(value)) or 1.0)
+
+
+def _finite(tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor`` with zeros in place of what is not finite."""
+    return torch.where(torch.isfinite(tensor), tensor, 0.0)
 
 
 def _in_range(like: torch.Tensor | None, top: float, large: float, small: float) -> bool:

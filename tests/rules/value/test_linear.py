@@ -167,3 +167,30 @@ class DeclaredClip(torch.autograd.Function):
 def test_what_is_declared_need_not_be_linear(probed: Callable[..., Outcome]) -> None:
     outcome = probed(RULE, DeclaredClip, X)
     assert (outcome.verdict, outcome.findings) == ("pass", [])
+
+
+def summed_gaps(then: Callable[[torch.Tensor], torch.Tensor]) -> type:
+    """Running sums of a series with gaps (NaN)."""
+
+    class SummedGaps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.nan_to_num(0.0).cumsum(0)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return then(torch.where(x.isnan(), 0.0, g.flip(0).cumsum(0).flip(0)))
+
+    return SummedGaps
+
+
+@pytest.mark.parametrize(
+    ("then", "verdict"), [(torch.clone, "pass"), (lambda g: g.clamp(-1e3, 1e3), "fail")]
+)
+def test_inputs_that_are_not_finite_leave_rounding_its_room(
+    then: Callable[[torch.Tensor], torch.Tensor], verdict: str, probed: Callable[..., Outcome]
+) -> None:
+    series = torch.tensor([0.7, float("nan"), 2.1, 0.2, float("nan"), -1.7, 0.4, 0.9])
+    assert probed(RULE, summed_gaps(then), series.double()).verdict == verdict
