@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 
 import pytest
 
@@ -18,9 +19,9 @@ def test_every_set_has_fifty_pairs(half: str) -> None:
     for case in cases:
         assert case.shows in ("first", "second", "both")
         before, after = (case.path(which).read_text().splitlines() for which in ("right", "wrong"))
-        # One line of the file differs for each of its operators.
-        assert len(before) == len(after)
-        assert sum(a != b for a, b in zip(before, after, strict=True)) == 10
+        # One fault, in a line or a few, for each of the ten operators of a file.
+        changes = difflib.SequenceMatcher(None, before, after).get_opcodes()
+        assert sum(tag != "equal" for tag, *_ in changes) >= 10
         assert fitting_lines(case)
 
 
