@@ -9,19 +9,24 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-import cases as C  # noqa: E402
-from more import MORE  # noqa: E402
 
 warnings.filterwarnings("ignore")
 FORWARD_AD = {"LinearRollout", "DeEmphasis", "ScaledSimplex", "DeltaRunDecode"}
 
 
-def load(side, theme):
-    spec = importlib.util.spec_from_file_location(f"{side}_{theme}", HERE / side / f"{theme}.py")
+def _module(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def load(side, theme):
+    return _module(f"{side}_{theme}", HERE / side / f"{theme}.py")
+
+
+C = _module("cases", HERE / "cases.py")
+MORE = _module("more", HERE / "more.py").MORE
 
 
 def prepare(case, cls, args, make=None):
