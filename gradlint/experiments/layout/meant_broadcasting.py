@@ -68,11 +68,16 @@ def broadcasting_is_meant(subject: Subject, sample: Sample, operands: Collection
     return any(_SMALLER.fullmatch(name.lower()) or _is_smaller(subject, name) for name in operands)
 
 
+def is_said(subject: Subject) -> bool:
+    """Whether the documentation speaks of broadcasting."""
+    return any(_SAID.search(prose(thing)) for thing in _things_of(subject))
+
+
 def is_said_or_handled(subject: Subject, operands: Collection[str]) -> bool:
     """Whether the documentation speaks of broadcasting, or the code has a part for it: for one of
     ``operands`` where it reads the shape of an argument of that name, else for all."""
     things = _things_of(subject)
-    if any(_SAID.search(prose(thing)) for thing in things):
+    if is_said(subject):
         return True
     helpers = [thing for thing in things if inspect.isfunction(thing) and thing is not things[0]]
     own = [thing for thing in things if not any(thing is helper for helper in helpers)]

@@ -22,7 +22,11 @@ from gradlint.experiments.judge_at_other_inputs import (
     judge_at_other_inputs,
 )
 from gradlint.experiments.layout.degenerate_sizes import is_degenerate
-from gradlint.experiments.layout.meant_broadcasting import is_said_or_handled, own_state_has
+from gradlint.experiments.layout.meant_broadcasting import (
+    is_said,
+    is_said_or_handled,
+    own_state_has,
+)
 from gradlint.experiments.layout.unread_axes import unread_axes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, said_of_arguments
@@ -266,7 +270,8 @@ class SizeTrials:
     def _is_constant(self, item: SizeTrial) -> bool:
         """Whether size 1 is taken, and no other, in place of one that all inputs keep together: the
         three of a vector in space, which a single number broadcasts with."""
-        return set(item.sizes.values()) == {1} and self.broadcast(item)
+        alone = set(item.sizes.values()) == {1} and not is_said(self.subject)
+        return alone and self.broadcast(item)
 
     def _kept(self, item: SizeTrial) -> bool:
         """Whether forward broadcast with something of the op's own: outputs keep a size though all

@@ -728,7 +728,7 @@ def test_what_forward_leaves_out_of_more_excuses_nothing(
 
 
 class AroundAnAxis(torch.autograd.Function):
-    """Vectors of three numbers, which a single number broadcasts with inside of forward."""
+    """Vectors of three numbers; inside of forward, a single number meets all three."""
 
     AXIS = torch.tensor([0.2, -0.5, 0.7], dtype=torch.float64)
 
