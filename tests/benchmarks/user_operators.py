@@ -40,7 +40,7 @@ from tests.benchmarks.support.measure import heading, markdown, table
 HERE = Path(__file__).parent / "support" / "user_operators"
 ROOT = Path(__file__).resolve().parents[2]
 #: The sets of each half. A set has a folder ``right``, a folder ``wrong`` and ``cases.py``.
-HALVES = {"open": ("a", "b", "c", "d", "e", "f", "g", "h"), "aside": ("i", "j")}
+HALVES = {"open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), "aside": ("k", "l")}
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
 #: Codes that fit a fault, by words of its kind; the first that match count.
@@ -49,6 +49,7 @@ FITTING = (
     ("NaN", ("GL301", "GL302", "GL402", "GL501", "GL502")),
     (r"in place|\bmutat", ("GL601", "GL602", "GL603", "GL605", "GL702", "GL004")),
     ("number of gradients", ("GL101",)),
+    ("cache", ("GL605", "GL608", "GL606", "GL401", "GL402", "GL004")),
     ("None for|needs_input_grad", ("GL103", "GL110")),
     ("layout", ("GL701", "GL702", "GL703", "GL704", "GL004")),
     ("dtype|float32", ("GL203", "GL801", "GL401", "GL003", "GL004")),
@@ -138,23 +139,47 @@ def _lines_of(node: ast.ClassDef | ast.FunctionDef) -> range:
 
 @cache
 def fitting_lines(case: Case) -> frozenset[int]:
-    """Lines of the wrong file that a finding may point at: those of the class and of the classes
-    it uses that differ from the right file, and all of their backward functions."""
+    """Lines of the wrong file that a finding may point at: those of the class or function, and of
+    what it uses of the file, that differ from the right file, and all backward functions there."""
     before, after = (case.path(which).read_text().splitlines() for which in ("right", "wrong"))
     lines: set[int] = set()
     for tag, _, _, start, stop in difflib.SequenceMatcher(None, before, after).get_opcodes():
         if tag != "equal":
             lines.update(range(start + 1, max(stop, start + 1) + 1))
     tree = ast.parse("\n".join(after))
-    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    used = {node.id for node in ast.walk(classes[case.name]) if isinstance(node, ast.Name)}
-    parts = [classes[name] for name in sorted({case.name, *used} & set(classes))]
-    lines &= {line for part in parts for line in _lines_of(part)}
-    for part in parts:
+    registered = _registered(tree)
+    backward = {"backward", "jvp", *(names[0] for names in registered.values())}
+    named = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
+    parts: dict[str, ast.ClassDef | ast.FunctionDef] = {}
+    waiting = [case.name]
+    while waiting:
+        name = waiting.pop()
+        if name in named and name not in parts:
+            parts[name] = named[name]
+            waiting += [n.id for n in ast.walk(named[name]) if isinstance(n, ast.Name)]
+            waiting += registered.get(name, ())
+    lines &= {line for part in parts.values() for line in _lines_of(part)}
+    for part in parts.values():
         for node in ast.walk(part):
-            if isinstance(node, ast.FunctionDef) and node.name in ("backward", "jvp"):
+            if isinstance(node, ast.FunctionDef) and node.name in backward:
                 lines.update(_lines_of(node))
     return frozenset(lines)
+
+
+def _registered(tree: ast.Module) -> dict[str, list[str]]:
+    """Functions that ``register_autograd`` gets, backward first, by the name of the custom op."""
+    return {
+        call.func.value.id: [
+            value.id
+            for value in (*call.args, *(keyword.value for keyword in call.keywords))
+            if isinstance(value, ast.Name)
+        ]
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "register_autograd"
+        and isinstance(call.func.value, ast.Name)
+    }
 
 
 def all_cases(half: str) -> list[Case]:
