@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -30,10 +29,8 @@ def test_a_loop_is_ended() -> None:
         while True:
             pass
 
-    start = time.process_time()
     with pytest.raises(OutOfBounds):
         in_bounds(endless, 0, seconds=1, megabytes=64)
-    assert time.process_time() - start < 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on memory")

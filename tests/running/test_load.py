@@ -111,16 +111,19 @@ def test_patience_leaves_sleep_and_catching_ops_to_others() -> None:
     with Patience(0.02).limit(lambda: "3"):
         time.sleep(0.1)  # no processor time: a busy machine looks the same
 
+    ended = []
+
     def catches() -> None:
         try:
             burn(5.0)
+            ended.append("first")
         except Exception:
             burn(5.0)
+            ended.append("second")
 
-    started = time.process_time()
     with pytest.raises(NotTried), Patience(0.05).limit(lambda: "3"):
         catches()
-    assert time.process_time() - started < 2.0
+    assert ended == []
 
 
 def checked(tmp_path: Path, name: str, body: str, **settings: object) -> TargetReport:
