@@ -18,7 +18,7 @@ from tests.fuzz.cell import BATCH, Cell
 from tests.fuzz.texts import GRAMMARS
 
 #: Texts after which the count is printed.
-REPORTED = 50_000
+REPORTED = 10_000
 #: Attempts at making a text with a fault shorter.
 SHORTENINGS = 300
 

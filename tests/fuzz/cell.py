@@ -120,7 +120,7 @@ def _environments() -> tuple[dict[str, Any], list[tuple[str, torch.Tensor, torch
 def try_spec(text: str) -> Said:
     """What is wrong with how ``text`` is treated as a spec."""
     try:
-        with mock.patch.object(_yaml, "read_regular", return_value=_encoded(text)):
+        with mock.patch.object(_yaml, "read_regular", _reads(text)):
             spec = load("op.yaml")
         labels = sample_labels(spec)
         if len(set(labels)) != len(labels):
@@ -157,7 +157,7 @@ def try_settings(text: str) -> Said:
     given = {name.strip(): value.strip() for name, _, value in pairs if name.strip()}
     environ = {f"GRADLINT_{name.upper()}": value for name, value in given.items()}
     refused = 0
-    with mock.patch.object(resolve, "read_regular", return_value=_encoded(text)):
+    with mock.patch.object(resolve, "read_regular", _reads(text)):
         for flags, variables in (({}, {}), (given, {}), ({}, environ)):
             try:
                 resolve.resolve_settings(
@@ -170,8 +170,9 @@ def try_settings(text: str) -> Said:
     return None if refused == 3 else ""
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _reads(text: str) -> Callable[[object, int], bytes]:
+    """What reads any file as ``text``."""
+    return lambda path, limit: text.encode("utf-8", "surrogatepass")
 
 
 def try_frame(text: str) -> Said:
