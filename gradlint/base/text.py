@@ -15,6 +15,9 @@ _COMPARED = 60
 #: take some 60,000; without it, thousands of similar names took minutes).
 _PAIRS = 150_000
 
+#: Room for rounding where ratios are compared without dividing.
+_ROUNDING = 1e-9
+
 #: Characters of an exception's text that :func:`error_text` keeps.
 _MOST_TEXT = 20_000
 
@@ -32,19 +35,32 @@ def nearest(
         limit: how many to return.
         similarity: the least ratio of matching characters (see ``difflib``), 0 to 1.
     """
-    folded: dict[str, str] = {}
-    for item in sorted(known):
-        folded.setdefault(item.casefold(), item)
     written = name.casefold()[:_COMPARED]
+    letters = set(written)
+    # The ratio is 2 * matches / (both lengths), and no more characters match than the shorter has,
+    # or than occur in the other. Most names are left out here, before the costly comparison.
+    reach = (2 - similarity) * len(written) + _ROUNDING
+    alike = [
+        item
+        for item in known
+        if similarity * (length := len(item.casefold())) <= reach
+        and similarity * len(written) <= (2 - similarity) * length + _ROUNDING
+        and length <= 2 * _COMPARED
+    ]
+    folded: dict[str, str] = {}
+    for item in sorted(alike):
+        folded.setdefault(item.casefold(), item)
     # Those of about the same length first: where there are too many, the others are left out.
     affordable = []
     pairs = 0
     for item in sorted(folded, key=lambda item: abs(len(item) - len(written))):
+        shared = sum(map(letters.__contains__, item))
+        if 2 * shared < similarity * (len(item) + len(written)) - _ROUNDING:
+            continue
         pairs += min(len(item), _COMPARED) * len(written)
         if pairs > _PAIRS:
             break
-        if len(item) <= 2 * _COMPARED:
-            affordable.append(item)
+        affordable.append(item)
     matches = difflib.get_close_matches(written, sorted(affordable), n=limit, cutoff=similarity)
     return [folded[match] for match in matches]
 

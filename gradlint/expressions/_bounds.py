@@ -25,7 +25,8 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
         yield value
     elif isinstance(value, (list, tuple)):
         for part in value:
-            yield from tensors(part)
+            if isinstance(part, (torch.Tensor, list, tuple)):  # long lists hold numbers
+                yield from tensors(part)
 
 
 def check_broadcast(values: Any) -> None:

@@ -119,10 +119,11 @@ def parse(text: str, *, before: str = "", after: str = "") -> ast.expr:
         raise ExpressionError(
             "can't be read: it is nested too deeply or contains invalid characters", text=text
         ) from None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr | ast.keyword):
-            node.col_offset = _characters(source, node.col_offset) + shift
-            node.end_col_offset = _characters(source, node.end_col_offset or 0) + shift
+    if shift or not source.isascii():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.expr, ast.keyword)):
+                node.col_offset = _characters(source, node.col_offset) + shift
+                node.end_col_offset = _characters(source, node.end_col_offset or 0) + shift
     return tree
 
 

@@ -99,7 +99,9 @@ def items(value: Any, seen: dict[int, int] | None = None) -> int:
         return 1
     seen = {} if seen is None else seen
     if id(value) not in seen:
-        seen[id(value)] = max(1, sum(items(part, seen) for part in value))
+        held = [part for part in value if isinstance(part, (str, list, tuple, dict))]
+        count = len(value) - len(held) + sum(items(part, seen) for part in held)
+        seen[id(value)] = max(1, count)
     return seen[id(value)]
 
 

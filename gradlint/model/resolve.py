@@ -250,8 +250,9 @@ def _explained(wrong: ErrorDetails, expected: str, value: Any) -> tuple[str, str
         return wrong["msg"], wrong["ctx"]["hint"], str(wrong["input"])
     if wrong["type"] == "literal_error":
         choices = re.findall(r"'([^']+)'", wrong["ctx"]["expected"])
-        word = str(wrong["input"])
-        message = f"{short_text(wrong['input'])} is not one of {', '.join(choices)}"
+        given = wrong["input"]
+        word = given if isinstance(given, str) else short_text(given)
+        message = f"{short_text(given)} is not one of {', '.join(choices)}"
         return message, did_you_mean(word, choices), word
     return f"expected {expected}, got {short_text(value)}", "", ""
 

@@ -7,14 +7,16 @@ so that a size which slips past them is seen at a thousandth of the cost.
 
 from __future__ import annotations
 
+import functools
 import json
+import mmap
 import os
 import re
 import resource
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -32,16 +34,23 @@ from gradlint.model import resolve
 from gradlint.model.events import Event
 from gradlint.rules.catalogue import rule_names
 from gradlint.running._wire import FrameError, decoded
+from gradlint.spec import _yaml
 from gradlint.spec._formula import Program, plain_callable
 from gradlint.spec._samples import make_samples
-from gradlint.spec.load import loads
+from gradlint.spec.load import load
 from gradlint.spec.plan import sample_labels
 
 #: Processor time that one text may take, in seconds.
 SECONDS = 2
+#: Time that may pass on one text, in seconds: far more, as other processes take their share.
+WAITS = 60
 #: What a process may hold beyond what it held before: the lowered limits below allow 16 MiB of
 #: complex numbers in one evaluation; the rest is for copies inside one operation.
 MEGABYTES = 128
+#: Texts that a process is given at once, at most.
+BATCH = 256
+_ACCEPTED, _REFUSED = 1, 2  # marks of texts; zero: not judged yet
+_PAGE = resource.getpagesize()
 LOWERED = {"MAX_ELEMENTS": 2**18, "MAX_TOTAL": 2**20, "MAX_WORK": 2**26}
 
 #: Audit events that no text may cause.
@@ -49,6 +58,11 @@ _FORBIDDEN = re.compile(
     r"open|exec|os\.|shutil\.|subprocess\.|socket\.|ctypes\.|marshal\.|pickle\.|code\.|sys\._|"
     r"pty\.|signal\.|urllib\.|webbrowser\.|tempfile\.|glob\.|fcntl\.|mmap\.|import"
 )
+
+
+@functools.cache
+def _forbidden(event: str) -> bool:
+    return _FORBIDDEN.match(event) is not None
 
 
 def environment() -> dict[str, Any]:
@@ -68,9 +82,15 @@ def environment() -> dict[str, Any]:
     }
 
 
-def try_expression(text: str) -> str:
-    """What is wrong with how ``text`` is treated as an expression; nothing where all is well."""
-    given, kept = environment(), environment()
+#: What an attempt says: what is wrong with how a text is treated, or nothing. That the text was
+#: refused, as it should be, is None.
+Said = str | None
+
+
+def try_expression(text: str) -> Said:
+    """What is wrong with how ``text`` is treated as an expression."""
+    given, kept = _environments()
+    refused = 0
     for run in (
         lambda: evaluate(compile_expression(text, given), given),
         lambda: evaluate_arguments(parse_arguments(text), 0),
@@ -78,19 +98,30 @@ def try_expression(text: str) -> str:
         try:
             run()
         except ExpressionError as error:
+            refused += 1
             if not 1 <= error.column <= len(text) + 1 or "\n" in error.message:
                 return f"badly placed: column {error.column}, {error.message!r}"
-    for name, value in given.items():
-        for before, now in zip(_tensors(kept[name]), _tensors(value), strict=True):
-            if not torch.equal(before, now):
-                return f"`{name}` was written to"
-    return ""
+    for name, now, before in kept:
+        if not torch.equal(before, now) or now.requires_grad:
+            return f"`{name}` was written to"
+    return None if refused == 2 else ""
 
 
-def try_spec(text: str) -> str:
+@functools.cache
+def _environments() -> tuple[dict[str, Any], list[tuple[str, torch.Tensor, torch.Tensor]]]:
+    """What names stand for; and each tensor in it, with its name and a copy to compare it with.
+
+    They serve a whole process: a fault ends it, so that what was written to is not used again.
+    """
+    given = environment()
+    return given, [(name, part, part.clone()) for name in given for part in _tensors(given[name])]
+
+
+def try_spec(text: str) -> Said:
     """What is wrong with how ``text`` is treated as a spec."""
     try:
-        spec = loads(text)
+        with mock.patch.object(_yaml, "read_regular", _reads(text)):
+            spec = load("op.yaml")
         labels = sample_labels(spec)
         if len(set(labels)) != len(labels):
             return "two samples have the same label"
@@ -99,51 +130,59 @@ def try_spec(text: str) -> str:
         program = Program(spec)
         signature = program.signature()
         for sample in make_samples(spec, spec.places, 0, signature, by_name=False):
+            values = dict(zip(program.inputs, sample.args, strict=False)) | sample.kwargs
             with suppress(ExpressionError):
-                plain_callable(program, "formula")(*sample.args, **sample.kwargs)
+                made = plain_callable(program, "formula")(*sample.args, **sample.kwargs)
+                behind = {"grad_output": made, "output": made, "outputs": (made,)}
+                for formula in (program.reference, *program.backward.values()):
+                    if formula is not None:
+                        program.run(formula, values | behind)
     except SpecError as error:
         lines = len(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text)) + 1
         for problem in error.problems:
             if problem.line is not None and not 1 <= problem.line <= lines:
                 return f"badly placed: line {problem.line}, {problem.message!r}"
-        return "" if error.problems else "refused without a reason"
+        return None if error.problems else "refused without a reason"
     except TypeError as error:
         # Python's words for arguments that don't fit the formula.
-        return "" if "argument" in str(error) else f"TypeError: {error}"
+        return None if "argument" in str(error) else f"TypeError: {error}"
     return ""
 
 
-def try_settings(text: str) -> str:
+def try_settings(text: str) -> Said:
     """What is wrong with how ``text`` is treated as pyproject.toml, and its lines as flags and
     variables of the environment."""
     rules = rule_names()
     pairs = [line.partition("=") for line in text.split("\n")]
     given = {name.strip(): value.strip() for name, _, value in pairs if name.strip()}
     environ = {f"GRADLINT_{name.upper()}": value for name, value in given.items()}
-    with mock.patch.object(resolve, "read_regular", return_value=_encoded(text)):
+    refused = 0
+    with mock.patch.object(resolve, "read_regular", _reads(text)):
         for flags, variables in (({}, {}), (given, {}), ({}, environ)):
             try:
                 resolve.resolve_settings(
                     flags, rules=rules, cwd="/", environ=variables, warn=lambda _: None
                 )
             except GradlintError as error:
+                refused += 1
                 if not error.place or error.exit_code != 2:
                     return f"badly placed: {error}"
-    return ""
+    return None if refused == 3 else ""
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _reads(text: str) -> Callable[[object, int], bytes]:
+    """What reads any file as ``text``."""
+    return lambda path, limit: text.encode("utf-8", "surrogatepass")
 
 
-def try_frame(text: str) -> str:
+def try_frame(text: str) -> Said:
     """What is wrong with how the bytes ``text``, in Latin-1, are treated as an event."""
     body = text.encode("latin-1", "replace")
-    with suppress(FrameError):
+    try:
         event = decoded(body)
-        if not isinstance(event, Event):
-            return f"decoded to {type(event).__name__}"
-    return ""
+    except FrameError:
+        return None
+    return "" if isinstance(event, Event) else f"decoded to {type(event).__name__}"
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
@@ -152,7 +191,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 #: What can be asked of a cell: name → what is wrong with how a text is treated.
-ATTEMPTS: dict[str, Callable[[str], str]] = {
+ATTEMPTS: dict[str, Callable[[str], Said]] = {
     "expression": try_expression,
     "spec": try_spec,
     "settings": try_settings,
@@ -165,24 +204,45 @@ class Cell:
 
     def __init__(self) -> None:
         self.process = 0
+        #: One byte for each text of a batch, which outlive the process: the first that is still
+        #: zero is that of the text which ended it.
+        self.marks = mmap.mmap(-1, BATCH)
 
     def verdict(self, attempt: str, text: str) -> str:
-        """What the attempt says of ``text``, how the process ended, or nothing: all is well."""
+        """What is wrong with how ``text`` is treated, or nothing: it was accepted or refused."""
+        return self.verdicts(attempt, [text])[0] or ""
+
+    def verdicts(self, attempt: str, texts: Sequence[str]) -> list[Said]:
+        """What the attempt says of each of ``texts``, or how the process ended over it.
+
+        Many texts go to the process at once, which is what makes a long run quick. Each is timed,
+        measured and judged on its own. A fault ends the process, and the texts that follow are
+        tried in a new one.
+        """
+        said: list[Said] = []
+        while len(said) < len(texts):
+            said += self._batch(attempt, texts[len(said) : len(said) + BATCH])
+        return said
+
+    def _batch(self, attempt: str, texts: Sequence[str]) -> list[Said]:
+        """Verdicts on the first of ``texts``, up to the first fault."""
         if not self.process:
             self._start()
-        message = json.dumps([attempt, text]).encode() + b"\n"
+        self.marks[:] = bytes(BATCH)
         try:
-            self.requests.write(message)
+            self.requests.write(json.dumps([attempt, texts]).encode() + b"\n")
             self.requests.flush()
             answer = self.answers.readline()
         except BrokenPipeError:
             answer = b""
-        if answer.endswith(b"\n"):
-            said: str = json.loads(answer)
-            if said:
-                self.close()
-            return said
-        return self._ended()
+        judged = self.marks[: len(texts)].rstrip(b"\0")
+        said: list[Said] = ["" if mark == _ACCEPTED else None for mark in judged]
+        if not answer.endswith(b"\n"):
+            said.append(self._ended())
+        elif fault := json.loads(answer):
+            self.close()
+            said.append(fault)
+        return said
 
     def _start(self) -> None:
         _warm_up()
@@ -193,7 +253,7 @@ class Cell:
             os.close(self_writes)
             os.close(self_reads)
             try:
-                _live(requests, answers)
+                _live(requests, answers, self.marks)
             finally:
                 os._exit(3)
         os.close(requests)
@@ -211,6 +271,8 @@ class Cell:
             number = os.WTERMSIG(status)
             if number == signal.SIGPROF:
                 return f"takes more than {SECONDS} s"
+            if number == signal.SIGALRM:
+                return f"waits for more than {WAITS} s"
             return f"ended by {signal.Signals(number).name}"
         return f"ended with exit code {os.WEXITSTATUS(status)}"
 
@@ -244,15 +306,20 @@ def _warm_up() -> None:
         try_frame("x")
 
 
-def _live(requests: int, answers: int) -> None:
+def _live(requests: int, answers: int, marks: mmap.mmap) -> None:
     watch = _Watch()
     watch.start()
     warnings.simplefilter("ignore")
     with os.fdopen(requests, "rb") as lines:
         for line in lines:
-            name, text = json.loads(line)
-            said = watch.over(lambda name=name, text=text: ATTEMPTS[name](text))  # type: ignore[misc]
-            os.write(answers, json.dumps(said[:2_000]).encode() + b"\n")
+            name, texts = json.loads(line)
+            fault: Said = ""
+            for index, text in enumerate(texts):
+                fault = watch.over(ATTEMPTS[name], text)
+                if fault:
+                    break
+                marks[index] = _REFUSED if fault is None else _ACCEPTED
+            os.write(answers, json.dumps((fault or "")[:2_000]).encode() + b"\n")
     os._exit(0)
 
 
@@ -268,43 +335,40 @@ class _Watch:
             setattr(limits, name, value)
         torch.set_num_threads(1)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        self.status = os.open("/proc/self/status", os.O_RDONLY)
-        held = self._held("VmData")
+        self.sizes = os.open("/proc/self/statm", os.O_RDONLY)
+        held = int(os.pread(self.sizes, 100, 0).split()[5]) * _PAGE  # data and stack
         # Far above what is judged below, so that what is too large is known by its size.
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (held + 16 * MEGABYTES * 2**20, hard))
         self.peaks = os.open("/proc/self/clear_refs", os.O_WRONLY)
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         sys.addaudithook(self._audit)
 
-    def over(self, attempt: Callable[[], str]) -> str:
-        """``attempt()``, judged by what it does besides."""
+    def over(self, attempt: Callable[[str], Said], text: str) -> Said:
+        """``attempt(text)``, judged by what it does besides."""
         self.events.clear()
         os.write(self.peaks, b"5")  # the peak of memory is measured from now on
-        held = self._held("VmRSS")
+        held = int(os.pread(self.sizes, 100, 0).split()[1]) * _PAGE
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, WAITS)
         self.active = True
         try:
-            said = attempt()
+            said = attempt(text)
         except BaseException as error:
             said = f"{type(error).__name__}: {error}"
         self.active = False
         signal.setitimer(signal.ITIMER_PROF, 0)
-        grown = (self._held("VmHWM") - held) // 2**20
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - held) // 2**20
         if self.events:
             return "audit events: " + ", ".join(self.events[:5])
         if grown > MEGABYTES:
             return f"grows by {grown} MB"
         return said
 
-    def _held(self, key: str) -> int:
-        for line in os.pread(self.status, 2**14, 0).decode().splitlines():
-            if line.startswith(f"{key}:"):
-                return int(line.split()[1]) * 1024
-        raise OSError(f"no {key} in /proc/self/status")
-
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self.active or not _FORBIDDEN.match(event):
+        if not self.active or not _forbidden(event):
             return
         if event == "import" and args[0].partition(".")[0] in sys.modules:
             return  # torch imports some of its parts when they are first used

@@ -6,26 +6,33 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 
 if sys.platform != "linux":
     pytest.skip("the fuzzer watches processes as Linux can", allow_module_level=True)
 
 from tests.fuzz import __main__ as fuzzer
 from tests.fuzz import cell as cells
-from tests.fuzz.cell import Cell
+from tests.fuzz.cell import BATCH, Cell
+from tests.fuzz.texts import GRAMMARS
 
 CORPUS = [
     line.split(" ", 1)
     for line in (Path(__file__).parent / "corpus.txt").read_text().splitlines()
     if line and not line.startswith("#")
 ]
-#: Texts of each kind; ``FUZZ_TEXTS=100000 FUZZ_SEED=7 pytest tests/fuzz`` tries more and others.
-TEXTS = int(os.environ.get("FUZZ_TEXTS", "200"))
+#: Texts of each kind that hypothesis makes, and that a short run makes; a minute for all kinds.
+SHRUNK, TEXTS = 200, 4 * BATCH
+#: ``FUZZ_SEED=7 pytest tests/fuzz`` tries others.
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 
@@ -36,11 +43,40 @@ def cell() -> Iterator[Cell]:
     made.close()
 
 
-@pytest.mark.parametrize("kind", sorted(fuzzer.KINDS))
+def faults(kind: str, cell: Cell) -> dict[str, str]:
+    """The smallest text of the same grammar with a fault that hypothesis finds, and the fault."""
+    found: dict[str, str] = {}
+
+    @seed(SEED)
+    @settings(
+        max_examples=SHRUNK,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.randoms(use_true_random=False))
+    def one(random: Random) -> None:
+        text = GRAMMARS[kind](random)
+        said = cell.verdict(kind, text)
+        if said:
+            found.clear()
+            found[text] = said
+            raise AssertionError(said)
+
+    with suppress(AssertionError):
+        one()
+    return found
+
+
+@pytest.mark.parametrize("kind", sorted(GRAMMARS))
 def test_no_text_escapes(kind: str, cell: Cell) -> None:
-    tried, found = fuzzer.fuzz(kind, SEED, TEXTS, cell)
-    assert tried >= min(TEXTS, 100)
+    assert faults(kind, cell) == {}
+    accepted, found = fuzzer.run(kind, SEED, TEXTS, cell)
     assert found == {}
+    # Texts that are all refused would reach little.
+    least = {"expression": 0.4, "spec": 0.2, "settings": 0.2, "frame": 0.05}[kind]
+    assert accepted / TEXTS > least
 
 
 def test_what_was_found_once_stays_mended(cell: Cell) -> None:
@@ -78,6 +114,11 @@ def _raises(text: str) -> str:
     raise KeyError(text)
 
 
+def _sleeps(text: str) -> str:
+    time.sleep(60)
+    return ""
+
+
 @pytest.mark.parametrize(
     ("attempt", "said"),
     [
@@ -87,6 +128,7 @@ def _raises(text: str) -> str:
         (_dies, "ended by SIGKILL"),
         (_raises, "KeyError: '/dev/null'"),
         (_loops, "takes more than 1 s"),
+        (_sleeps, "waits for more than 2 s"),
     ],
 )
 def test_planted_attempts_are_seen(
@@ -95,6 +137,8 @@ def test_planted_attempts_are_seen(
     monkeypatch.setitem(cells.ATTEMPTS, "planted", attempt)
     monkeypatch.setattr(cells, "SECONDS", 1)
     monkeypatch.setattr(cells, "MEGABYTES", 64)
+    if attempt is _sleeps:  # where others use the processor, looping takes longer than sleeping
+        monkeypatch.setattr(cells, "WAITS", 2)
     assert cell.verdict("planted", "/dev/null").startswith(said)
     # The next one finds a living process.
     assert cell.verdict("expression", "x + 1") == ""
@@ -105,3 +149,39 @@ def test_an_input_that_changed_is_seen(cell: Cell, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("gradlint.expressions._bounds.check_statistics", lambda *_: None)
     said = cell.verdict("expression", "batch_norm(x, y, parts[0][0], training=True)")
     assert said == "`y` was written to"
+
+
+@pytest.mark.parametrize("attempt", [_opens, _grows, _exits, _dies, _raises])
+def test_the_fault_of_a_batch_is_that_of_its_text(
+    attempt: object, cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planted(text: str) -> str | None:
+        if text == "wrong":
+            return attempt("/dev/null")  # type: ignore[operator,no-any-return]
+        return None if text == "refused" else ""
+
+    monkeypatch.setitem(cells.ATTEMPTS, "planted", planted)
+    monkeypatch.setattr(cells, "MEGABYTES", 64)
+    texts = [*["right"] * (BATCH - 2), "refused", "wrong", "refused", "wrong", "right"]
+    said = cell.verdicts("planted", texts)
+    expected = [{"right": "", "refused": None}.get(text, "fault") for text in texts]
+    assert [answer and "fault" for answer in said] == expected
+
+
+def test_a_fault_is_found_and_its_text_cut_down(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(
+        cells.ATTEMPTS, "spec", lambda text: f"has {text.count('N')} N" * ("N" in text)
+    )
+    assert fuzzer.run("spec", 1, 30, cell) == (3, {"N": "has 6 N"})
+    assert (
+        "spec: has 6 N\n    'N'\nspec, seed 1: 30 tried, 10.0% accepted, 27 faults"
+        in capsys.readouterr().out
+    )
+
+
+def test_a_seed_names_its_texts() -> None:
+    for kind in GRAMMARS:
+        assert fuzzer.batch(kind, 1, 5) == fuzzer.batch(kind, 1, 5)
+        assert fuzzer.batch(kind, 1, 5) != fuzzer.batch(kind, 1, 6) != fuzzer.batch(kind, 2, 5)

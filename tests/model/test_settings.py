@@ -284,6 +284,10 @@ def test_numbers_that_no_system_call_takes(
         ("x = " + "[" * 5000 + "]" * 5000, "pyproject.toml: nested too deeply"),
         ("x = " + "9" * 5000, "pyproject.toml: not valid TOML: ValueError: Exceeds the limit"),
         (f"[tool.gradlint]\nseed = 0x{'f' * 5000}\n", "pyproject.toml:2:1: seed: expected a who"),
+        (
+            f"[tool.gradlint]\nsanitizer = {{a = 0x{'f' * 5000}}}\n",
+            "pyproject.toml:2:1: sanitizer: <dict, whose repr raises ValueError> is not one of",
+        ),
         (f"[tool.gradlint]\nselect = {'[' * 90}{']' * 90}\n", "pyproject.toml:2:1: select: exp"),
         ("[tool.gradlint]\nseed = 2020-01-01\n", "pyproject.toml:2:1: seed: expected a whole num"),
     ],
