@@ -6,9 +6,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.experiments.subject import Subject
+from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.problem import Problem, draws_random_numbers
 
 #: Operators of PyTorch in one forward beyond which an op is not traced unasked (heuristic: forward
@@ -18,7 +18,7 @@ MOST_OPERATORS = 100
 _counts: WeakKeyDictionary[Subject, int] = WeakKeyDictionary()
 
 
-class _OperatorCounter(TorchDispatchMode):
+class _OperatorCounter(DispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.count = 0

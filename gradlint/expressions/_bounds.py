@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.expressions import limits
 from gradlint.expressions import vocabulary as words
 from gradlint.expressions.limits import TooLarge, check_elements, check_size, items
+from gradlint.ops.dispatch_mode import DispatchMode
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -176,7 +176,7 @@ def predicted(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> i
     return tally.work
 
 
-class _Tally(TorchDispatchMode):
+class _Tally(DispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.work = 0

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from gradlint.numerics.map import Map
+from gradlint.ops.dispatch_mode import DispatchMode
 
 
-class CommonDraws(TorchDispatchMode):
+class CommonDraws(DispatchMode):
     """Makes operations that draw random numbers draw in ``narrow``, and widens their results.
 
     Attributes:

@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import unit_roundoff, widened
+from gradlint.ops.dispatch_mode import DispatchMode
 
 #: Operations emulated in one run at most; the rest of a longer run is exact, so that a loop of very
 #: many steps must be as accurate as a shorter one (heuristic: 100 operations take 10 ms).
@@ -49,7 +49,7 @@ FEWEST_RUNS = 4
 FINE_MOVE = 1.0 / 8.0
 
 
-class Rounding(TorchDispatchMode):
+class Rounding(DispatchMode):
     """Emulates ``narrow`` in computations that are done in ``wide``.
 
     Args:

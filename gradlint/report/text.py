@@ -38,6 +38,10 @@ def wrap(text: Text, width: int) -> list[Text]:
     A word longer than ``width`` stays whole: paths and names can then be copied. So do shapes
     and indices such as ``[4, 3]``.
     """
+    if text.cell_len <= width:
+        line = text.copy()
+        line.rstrip()
+        return [line]
     offsets, used = [], 0
     for match in _WORD.finditer(text.plain):
         size = cell_len(match.group())
@@ -126,7 +130,9 @@ class Page:
             name = _indented(name, 2)
             if texts:
                 lines = [texts[0]] if whole else wrap(texts[0], self.width - indent)
-                self.lines.append(name + lines[0] if lines[0].plain else name)
+                if lines[0].plain:
+                    name.append_text(lines[0])
+                self.lines.append(name)
                 self.lines.extend(_indented(line, indent) for line in lines[1:])
                 texts = texts[1:]
             else:
@@ -194,4 +200,4 @@ def _harmless(line: Text, ascii: bool) -> Text:
 
 
 def _indented(text: Text, indent: int) -> Text:
-    return Text(" " * indent) + text if indent and text.plain else text
+    return Text(" " * indent).append_text(text) if indent and text.plain else text

@@ -75,6 +75,9 @@ PACKAGES = (
     "trace",
 )
 
+#: Modules of gradlint with a ``read_ahead``: what each of them makes of a file.
+READING = ("targets.bytecode", "targets.nodes", "targets.example_calls", "trace.coverage")
+
 
 def _names() -> Iterator[str]:
     load = os.environ.get(LOADS)
@@ -148,10 +151,10 @@ def _remove(folder: str | None) -> None:
 
 
 def _read_ahead() -> None:
-    """Parse the files of operators that are many: what is read here, no worker reads again. None of
-    their code runs."""
+    """Parse and compile the files of operators that are many: what is read here, no worker reads
+    again. None of their code runs."""
     for path in json.loads(os.environ.get(SOURCES) or "[]"):
-        for name in ("targets.nodes", "targets.example_calls", "trace.coverage"):
+        for name in READING:
             with suppress(Exception):
                 importlib.import_module(f"gradlint.{name}").read_ahead(path)
 

@@ -45,6 +45,7 @@ from gradlint.running._zygote import BareProcess, Unable
 from gradlint.running.events import Confirmed, Disagreement
 from gradlint.running.job import ConfirmWork
 from gradlint.spec.open import named_ref
+from gradlint.targets.bytecode import put_beside
 from gradlint.targets.importing import place_of_file
 from gradlint.targets.locate import find_module
 
@@ -263,6 +264,7 @@ def _linked(
     with _folder() as folder:
         link = os.path.join(folder, f"{name}.py")
         _link(file, link)
+        put_beside(file, link)
         yield _where(name, link, imports, attribute, folders)
 
 

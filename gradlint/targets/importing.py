@@ -20,6 +20,7 @@ from gradlint.base.errors import TargetError
 from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
 from gradlint.targets._missing import unknown_file, unknown_module
+from gradlint.targets.bytecode import compiled_ahead
 from gradlint.targets.load_error import attempt
 from gradlint.targets.locate import dotted_of_file, find_module, forget_modules
 from gradlint.targets.source_file import refuse_unusable
@@ -35,7 +36,8 @@ def import_target(ref: OpRef, settings: Settings) -> ModuleType:
         LoadError: its code raised.
     """
     import_named(settings)
-    return import_file(ref.path) if ref.source == "file" else import_module(ref.path)
+    with compiled_ahead():
+        return import_file(ref.path) if ref.source == "file" else import_module(ref.path)
 
 
 def import_named(settings: Settings) -> None:

@@ -65,8 +65,12 @@ def source_text(thing: Any) -> str:
     if found is None:
         return inspect.getsource(thing)
     source, node = found
-    lines = [f"{line}\n" for line in source.lines[_first_line(node) - 1 :]]
-    return "".join(inspect.getblock(lines))
+    return "".join(inspect.getblock(_ended_lines(source)[_first_line(node) - 1 :]))
+
+
+@lru_cache(maxsize=64)
+def _ended_lines(source: SourceFile) -> list[str]:
+    return [f"{line}\n" for line in source.lines]
 
 
 def read_ahead(path: str) -> None:
@@ -76,6 +80,7 @@ def read_ahead(path: str) -> None:
     if source is not None:
         _index(source)
         _functions(source)
+        _ended_lines(source)
 
 
 def method_node(

@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.base.text import error_line, error_text
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.ops.backed import is_backed
+from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.ops.patience import Patience
 from gradlint.ops.phase import phase
 from gradlint.trace._binding import Binding, Relay
@@ -53,7 +53,7 @@ _LEAF_IN_PLACE = ("leaf Variable that requires grad", "in-place")
 MOST_TOLD = 4
 
 
-class Casts(TorchDispatchMode):
+class Casts(DispatchMode):
     """Notes casts of real floating tensors to coarser dtypes.
 
     Args:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradlint.ops.dispatch_mode import DispatchMode
 
 #: ATen operators (without overloads and trailing underscores) that compare with a number, and the
 #: positions of their thresholds.
@@ -33,7 +34,7 @@ _OVERWRITING = ("scatter", "index_copy", "index_put", "_index_put_impl", "index_
 _FROM_THE_END = ("index", "index_put", "_index_put_impl", "take", "put")
 
 
-class Comparisons(TorchDispatchMode):
+class Comparisons(DispatchMode):
     """Notes the numbers that tensors are compared with, and which side elements were on.
 
     Attributes:

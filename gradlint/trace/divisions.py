@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.numerics.products import rms
+from gradlint.ops.dispatch_mode import DispatchMode
 
 #: ATen operators (without overloads and trailing underscores) whose result is zero exactly where
 #: the elements of their one tensor are: other shapes of it, other signs, powers.
@@ -41,7 +41,7 @@ _COMPARING = frozenset(("eq", "ne", "gt", "ge", "lt", "le"))
 _NEAR_ZERO = 0.1
 
 
-class Divisions(TorchDispatchMode):
+class Divisions(DispatchMode):
     """Notes the inputs by whose zeros forward divides: by the input itself, in another shape, with
     another sign, times a number, or as a power, by elements selected from it (a running maximum),
     and not by what forward computes from several elements or inputs.
@@ -131,7 +131,7 @@ def _is_beyond(bound: Any, near: float) -> bool:
     return isinstance(bound, (int, float)) and abs(bound) > near
 
 
-class ZeroDivisors(TorchDispatchMode):
+class ZeroDivisors(DispatchMode):
     """Notes whether forward divides by a number, or by a tensor of nothing but zeros.
 
     Attributes:

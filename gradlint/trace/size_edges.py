@@ -12,7 +12,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradlint.ops.dispatch_mode import DispatchMode
 
 #: ATen operators (without overloads and trailing underscores) by what they do: clamp to a range,
 #: pick elements by a tensor, and by numbers at these positions.
@@ -26,7 +27,7 @@ Step = tuple[str, CodeType | None, int]
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
-class SizeEdges(TorchDispatchMode):
+class SizeEdges(DispatchMode):
     """Notes clamps to a range and elements that are picked, each with its place in the code.
 
     Attributes:

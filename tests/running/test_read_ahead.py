@@ -14,14 +14,14 @@ from gradlint.running import run
 from gradlint.running import server as _server
 from gradlint.running.call import call_in_worker
 from gradlint.running.job import CallWork
-from gradlint.targets import source_file
+from gradlint.targets import bytecode, source_file
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no fork server on Windows")
 
 
 def known() -> list[str]:
-    """The files that this process has read."""
-    return sorted(source_file._cache)
+    """The files that this process has read and compiled."""
+    return sorted(source_file._cache.keys() & bytecode._compiled.keys())
 
 
 def test_workers_find_what_the_server_read(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from gradlint.experiments.subject import Subject
+from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.op_io import OpRaised
 
 
@@ -29,7 +29,7 @@ def torch_operator_to_blame(subject: Subject) -> str:
     return watched.blamed
 
 
-class _FirstNonFinite(TorchDispatchMode):
+class _FirstNonFinite(DispatchMode):
     """Looks at the first call that turns finite numbers into others.
 
     Attributes:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.judge import judge
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.ops.backed import is_backed
+from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.op_io import OpRaised
 
 #: Floating dtypes of 8 bits or fewer, where this PyTorch has them.
@@ -24,7 +24,7 @@ EIGHT_BITS = frozenset(
 )
 
 
-class KeptFine(TorchDispatchMode):
+class KeptFine(DispatchMode):
     """Leaves out casts to 8 bits.
 
     Attributes:

@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.products import all_finite
+from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -26,7 +26,7 @@ _CLAMPING = frozenset({"clamp", "clamp_min", "clamp_max"})
 STEP = 1e-3
 
 
-class Clamps(TorchDispatchMode):
+class Clamps(DispatchMode):
     """Notes the values that forward clamps, in order.
 
     Attributes:
@@ -45,7 +45,7 @@ class Clamps(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class Unclamped(TorchDispatchMode):
+class Unclamped(DispatchMode):
     """Lets values through some clamps as they are.
 
     Args:
