@@ -440,7 +440,6 @@ def shifted_right(ctx, g):
 
 def shifted_wrong(ctx, g):
     of_x, of_weight, of_bias, _ = shifted_right(ctx, g)
-    _, weight = ctx.saved_tensors
     without_weight = not ctx.needs_input_grad[1]
     return of_x, of_weight, 2 * of_bias if without_weight and ctx.with_bias else of_bias, None
 
