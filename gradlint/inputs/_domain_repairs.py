@@ -56,6 +56,7 @@ def from_domains(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _asked(failed, floating, asked)
     if tests:
         yield from _integers(failed, named)
+        yield from _masks(failed, [test for test, _ in tests])
         yield from _permutations(failed, [test for test, _ in tests])
         if not _on_integers(failed) and not _about_shapes([test for test, _ in tests]):
             yield from _unasked(failed, floating, asked)
@@ -146,6 +147,19 @@ def _integers(failed: FailedAttempt, named: list[str]) -> Iterator[Plan]:
             if high != guess.high:
                 yield plan.changed(name, replace(guess, high=high), 0.45)
         yield plan.changed(name, replace(guess, high=1), 0.9)
+
+
+def _masks(failed: FailedAttempt, tests: list[str]) -> Iterator[Plan]:
+    """Masks that are true for most elements, and for all, where a condition reads values: it may
+    ask for as many as a mean needs, or for the first of each row."""
+    if _about_shapes(tests):
+        return
+    for name, guess in dict(failed.plan.tensors()).items():
+        if guess.dtype == "bool" and isinstance(failed.plan.guess(name), TensorGuess):
+            for step, domain in enumerate(("mostly", "all")):
+                if guess.domain != domain:
+                    made = replace(guess, domain=domain)
+                    yield failed.plan.changed(name, made, _ASKED + _STEP * step)
 
 
 def _permutations(failed: FailedAttempt, tests: list[str]) -> Iterator[Plan]:

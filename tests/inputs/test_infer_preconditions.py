@@ -103,6 +103,51 @@ def test_a_condition_on_values_is_met(op, holds):
     assert holds(first(op))
 
 
+class Started(Checked):
+    @staticmethod
+    def forward(ctx, x, mask):
+        if not bool(mask[:, 0].all()):
+            raise ValueError("the first step of every row must be there")
+        return x.masked_fill(~mask, 0.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Observed(Checked):
+    @staticmethod
+    def forward(ctx, x, mask):
+        count = mask.sum(0)
+        if bool((count < 2).any()):
+            raise ValueError("every column needs two observed values")
+        return (x * mask).sum(0) / count
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Whole(Checked):
+    @staticmethod
+    def forward(ctx, x, valid):
+        if not bool(valid.all()):
+            raise ValueError("gaps are not supported")
+        return x.masked_fill(~valid, 0.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+@pytest.mark.parametrize(("op", "kept"), [(Started, False), (Observed, False), (Whole, True)])
+def test_a_mask_is_true_where_a_condition_asks_for_it(op, kept):
+    (sample, *_) = infer(from_object(op), 0)
+    _, mask = sample.args
+    assert mask.dtype == torch.bool
+    assert bool(mask.all()) is kept
+
+
 def test_nothing_is_confined_where_nothing_asks_for_it():
     class Free(Function):
         @staticmethod
