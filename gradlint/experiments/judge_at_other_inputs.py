@@ -7,7 +7,7 @@ kinks as at the sample itself. Where forward refuses the arguments there is noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -75,7 +75,7 @@ def judge_at_other_inputs(
 
     Args:
         subject: the op at its own sample; the calls count there.
-        sample: other arguments, the same tensors in the same places.
+        sample: other arguments. Optional tensors may be left out, or given beside the others.
         op: another form of the op; default the same.
         values: position of a differentiable input → its value in place of the sample's.
     """
@@ -93,7 +93,6 @@ def judge_at_other_inputs(
 
 def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
     problem = there.problem
-    judged = judged_inputs(subject)
     try:
         leaves, outputs = problem.linearize()
     except OpRaised as raised:
@@ -106,6 +105,7 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
         found.verdict = REFUSED
         return found
     map = _map(found, leaves, chosen, _projections(subject, problem))
+    judged = _positions_there(subject, judged_inputs(subject), problem)
     moved = [position for position in judged if problem.inputs[position].value.numel()]
     try:
         if not moved or not any(y.numel() for y in map.outputs):
@@ -156,7 +156,9 @@ def _judge_each_input(
     found.decision = decision
     found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
     if found.positions:
-        known = subject.wrong_inputs - subject.barely_wrong
+        known = _positions_there(
+            subject, subject.wrong_inputs - subject.barely_wrong, there.problem
+        )
         found.positions = [k for k in found.positions if k not in known]
         found.verdict = WRONG if found.positions else RIGHT
     else:
@@ -174,6 +176,13 @@ def judged_inputs(subject: Subject) -> list[int]:
     wrong = subject.wrong_inputs if subject.first_order_is_known else set()
     wrong -= subject.barely_wrong
     return [position for position in subject.judged if position not in wrong]
+
+
+def _positions_there(subject: Subject, positions: Collection[int], there: Problem) -> list[int]:
+    """Where the inputs at ``positions`` of ``subject`` stand ``there``: one that is left out before
+    them moves them forward."""
+    names = {subject.problem.inputs[position].name for position in positions}
+    return [position for position, item in enumerate(there.inputs) if item.name in names]
 
 
 def same_outputs(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
@@ -211,13 +220,14 @@ def _decide_there(
 
 def _projections(subject: Subject, problem: Problem) -> list[Projection | None]:
     """How directions are kept inside their domains: as at the sample, where shapes allow it."""
-    known = list(subject.first_order_map.project or [])
+    names = [item.name for item in subject.problem.inputs]
+    known = dict(zip(names, subject.first_order_map.project or [], strict=False))
     found: list[Projection | None] = []
-    for item, project in zip(problem.inputs, known, strict=False):
+    for item in problem.inputs:
         shape = item.value.shape
         fits = len(shape) >= 2 and shape[-1] == shape[-2]
-        found.append(project if fits else None)
-    return found + [None] * (len(problem.inputs) - len(found))
+        found.append(known.get(item.name) if fits else None)
+    return found
 
 
 def _map(

@@ -29,6 +29,10 @@ STEPS = {53: (7, 10, 13, 16, 19, 22), 24: (4, 6, 8, 10)}
 #: (x·|x|^½ shrinks by 0.35 in float64; x·log x not at all).
 SHRINKS = 0.6
 
+#: One-sided derivatives that differ by less, relative to the steepest slope seen, are those of a
+#: smooth function (heuristic: differences of the finest steps are right to more digits).
+SMOOTH = 1e-2
+
 #: Values below this have steps of the size of the sample's elements (heuristic: squares of the
 #: smallest steps would vanish in float32).
 TINY_SCALE = 1e-15
@@ -50,6 +54,13 @@ class DerivativePair:
     unbounded: bool
     limit: float
     scale: float = 0.0
+
+    @property
+    def smooth(self) -> bool:
+        """Whether both sides have the same derivative."""
+        if self.right is None or self.left is None:
+            return False
+        return abs(self.right - self.left) <= SMOOTH * self.scale
 
     def finite_for(self, returned: complex) -> bool:
         """Whether ``returned`` (NaN or infinite) is wrong, because a finite derivative exists
@@ -105,13 +116,33 @@ class OneSidedDerivatives:
 
     def along(self, positions: Sequence[int]) -> DerivativePair:
         """The derivatives along a random direction in the inputs ``positions``."""
-        generator = torch.Generator().manual_seed(self._seed)
+        return self._along(self._drawn(positions, self._seed))
+
+    def are_those_of_a_gradient(self, index: int) -> bool:
+        """Whether the derivatives along two random directions in input ``index`` add up to that
+        along their sum, where f is smooth along all three lines. The best approximation of rank one
+        is smooth along every line through the zero matrix, and has no gradient there."""
+        one, other = (self._drawn([index], self._seed + k) for k in range(2))
+        both = {index: one[index] + other[index]}
+        found = [self._along(directions) for directions in (one, other, both)]
+        if not all(pair.smooth for pair in found):
+            return True
+        units = [float(d[index].abs().max()) for d in (one, other, both)]
+        first, second, sum_ = (
+            (pair.right or 0.0) * u for pair, u in zip(found, units, strict=True)
+        )
+        scale = max(pair.scale * u for pair, u in zip(found, units, strict=True))
+        return abs(sum_ - first - second) <= SMOOTH * scale
+
+    def _drawn(self, positions: Sequence[int], seed: int) -> dict[int, torch.Tensor]:
+        """A random direction in the inputs ``positions``."""
+        generator = torch.Generator().manual_seed(seed)
         directions = {}
         for index in positions:
             value = self._point[index]
             drawn = torch.randn(value.shape, generator=generator, dtype=torch.float64)
             directions[index] = self._step_scale(rms(value), index) * drawn.to(value)
-        return self._along(directions)
+        return directions
 
     def _step_scale(self, scale: float, index: int) -> float:
         # Among denormal numbers no difference has correct digits.

@@ -33,6 +33,8 @@ _STRUCTURES = (
 )
 #: Domains of integers that a condition may ask for, the likeliest first.
 _OF_INTEGERS = ("increasing", "pointers", "offsets", "permutation", "sizes", "ancestors")
+#: Bounds of segments where there must be more elements than these: fewer than any axis is long.
+_SEGMENTS = 3
 #: What it costs to follow a word or structure, to try a domain that nothing asks for, and each
 #: further one (heuristic: dearer than a move that an error text asks for in numbers).
 _ASKED, _UNASKED, _STEP = 0.2, 0.7, 0.08
@@ -54,8 +56,15 @@ def from_domains(failed: FailedAttempt) -> Iterator[Plan]:
     floating = _floating(failed, named)
     yield from _sparse(failed, floating, [test for test, _ in tests])
     yield from _asked(failed, floating, asked)
+    if _on_results(failed):
+        # What is computed of all of them is positive where all of them are.
+        for step, domain in enumerate(asked):
+            cost = _ASKED + _STEP * (step + 1)
+            yield from _together(failed.plan, _floating_tensors(failed), domain, cost)
+    yield from _fewer_segments(failed)
     if tests:
         yield from _integers(failed, named)
+        yield from _masks(failed, [test for test, _ in tests])
         yield from _permutations(failed, [test for test, _ in tests])
         if not _on_integers(failed) and not _about_shapes([test for test, _ in tests]):
             yield from _unasked(failed, floating, asked)
@@ -141,11 +150,24 @@ def _integers(failed: FailedAttempt, named: list[str]) -> Iterator[Plan]:
                 yield plan.changed(name, replace(guess, domain=domain), 0.4 + _STEP * step)
         if guess.domain in ("offsets", "pointers") and guess.axes and guess.axes[0][0] != "=":
             # Segments that must not be empty need more elements than there are segments.
-            yield plan.sized(guess.axes[0], 3, 0.35)
+            yield plan.sized(guess.axes[0], _SEGMENTS, 0.35)
         for high in dict.fromkeys(failed.sizes.values()):
             if high != guess.high:
                 yield plan.changed(name, replace(guess, high=high), 0.45)
         yield plan.changed(name, replace(guess, high=1), 0.9)
+
+
+def _masks(failed: FailedAttempt, tests: list[str]) -> Iterator[Plan]:
+    """Masks that are true for most elements, and for all, where a condition reads values: it may
+    ask for as many as a mean needs, or for the first of each row."""
+    if _about_shapes(tests):
+        return
+    for name, guess in dict(failed.plan.tensors()).items():
+        if guess.dtype == "bool" and isinstance(failed.plan.guess(name), TensorGuess):
+            for step, domain in enumerate(("mostly", "all")):
+                if guess.domain != domain:
+                    made = replace(guess, domain=domain)
+                    yield failed.plan.changed(name, made, _ASKED + _STEP * step)
 
 
 def _permutations(failed: FailedAttempt, tests: list[str]) -> Iterator[Plan]:
@@ -179,9 +201,25 @@ def _permuting(plan: Plan, name: str, guess: TensorGuess) -> Iterator[Plan]:
                 yield whole.changed(name, order, _ASKED + _STEP * step)
 
 
+def _fewer_segments(failed: FailedAttempt) -> Iterator[Plan]:
+    """Fewer bounds of segments than there are elements, where a segment would be shorter than
+    empty."""
+    if not re.search(r"(?i)repeats can ?not be negative", failed.failure.text):
+        return
+    for _, guess in failed.plan.tensors():
+        bounds = guess.dtype == "int" and guess.domain in ("offsets", "pointers")
+        free = len(guess.axes) == 1 and guess.axes[0][0] != "="
+        if bounds and free and failed.sizes[guess.axes[0]] > _SEGMENTS:
+            yield failed.plan.sized(guess.axes[0], _SEGMENTS, _ASKED)
+
+
+def _floating_tensors(failed: FailedAttempt) -> list[str]:
+    return [name for name, guess in failed.plan.tensors() if guess.dtype == "float"]
+
+
 def _floating(failed: FailedAttempt, named: list[str]) -> list[str]:
     """Floating tensors that the condition names, else those on the failing line, then the rest."""
-    floating = [name for name, guess in failed.plan.tensors() if guess.dtype == "float"]
+    floating = _floating_tensors(failed)
     chosen = [name for name in dict.fromkeys(named) if name in floating]
     if chosen:
         return chosen
@@ -189,14 +227,29 @@ def _floating(failed: FailedAttempt, named: list[str]) -> list[str]:
     return list(dict.fromkeys([*blamed, *floating]))
 
 
+def _on_results(failed: FailedAttempt) -> bool:
+    """Whether a condition reads a floating tensor that forward computed."""
+    return any(
+        isinstance(node, ast.Name)
+        and node.id not in failed.plan.names
+        and isinstance(value := frame.names.get(node.id), torch.Tensor)
+        and value.is_floating_point()
+        for test, _, frame in failed.conditions()
+        for node in ast.walk(test)
+    )
+
+
 def _on_integers(failed: FailedAttempt) -> bool:
-    """Whether a condition reads integers that forward computed, and no floating tensor."""
+    """Whether a condition reads integers that forward computed, as a tensor or a list, and no
+    floating tensor."""
     kinds = set()
     for test, _, frame in failed.conditions():
         for node in ast.walk(test):
             value = frame.names.get(node.id) if isinstance(node, ast.Name) else None
             if isinstance(value, torch.Tensor) and value.dtype != torch.bool:
                 kinds.add(value.is_floating_point() or value.is_complex())
+            elif isinstance(value, list) and value and all(type(v) is int for v in value):
+                kinds.add(False)
     return kinds == {False}
 
 

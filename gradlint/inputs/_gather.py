@@ -349,7 +349,8 @@ def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
 
 
 def _positions_summed(tree: ast.AST) -> set[int]:
-    """Positions at which some ``return`` gives a sum over all elements: ``(g * x).sum()``."""
+    """Positions at which some ``return`` gives a sum over all elements, or a multiple of one:
+    ``(g * x).sum() / scale``."""
     assigned = _assignments(tree)
     return {
         index
@@ -365,6 +366,9 @@ def _is_whole_sum(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
         return any(_is_whole_sum(value, {}) for value in assigned.get(node.id, ()))
     if isinstance(node, ast.UnaryOp):
         return _is_whole_sum(node.operand, assigned)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        factors = (node.left, node.right) if isinstance(node.op, ast.Mult) else (node.left,)
+        return any(_is_whole_sum(factor, assigned) for factor in factors)
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
     arguments = 1 if ast.unparse(node.func.value) == "torch" else 0

@@ -169,6 +169,8 @@ def _domain(guess: TensorGuess) -> str:
             "ancestors": "positions of parents, each before its children",
             "sizes": "sizes",
         }.get(guess.domain, guess.domain if "inverse" in guess.domain else "indices")
+    if guess.dtype == "bool":
+        return {"mostly": "nearly all true", "all": "all true"}.get(guess.domain, guess.domain)
     return {**DOMAINS, **CONFINED}.get(guess.domain, guess.domain)
 
 

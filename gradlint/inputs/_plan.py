@@ -45,7 +45,8 @@ class TensorGuess:
     Args:
         axes: one symbol an axis.
         dtype: "float", "complex", "int" or "bool".
-        domain: one of :data:`gradlint.inputs.domains.DOMAINS`, or of a generator of integers.
+        domain: one of :data:`gradlint.inputs.domains.DOMAINS`, or of a generator of integers; of
+            booleans "mostly" or "all", where they are not true at every other place.
         grad: whether it requires grad.
         high: exclusive upper bound of integer values; 0 means the smallest size of the plan.
         layout: "" for strided, "coo" or "csr" for sparse with every other element stored.

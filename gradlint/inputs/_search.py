@@ -361,7 +361,7 @@ class Search:
                 yield from other_ranks(plan)
             if misfit is None or _is_nowhere(plan, misfit):
                 yield from without_own_axes(plan)
-                yield from self._as_scalars(plan)
+                yield from self.as_scalars(plan)
         elif trial.score == 4:
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
@@ -384,7 +384,7 @@ class Search:
                     if value != guess.value:
                         yield plan.changed(name, ValueGuess(value, "float"), 0.1 + 0.1 * step)
 
-    def _as_scalars(self, plan: Plan) -> Iterator[Plan]:
+    def as_scalars(self, plan: Plan) -> Iterator[Plan]:
         """Scalars where backward returns a sum over all elements, and nothing else says how many
         axes there are: forward broadcast by accident what has more."""
         changed = plan

@@ -136,8 +136,8 @@ def other_guesses(
     search: Search, plan: Plan, trial: Trial
 ) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
     """Plans that differ from ``plan`` in domains that something suggests, or in shapes where
-    forward broadcast what backward did not expect, under which forward and backward run; with what
-    suggested them.
+    forward broadcast what backward did not expect, or sums over all elements for; under which
+    forward and backward run, with what suggested them.
 
     All that names suggest is changed at once, then one parameter after the other.
     """
@@ -158,7 +158,8 @@ def other_guesses(
     with process_state_restored():
         yield from of_domains(plan, MOST)
         again = attempt(search.op, plan, search.seed, search.keywords)
-        for made in itertools.islice(_of_other_shapes(plan, again), MOST_SHAPES):
+        shapes = itertools.chain(search.as_scalars(plan), _of_other_shapes(plan, again))
+        for made in itertools.islice(shapes, MOST_SHAPES):
             if search.out_of_time:
                 return
             found = search.repair(made, MOST_REPAIRS, square=True)

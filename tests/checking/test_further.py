@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 import gradlint
+from gradlint.experiments.judge_at_other_inputs import RIGHT, WRONG, judge_at_other_inputs
+from gradlint.experiments.subject import Subject
 from gradlint.model.report import TargetReport
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 F = torch.nn.functional
 
@@ -407,6 +413,50 @@ def test_a_fault_at_an_option_with_an_optional_tensor_is_found():
     (found, *_) = red(check(op(weighted, weighted_wrong)))
     assert found == ("GL401", "wrong gradient for `x` with weight given, reduction='sum'")
     assert not red(check(op(weighted, weighted_right)))
+
+
+def shifted(ctx, x, weight=None, bias=None, cap=0.5):
+    weight = torch.ones_like(x) if weight is None else weight
+    ctx.save_for_backward(x, weight)
+    ctx.cap, ctx.with_bias = cap, bias is not None
+    near = x.abs() <= cap
+    y = weight * torch.where(near, x.square() / (2 * cap), x.abs() - cap / 2)
+    return y if bias is None else y + bias
+
+
+def shifted_right(ctx, g):
+    x, weight = ctx.saved_tensors
+    near = x.abs() <= ctx.cap
+    value = torch.where(near, x.square() / (2 * ctx.cap), x.abs() - ctx.cap / 2)
+    slope = torch.where(near, x / ctx.cap, x.sign())
+    needed = ctx.needs_input_grad
+    return (
+        g * weight * slope,
+        g * value if needed[1] else None,
+        g if needed[2] else None,
+        None,
+    )
+
+
+def shifted_wrong(ctx, g):
+    of_x, of_weight, of_bias, _ = shifted_right(ctx, g)
+    without_weight = not ctx.needs_input_grad[1]
+    return of_x, of_weight, 2 * of_bias if without_weight and ctx.with_bias else of_bias, None
+
+
+def test_inputs_keep_their_names_where_one_before_them_is_left_out():
+    x, weight, bias = (torch.randn(4, dtype=torch.float64) for _ in range(3))
+    subject = Subject(
+        from_object(op(shifted, shifted_wrong)),
+        Sample("given", "given", tuple(t.requires_grad_() for t in (x, weight, bias))),
+        Settings(),
+    )
+    there = replace(subject.sample, args=(x, None, bias))
+    seen = judge_at_other_inputs(subject, there)
+    assert seen.verdict == WRONG
+    assert [seen.subject.problem.inputs[k].name for k in seen.positions] == ["bias"]
+    right = Subject(from_object(op(shifted, shifted_right)), subject.sample, Settings())
+    assert judge_at_other_inputs(right, there).verdict == RIGHT
 
 
 def test_an_option_that_asks_for_a_surrogate_is_no_fault():

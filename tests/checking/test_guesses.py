@@ -348,6 +348,58 @@ def test_a_rank_at_which_backward_raises_is_left() -> None:
     assert red(check(op(energy, energy_wrong)))
 
 
+# Numbers that backward sums over all elements for, where forward broadcasts.
+
+
+def wave(ctx, x, y, period, width):
+    d = torch.pi * (x[:, None] - y) / period
+    k = torch.exp(-2 * torch.sin(d) ** 2 / width**2)
+    ctx.save_for_backward(d, k, period, width)
+    return k
+
+
+def wave_right(ctx, g):
+    d, k, period, width = ctx.saved_tensors
+    gd = -2 * g * k * torch.sin(2 * d) / width**2
+    of_x = gd * torch.pi / period
+    of_period = -(gd * d).sum() / period
+    of_width = (4 * g * k * torch.sin(d) ** 2).sum() / width**3
+    return of_x.sum(1), -of_x.sum(0), of_period, of_width
+
+
+def wave_wrong(ctx, g):
+    of_x, of_y, of_period, of_width = wave_right(ctx, g)
+    return of_x, of_y, of_period, of_width / 2
+
+
+def weighed(ctx, x, weight):
+    """Weigh the columns of ``x`` (N, D) by ``weight`` (D,)."""
+    ctx.save_for_backward(x, weight)
+    return x * weight.square()
+
+
+def weighed_right(ctx, g):
+    x, weight = ctx.saved_tensors
+    return g * weight.square(), 2 * (g * x).sum(0) * weight
+
+
+def weighed_wrong(ctx, g):
+    x, weight = ctx.saved_tensors
+    return g * weight.square(), 2 * (g * x).sum() * weight
+
+
+def test_what_backward_sums_over_everything_for_is_a_number() -> None:
+    report = check(op(wave, wave_right))
+    assert red(report) == []
+    assert [item.shape for item in report.samples[0].args][2:] == [[], []]
+    assert ("GL401", "width") in red(check(op(wave, wave_wrong)))
+
+
+def test_a_sum_over_too_much_stays_found() -> None:
+    assert red(check(op(weighed, weighed_right))) == []
+    assert ("GL401", "weight") in red(check(op(weighed, weighed_wrong)))
+
+
 # What is said, and what is asked.
 
 

@@ -103,6 +103,98 @@ def test_a_condition_on_values_is_met(op, holds):
     assert holds(first(op))
 
 
+class Started(Checked):
+    @staticmethod
+    def forward(ctx, x, mask):
+        if not bool(mask[:, 0].all()):
+            raise ValueError("the first step of every row must be there")
+        return x.masked_fill(~mask, 0.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Observed(Checked):
+    @staticmethod
+    def forward(ctx, x, mask):
+        count = mask.sum(0)
+        if bool((count < 2).any()):
+            raise ValueError("every column needs two observed values")
+        return (x * mask).sum(0) / count
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Whole(Checked):
+    @staticmethod
+    def forward(ctx, x, valid):
+        if not bool(valid.all()):
+            raise ValueError("gaps are not supported")
+        return x.masked_fill(~valid, 0.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+@pytest.mark.parametrize(("op", "kept"), [(Started, False), (Observed, False), (Whole, True)])
+def test_a_mask_is_true_where_a_condition_asks_for_it(op, kept):
+    (sample, *_) = infer(from_object(op), 0)
+    _, mask = sample.args
+    assert mask.dtype == torch.bool
+    assert bool(mask.all()) is kept
+
+
+class Shares(Checked):
+    @staticmethod
+    def forward(ctx, amount, price, group):
+        total = amount.new_zeros(amount.shape[0], price.shape[0])
+        total = total.index_add(1, group, amount)
+        spent = total @ price
+        if bool((spent <= 0).any()):
+            raise ValueError("every row needs some money")
+        return total / spent[:, None]
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, None
+
+
+def test_what_is_computed_of_several_is_positive_where_all_are():
+    (sample, *_) = infer(from_object(Shares), 0)
+    amount, price, group = sample.args
+    assert bool((amount > 0).all() and (price > 0).all())
+    assert amount.shape[1] == len(group)
+
+
+class Rows(Checked):
+    @staticmethod
+    def forward(ctx, values, offsets, columns):
+        if int(offsets[0]) != 0 or bool((offsets.diff() < 0).any()):
+            raise ValueError("offsets must start at zero and not decrease")
+        if values.shape != columns.shape:
+            raise ValueError("one column per value")
+        ends = torch.cat((offsets[1:], offsets.new_tensor([len(values)])))
+        row = torch.repeat_interleave(ends - offsets)
+        ctx.save_for_backward(row)
+        return values.new_zeros(len(offsets)).index_add(0, row, values * columns)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g[ctx.saved_tensors[0]], None, None
+
+
+def test_there_are_more_elements_than_rows():
+    (sample, *_) = infer(from_object(Rows), 0)
+    values, offsets, _ = sample.args
+    assert offsets[0] == 0
+    assert bool((offsets.diff() >= 0).all())
+    assert len(offsets) < len(values)
+
+
 def test_nothing_is_confined_where_nothing_asks_for_it():
     class Free(Function):
         @staticmethod

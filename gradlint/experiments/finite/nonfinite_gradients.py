@@ -29,10 +29,6 @@ from gradlint.trace.op_io import OpRaised
 #: Elements at which the function is measured, of those whose gradient is not finite.
 LOOKED_AT, LOOKED_AT_EXTREMES = 8, 3
 
-#: One-sided derivatives that differ by less, relative to the steepest slope seen, are those of a
-#: smooth function (heuristic: differences of the finest steps are right to more digits).
-SMOOTH = 1e-2
-
 #: Dtypes whose numbers of a thousand are farther apart than the arguments of exp may be off: 4 in
 #: bfloat16, 0.5 in float16.
 COARSE = (torch.bfloat16, torch.float16)
@@ -246,6 +242,10 @@ def _compare_with_slopes(
             joint = slopes.along(_altered(subject, values))
             if joint.right is None and joint.left is None:
                 continue
+            if joint.smooth and not slopes.are_those_of_a_gradient(index):
+                name = subject.problem.inputs[index].name
+                notes.append(f"gradient for {name} is not finite where the function has none")
+                continue
         bad = (~torch.isfinite(dense)).nonzero().tolist()
         stride = max(1, len(bad) // looked_at)
         for where in bad[::stride][:looked_at]:
@@ -325,10 +325,4 @@ def _severity(extreme: ExtremePoint | None, *seen: DerivativePair | None) -> Sev
         return None
     if extreme.name == "tiny":
         return "info"
-    return None if all(side is None or _smooth(side) for side in seen) else "warning"
-
-
-def _smooth(seen: DerivativePair) -> bool:
-    if seen.right is None or seen.left is None:
-        return False
-    return abs(seen.right - seen.left) <= SMOOTH * seen.scale
+    return None if all(side is None or side.smooth for side in seen) else "warning"

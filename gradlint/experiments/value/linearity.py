@@ -216,10 +216,12 @@ def _linear_in_float64(subject: Subject, departures: dict[int, _Departure]) -> s
 
 
 def _cotangents(subject: Subject, replay: Replay) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Two for each output, both of order one: scaled by its size, that of an output which cancels
+    to zero would make rounding as large as everything else."""
     outputs = replay.outputs
     generator = torch.Generator().manual_seed(subject.seed + SEED)
     vs = [subject.run.cotangents[item.name] for item in outputs]
-    return vs, [cotangent(item.value.detach(), generator) for item in outputs]
+    return vs, [cotangent(torch.ones_like(item.value.detach()), generator) for item in outputs]
 
 
 def _multiples(subject: Subject) -> tuple[float, float]:

@@ -270,6 +270,58 @@ def test_xlogy_of_zeros_has_no_derivative_to_miss(probed: Callable[..., Outcome]
     assert probed(GL302, torch.xlogy, X.abs(), X.abs().flip(0)).findings == []
 
 
+class BestOfRankOne(Function):
+    """The matrix of rank one that is nearest to x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        u, s, vh = torch.linalg.svd(x)
+        ctx.save_for_backward(u, s, vh)
+        return s[0] * torch.outer(u[:, 0], vh[0])
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        u, s, vh = ctx.saved_tensors
+        inner = u.T @ g @ vh.T
+        out = torch.zeros_like(inner)
+        out[0, 0] = inner[0, 0]
+        rest = torch.cat((s[1:], s.new_zeros(len(vh) - len(s))))
+        row, column = inner[0, 1:], torch.zeros_like(rest)
+        column[: len(u) - 1] = inner[1:, 0]
+        gap = s[0] ** 2 - rest**2
+        out[0, 1:] = s[0] * (s[0] * row + rest * column) / gap
+        out[1:, 0] = (s[0] * (s[0] * column + rest * row) / gap)[: len(u) - 1]
+        return u @ out @ vh
+
+
+def test_what_is_smooth_along_lines_alone_has_no_derivative_to_miss(
+    probed: Callable[..., Outcome],
+) -> None:
+    assert probed(GL302, BestOfRankOne, X).findings == []
+
+
+def test_what_is_linear_at_zeros_has_one(probed: Callable[..., Outcome]) -> None:
+    def forward(x: Tensor) -> Tensor:
+        return x * (1 + x.square().sum())
+
+    class Op(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            length = x.norm()
+            unit = x / length
+            return g * (1 + length**2) + 2 * length**2 * (g * unit).sum() * unit
+
+    (finding,) = probed(GL302, Op, X).findings
+    assert finding.severity == "error"
+    assert "every element is zero" in finding.message
+
+
 def test_masked_rows_are_tried(probed: Callable[..., Outcome]) -> None:
     def op(x: Tensor, mask: Tensor) -> Tensor:
         count = mask.sum(-1, keepdim=True)

@@ -194,3 +194,22 @@ def test_inputs_that_are_not_finite_leave_rounding_its_room(
 ) -> None:
     series = torch.tensor([0.7, float("nan"), 2.1, 0.2, float("nan"), -1.7, 0.4, 0.9])
     assert probed(RULE, summed_gaps(then), series.double()).verdict == verdict
+
+
+def test_an_output_that_cancels_to_zero_is_not_weighed_up(probed: Callable[..., Outcome]) -> None:
+    """The second output is zero but for rounding; its gradient holds no digit."""
+
+    class Op(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin(), (x.sin() ** 2 + x.cos() ** 2) - 1
+
+        @staticmethod
+        def backward(ctx, g, h):
+            (x,) = ctx.saved_tensors
+            s, c = (0.7 * x).sin(), (0.7 * x).cos()
+            whole = s * (0.3 * x).cos() + c * (0.3 * x).sin()
+            return g * x.cos() + (2 * h * x.sin() * x.cos() - 2 * h * x.cos() * whole)
+
+    assert probed(RULE, Op, X).findings == []
