@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import importlib
 import subprocess
 import sys
 from pathlib import Path
