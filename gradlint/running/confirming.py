@@ -41,7 +41,7 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 from gradlint.ops.bare import unpacked
-from gradlint.running._zygote import BareProcess, Unable
+from gradlint.running._zygote import BareProcess, Unable, alive
 from gradlint.running.events import Confirmed, Disagreement
 from gradlint.running.job import ConfirmWork
 from gradlint.spec.open import named_ref
@@ -136,7 +136,14 @@ def confirm(work: ConfirmWork) -> Confirmed:
     calls = [0, 0]
     try:
         call = _call(work)
-        confirmation, wrong = _judged(call, work, calls)
+        forked = alive()
+        try:
+            confirmation, wrong = _judged(call, work, calls)
+        except Unable:
+            if not forked or alive():
+                raise
+            # An op that was confirmed meanwhile ended the zygote, and all processes with it.
+            confirmation, wrong = _judged(call, work, calls)
     except Unable as error:
         confirmation, wrong = Confirmation("not confirmed", str(error)), []
     confirmation.forward_calls, confirmation.backward_calls = calls

@@ -178,7 +178,7 @@ def launch(
             if not served:
                 raise
             _sources = ()  # in case that it was a file that ended it
-            _end_strays()
+            _end()  # where it lives, its socket is gone, and nobody will reach it again
             continue
         except BaseException:
             _end()  # it may have started what nobody knows of
