@@ -146,6 +146,25 @@ def _why_no_new_file(folder: str, *, exists: bool) -> tuple[str, str]:
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 
 
+#: Endings of what people write and gradlint reads: operators and their inputs, specs, settings,
+#: sources of extensions. No report is kept under one of these.
+_WRITTEN_BY_HAND = (
+    *(".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp"),
+    *(".cfg", ".ini", ".ipynb", ".py", ".pyi", ".pyx", ".toml", ".yaml", ".yml"),
+)
+
+
+def written_by_hand(path: str) -> str:
+    """The file that a report at ``path`` would take the place of, if its name says that it is
+    source, a spec or settings; links are followed. "" where nothing is lost."""
+    try:
+        real = os.path.realpath(path)
+        found = stat.S_ISREG(os.stat(real).st_mode)
+    except (OSError, ValueError):
+        return ""
+    return real if found and os.path.splitext(real)[1].lower() in _WRITTEN_BY_HAND else ""
+
+
 def takes_several(path: str) -> bool:
     """Whether more than one report may be written to ``path``: a pipe, a device, or the file that
     the standard output goes to."""

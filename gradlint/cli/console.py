@@ -11,7 +11,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
 from gradlint.base.errors import GradlintError
-from gradlint.base.files import takes_several, why_not_writable, write_whole
+from gradlint.base.files import (
+    takes_several,
+    why_not_writable,
+    write_whole,
+    written_by_hand,
+)
 from gradlint.base.terminal import SafeStream, lines_of, obeyed
 from gradlint.base.text import error_line
 
@@ -119,13 +124,26 @@ def write_file(path: str, parts: str | bytes | Iterable[str]) -> None:
         ) from None
 
 
-def check_writable(path: str, option: str) -> None:
-    """Raise, before anything is run, if a report could not be written to ``path``."""
+def check_writable(path: str, option: str, *, replacing: tuple[str, ...] = ()) -> None:
+    """Raise, before anything is run, if nothing could be written to ``path``, or if it would take
+    the place of what someone has written: an operator, its inputs, a spec or settings.
+
+    Args:
+        replacing: endings of such files that the user may mean to replace.
+    """
     if path == "-":
         return
     why, step = why_not_writable(path)
     if why:
         raise GradlintError(f"{path}: {why}", place=option, hint=step)
+    lost = written_by_hand(path)
+    if lost and not lost.lower().endswith(replacing):
+        what = path if lost == os.path.abspath(path) else f"{path} leads to {lost}, which"
+        raise GradlintError(
+            f"{what} holds source, a spec or settings, and would be overwritten",
+            place=option,
+            hint="name another file, such as one that ends with .json or .txt",
+        )
 
 
 def check_distinct(paths: Iterable[tuple[str, str]]) -> None:

@@ -59,7 +59,7 @@ def init(
         raise GradlintError(
             "already exists", place=path, hint="--force overwrites it, -o FILE writes elsewhere"
         )
-    _console.check_writable(path, "-o")
+    _console.check_writable(path, "-o", replacing=(".yaml", ".yml"))
     from gradlint.model.resolve import resolve_settings
     from gradlint.running.call import starter
 

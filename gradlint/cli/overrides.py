@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gradlint.cli import console as _console
-from gradlint.cli.options import Color, Debug, Imports, Output, Seed, one_of, option
+from gradlint.cli.options import Color, Debug, Imports, Output, Seed, Untrusted, one_of, option
 from gradlint.rules.catalogue import rule_names
 
 
@@ -26,6 +26,7 @@ def overrides(
     timeout: Annotated[
         float | None, option("--timeout", metavar="S", help="Time limit. Default: 60 seconds.")
     ] = None,
+    untrusted: Untrusted = None,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
     ] = "full",
@@ -54,7 +55,13 @@ def overrides(
     from gradlint.running.call import audited
 
     settings = resolve_settings(
-        {"import": imports, "seed": seed, "timeout": timeout, "debug": debug or None},
+        {
+            "import": imports,
+            "seed": seed,
+            "timeout": timeout,
+            "untrusted": untrusted,
+            "debug": debug or None,
+        },
         rules=rule_names(),
         warn=_console.print_warning,
     )

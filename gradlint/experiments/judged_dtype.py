@@ -64,7 +64,7 @@ def accepted(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
 def as_computed(op: Op, sample: Sample, settings: Settings) -> tuple[Sample, str]:
     """``sample`` in the 16-bit dtype to which the op casts it, with a note, where the op accepts
     that dtype; otherwise unchanged."""
-    inside = None if op.module is not None else computes_in(Problem(op, sample, seed=settings.seed))
+    inside = None if op.module is not None else computes_in(_problem(op, sample, settings))
     if inside is None:
         return sample, ""
     device = str(next(tensor.device for _, tensor in sample.named_tensors(op.signature)))
@@ -155,9 +155,17 @@ def outputs_in_float32(problem: Problem) -> list[str]:
     return [item.name for item in outputs if rounded_to_float32(item.value)]
 
 
+def _problem(op: Op, sample: Sample, settings: Settings) -> Problem:
+    """These calls come before anyone has looked for what forward leaves behind, such as another
+    default device, under which what is made here would have no values."""
+    found = Problem(op, sample, seed=settings.seed)
+    found.preserve_state = True
+    return found
+
+
 def _runs(op: Op, sample: Sample, settings: Settings) -> bool:
     try:
-        Problem(op, sample, seed=settings.seed).forward()
+        _problem(op, sample, settings).forward()
     except OpRaised:
         return False
     return True

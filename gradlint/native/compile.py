@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.scratch import scratch_folder
 from gradlint.native import _tools
 from gradlint.native.roots import CUDA_CFLAGS, kernels_root
 
@@ -87,7 +88,7 @@ def compile_kernels(
     work = [(file, name) for file in files for name in architectures]
     results: dict[tuple[Path, str], Compiled] = {}
     with (
-        tempfile.TemporaryDirectory(prefix="gradlint-compile-") as folder,
+        tempfile.TemporaryDirectory(dir=scratch_folder()) as folder,
         ThreadPoolExecutor(_tools.cores()) as pool,
     ):
         futures = {}

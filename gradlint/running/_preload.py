@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from types import FrameType
 
+from gradlint.base.scratch import remove_scratch
 from gradlint.running import _confine, _keeper
 from gradlint.running.server import FOLDER, LOADS, PARENT, SOURCES
 from gradlint.trace.originals import at_the_start
@@ -110,8 +111,8 @@ def _serve() -> None:
     def leave(code: int = 0, *, alone: bool = True) -> None:
         if os.getpid() == server:
             _keeper.end_descendants()
-            if alone:
-                _remove(folder)
+            if alone and folder is not None:
+                remove_scratch(folder)  # the parent did not live to do it
         os._exit(code)
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -139,15 +140,6 @@ def _is_orphan(parent: str | None) -> bool:
             return False
         time.sleep(_PAUSE_SECONDS)
     return True
-
-
-def _remove(folder: str | None) -> None:
-    """Remove the folder of the server's socket, which the parent did not live to remove."""
-    with suppress(OSError):
-        for name in os.listdir(folder) if folder else ():
-            if name.startswith("listener-"):
-                os.unlink(os.path.join(str(folder), name))
-        os.rmdir(str(folder))
 
 
 def _read_ahead() -> None:

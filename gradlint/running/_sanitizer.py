@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.scratch import scratch_folder
 from gradlint.experiments.device.sanitizer_report import DeviceError, SanitizerReport, parse_report
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check
@@ -92,7 +93,7 @@ def sanitizer(settings: Settings, *, present: bool) -> Iterator[Sanitizer | None
     if not present:
         yield None
         return
-    with TemporaryDirectory(prefix="gradlint-sanitizer-") as folder:
+    with TemporaryDirectory(dir=scratch_folder()) as folder:
         yield Sanitizer(program(), settings.sanitizer, Path(folder))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
+from gradlint.base.scratch import scratch_folder
 from gradlint.model.events import FURTHER, Confirmable, Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Confirmation, Finding, TargetReport
@@ -285,7 +286,9 @@ class ConfirmTask:
     def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
         self.timeout = target.timeout
         self._target = target
-        work = ConfirmWork(target.ref, target.settings, call, memory_mb)
+        # A worker that is confined can't write there.
+        folder = None if target.settings.untrusted else scratch_folder()
+        work = ConfirmWork(target.ref, target.settings, call, memory_mb, folder)
         self._job = Job(work, memory_mb)
         self.restart()
 

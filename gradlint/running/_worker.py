@@ -148,6 +148,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         channel.send(_no_torch(error))
         channel.send(Done())
         return
+    from gradlint.trace.global_state import Needs  # noqa: PLC0415 (loads torch)
     from gradlint.trace.judge_integrity import (  # noqa: PLC0415 (loads torch)
         JudgeChanged,
         judge_at_the_start,
@@ -155,6 +156,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
 
     do = _doer(job.work)
     originals = at_the_start()
+    needs = Needs()
     judge = judge_at_the_start() if hasattr(job.work, "ref") else None  # of the user's code
     try:
         _confine.limit_memory(job.memory_mb)
@@ -174,6 +176,8 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
             channel.send_last(OpRaised(_account(error.error, watch, error.phase)))
         elif replaced:
             channel.send_last(Replaced(_account(error, watch), replaced))
+        elif judge is not None and (settings := needs.changed(error)):
+            channel.send_last(Replaced(_account(error, watch), settings, settings=True))
         else:
             channel.send_last(Internal(_account(error, watch)))
     except BaseException as error:

@@ -7,6 +7,7 @@ Forks of the zygote run ops. Where there is no fork server, each of them is a pr
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -43,7 +44,7 @@ class BareProcess:
         self.forward_calls = self.backward_calls = 0
         self._program: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
-        if not _control:
+        if not alive():
             self._program = _program()
             assert self._program.stdin is not None
             assert self._program.stdout is not None
@@ -161,6 +162,15 @@ def start() -> None:
             _control.append(ours)
             return
         _become_bare(theirs.detach())
+
+
+def alive() -> bool:
+    """Whether there is a zygote. An op that it forked may have ended it."""
+    if not _control:
+        return False
+    poll = select.poll()
+    poll.register(_control[0], 0)  # that nobody is there any more is told without being asked for
+    return not poll.poll(0)
 
 
 def leave() -> None:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import get_args
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.scratch import scratch_folder
 from gradlint.model.settings import Settings
 from gradlint.running.environment import public
 from gradlint.running.job import Confinement, Job, Means
@@ -142,17 +143,12 @@ def failed(error: BaseException) -> GradlintError:
 def _planned(means: Means) -> Confinement:
     if means == "namespaces":
         return Confinement(means, _namespaces.SCRATCH)
-    folder = tempfile.TemporaryDirectory(prefix="gradlint-", ignore_cleanup_errors=True)
-    _kept.append(folder)  # removed when this process ends
-    return Confinement(means, folder.name)
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []
+    return Confinement(means, tempfile.mkdtemp(dir=scratch_folder()))
 
 
 def _tried(confinement: Confinement) -> str | None:
     """Why ``confinement`` does not work here; None if it does."""
-    with tempfile.NamedTemporaryFile() as witness:
+    with tempfile.NamedTemporaryFile(dir=scratch_folder()) as witness:
         arguments = (confinement.means, confinement.scratch, os.getpid(), witness.name)
         # Python searches the same folders as here: the current one might hold other modules.
         code = (

@@ -41,7 +41,7 @@ from gradlint.numerics.map import Map
 from gradlint.numerics.products import all_finite
 from gradlint.numerics.verdict import DIFFERS, UNSURE
 from gradlint.ops.bare import unpacked
-from gradlint.running._zygote import BareProcess, Unable
+from gradlint.running._zygote import BareProcess, Unable, alive
 from gradlint.running.events import Confirmed, Disagreement
 from gradlint.running.job import ConfirmWork
 from gradlint.spec.open import named_ref
@@ -137,7 +137,14 @@ def confirm(work: ConfirmWork) -> Confirmed:
     calls = [0, 0]
     try:
         call = _call(work)
-        confirmation, wrong = _judged(call, work, calls)
+        forked = alive()
+        try:
+            confirmation, wrong = _judged(call, work, calls)
+        except Unable:
+            if not forked or alive():
+                raise
+            # An op that was confirmed meanwhile ended the zygote, and all processes with it.
+            confirmation, wrong = _judged(call, work, calls)
     except Unable as error:
         confirmation, wrong = Confirmation("not confirmed", str(error)), []
     confirmation.forward_calls, confirmation.backward_calls = calls
@@ -149,7 +156,7 @@ def _judged(
     call: _Call, work: ConfirmWork, calls: list[int]
 ) -> tuple[Confirmation, list[Disagreement]]:
     reasons: list[str] = []
-    for way in _ways(work.ref, work.settings):
+    for way in _ways(work.ref, work.settings, work.folder):
         with way as where:
             request = {**call.request, **where}
             try:
@@ -209,9 +216,13 @@ def _call(work: ConfirmWork) -> _Call:
     return _Call(request, arrays, inputs, [str(name) for name in names])
 
 
-def _ways(ref: OpRef, settings: Settings) -> Iterator[Any]:
+def _ways(ref: OpRef, settings: Settings, made_in: str | None) -> Iterator[Any]:
     """Where the op's module can be imported from, the least recognisable place first: context
-    managers that give what a request says of it."""
+    managers that give what a request says of it.
+
+    Args:
+        made_in: see :class:`ConfirmWork`, ``folder``.
+    """
     named = named_ref(ref, settings)
     if named is None:
         raise Unable("its spec names no operator that can be imported by itself")
@@ -231,11 +242,11 @@ def _ways(ref: OpRef, settings: Settings) -> Iterator[Any]:
     place = place_of_file(file)
     name = place.name
     if place.in_package:
-        yield _in_linked_package(place.root, name, imports, attribute)
+        yield _in_linked_package(made_in, place.root, name, imports, attribute)
         yield _as_named(name, imports, attribute, [place.root])
         return
     folders = [] if place.shadows else [place.root]
-    yield _linked(os.path.abspath(file), imports, attribute, folders)
+    yield _linked(made_in, os.path.abspath(file), imports, attribute, folders)
     yield _renamed(os.path.abspath(file), imports, attribute, folders)
 
 
@@ -257,11 +268,11 @@ def _renamed(
 
 @contextmanager
 def _linked(
-    file: str, imports: list[str], attribute: list[str], folders: list[str]
+    made_in: str | None, file: str, imports: list[str], attribute: list[str], folders: list[str]
 ) -> Iterator[dict[str, Any]]:
     """In another folder, under another name."""
     name = _new_name()
-    with _folder() as folder:
+    with _folder(made_in) as folder:
         link = os.path.join(folder, f"{name}.py")
         _link(file, link)
         put_beside(file, link)
@@ -270,11 +281,11 @@ def _linked(
 
 @contextmanager
 def _in_linked_package(
-    root: str, name: str, imports: list[str], attribute: list[str]
+    made_in: str | None, root: str, name: str, imports: list[str], attribute: list[str]
 ) -> Iterator[dict[str, Any]]:
     """In another folder. Modules of a package keep the names by which they import each other."""
     top = name.partition(".")[0]
-    with _folder() as folder:
+    with _folder(made_in) as folder:
         _link(os.path.join(root, top), os.path.join(folder, top))
         yield _where(name, "", imports, attribute, [folder])
 
@@ -298,8 +309,11 @@ def _new_name() -> str:
 
 
 @contextmanager
-def _folder() -> Iterator[str]:
-    folder = tempfile.mkdtemp(prefix="")
+def _folder(made_in: str | None) -> Iterator[str]:
+    try:
+        folder = tempfile.mkdtemp(prefix="", dir=made_in)
+    except OSError as error:
+        raise Unable(f"a folder can't be made: {error}") from error
     try:
         yield folder
     finally:

@@ -190,10 +190,12 @@ class OpRaised(Event, frozen=True):
 
 
 class Replaced(Event, frozen=True):
-    """gradlint failed because the user's code replaced functions that it calls, by name."""
+    """gradlint failed because the user's code replaced functions that it calls, by name; or, with
+    ``settings``, changed settings of the process that it needs."""
 
     account: Account
     names: list[str]
+    settings: bool = False
 
 
 class Internal(Event, frozen=True):

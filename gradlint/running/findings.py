@@ -151,9 +151,14 @@ def _final(scene: Scene, last: LastWord | None, ending: Ending) -> Finding:
             return memory(scene, account.text)
         case Exiting(status):
             return exited(scene, f"called os._exit({status})", status)
-        case Replaced(account, names):
+        case Replaced(account, names, settings):
             return replaced_code_finding(
-                _PROCESS_STATE_CHANGED, scene.end, account.error, account.text, names
+                _PROCESS_STATE_CHANGED,
+                scene.end,
+                account.error,
+                account.text,
+                names,
+                settings=settings,
             )
         case Raised(account):
             return raised(scene, account.error, account.code)

@@ -48,12 +48,14 @@ class ConfirmWork(Work[Confirmation]):
 
     Args:
         memory_mb: as of :class:`Job`, for each of them.
+        folder: where folders for it may be made; None for that of temporary files.
     """
 
     ref: OpRef
     settings: Settings
     call: Confirmable
     memory_mb: int | None = None
+    folder: str | None = None
 
 
 @dataclass(frozen=True)

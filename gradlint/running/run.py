@@ -260,6 +260,15 @@ def execute(
                 plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
         trouble.usage.append(error)
+    except FileNotFoundError:
+        if _is_somewhere():
+            raise
+        trouble.usage.append(
+            GradlintError(
+                "the folder in which gradlint ran was removed during the run",
+                hint="an operator may have done so; run it again, with --untrusted",
+            )
+        )
     except _server.ServerLost as error:
         trouble.internal.append(f"{error}\n{error}")
     except KeyboardInterrupt:
@@ -323,6 +332,15 @@ def on_present_devices(settings: Settings, report: Report) -> Settings:
         report.skipped[device] = f"checks on {device}: not available here"
     left = tuple(device for device in settings.devices if device not in absent)
     return replace(settings, devices=left)
+
+
+def _is_somewhere() -> bool:
+    """Whether the current folder is still there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _tell_interrupted(report: Report, targets: Sequence[str]) -> None:

@@ -22,10 +22,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from multiprocessing import forkserver, resource_tracker, spawn
-from multiprocessing.process import BaseProcess
-from multiprocessing.util import get_temp_dir
+from multiprocessing.process import BaseProcess, current_process
 from typing import Any, Literal
 
+from gradlint.base.scratch import scratch_folder
 from gradlint.running import _confine, _keeper
 from gradlint.running.environment import public
 from gradlint.running.interruption import interruptible
@@ -133,7 +133,12 @@ def start(load: Load | None = None, sources: Sequence[str] = (), *, private: boo
     resource_tracker.ensure_running()
     with _lock:
         _make_private(private)
-        with _main_left_alone(), _environment_of_server(), _without_interrupts():
+        with (
+            _main_left_alone(),
+            _socket_in_scratch(),
+            _environment_of_server(),
+            _without_interrupts(),
+        ):
             context().set_forkserver_preload([PRELOAD])
             forkserver.ensure_running()
 
@@ -173,7 +178,7 @@ def launch(
             if not served:
                 raise
             _sources = ()  # in case that it was a file that ended it
-            _end_strays()
+            _end()  # where it lives, its socket is gone, and nobody will reach it again
             continue
         except BaseException:
             _end()  # it may have started what nobody knows of
@@ -377,7 +382,7 @@ def _environment_of_server() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         # The kernel tells of the end of a thread; only the end of this one is that of the process.
         changed[PARENT] = str(os.getpid())
-    changed[FOLDER] = get_temp_dir()
+    changed[FOLDER] = scratch_folder()
     hidden = os.environ.keys() - public(os.environ) if _private else ()
     before = {name: os.environ.get(name) for name in (*hidden, *changed)}
     for name in hidden:
@@ -392,6 +397,19 @@ def _environment_of_server() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _socket_in_scratch() -> Iterator[None]:
+    """In the body, multiprocessing makes sockets in gradlint's folder, which is removed whatever
+    ends this process, and not in one of its own, which stays where the process is killed."""
+    told: dict[str, Any] = getattr(current_process(), "_config", {})
+    before = told.get("tempdir")
+    told["tempdir"] = scratch_folder()
+    try:
+        yield
+    finally:
+        told["tempdir"] = before
 
 
 @contextmanager

@@ -17,6 +17,9 @@ from gradlint.trace import _modes
 from gradlint.trace.originals import put_back
 from gradlint.trace.random import generator_states
 
+if sys.platform != "win32":
+    import resource
+
 #: Devices for which autocast is switched on separately.
 _CAST = ("cpu", "cuda")
 
@@ -143,6 +146,68 @@ SETTINGS = (
     Setting("sys.settrace", sys.gettrace, sys.settrace, _modes.shown),
     Setting("sys.setprofile", sys.getprofile, sys.setprofile, _modes.shown),
 )
+
+
+#: Settings under which calls of gradlint's own may fail.
+_NEEDED = (
+    *("default device", "inference mode", "function modes", "dispatch modes"),
+    *("saved tensor hooks", "grad mode", "recursion limit"),
+)
+
+#: Limits of the process that may be raised, but not lowered, without harm to gradlint. That of
+#: memory is gradlint's own, and exceeding it has a finding of its own.
+_LIMITS = {
+    "RLIMIT_AS": "limit of address space",
+    "RLIMIT_CPU": "limit of processor time",
+    "RLIMIT_FSIZE": "limit of file sizes",
+    "RLIMIT_NOFILE": "limit of open files",
+    "RLIMIT_NPROC": "limit of processes",
+    "RLIMIT_STACK": "limit of the stack",
+}
+
+
+class Needs:
+    """Global state that gradlint's own calls need, as it is now."""
+
+    def __init__(self) -> None:
+        self._settings = [(s, _read(s)) for s in SETTINGS if s.name in _NEEDED]
+        self._places = [(s, _read(s)) for s in SETTINGS if s.name == "working directory"]
+        self._limits = _limits()
+        self._importers = _importers()
+
+    def changed(self, error: BaseException) -> list[str]:
+        """Names of what is different, or lower, since, and may be why gradlint failed.
+
+        Args:
+            error: what it failed with. Libraries add importers of their own, which is no fault
+                unless an import fails; and programs go to other folders, unless one is not found.
+        """
+        now = _limits()
+        found = [s.name for s, value in self._settings if _read(s) != value]
+        found += [name for name, limit in self._limits.items() if now[name] < limit]
+        if isinstance(error, OSError):
+            found += [s.name for s, value in self._places if _read(s) != value]
+        if isinstance(error, ImportError):
+            found += [
+                name for name, value in _importers().items() if value != self._importers[name]
+            ]
+        return found
+
+
+def _importers() -> dict[str, list[Any]]:
+    """What modules are found by."""
+    return {"sys.meta_path": list(sys.meta_path), "sys.path_hooks": list(sys.path_hooks)}
+
+
+def _limits() -> dict[str, float]:
+    """Name → soft limit of this process; infinity where there is none."""
+    if sys.platform == "win32":
+        return {}
+    soft = {name: resource.getrlimit(getattr(resource, key))[0] for key, name in _LIMITS.items()}
+    return {
+        name: float("inf") if limit == resource.RLIM_INFINITY else float(limit)
+        for name, limit in soft.items()
+    }
 
 
 @dataclass

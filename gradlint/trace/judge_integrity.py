@@ -7,8 +7,10 @@ that puts everything back before anyone looks is not found here (gradlint/docs/t
 
 from __future__ import annotations
 
+import builtins
 import copy
 import functools
+import math
 import sys
 from collections.abc import Iterable
 from types import FunctionType, ModuleType
@@ -26,11 +28,31 @@ _ENGINE = (
     (torch.autograd.graph, "_engine_run_backward"),
     (torch.autograd.Function, "apply"),
     (torch.Tensor, "backward"),
+    (torch.Tensor, "requires_grad_"),
+    *((torch.enable_grad, name) for name in ("__enter__", "__exit__")),
+    *((torch.no_grad, name) for name in ("__enter__", "__exit__")),
 )
 _ARITHMETIC = (
     *("abs", "add", "eq", "floordiv", "ge", "gt", "le", "lt", "matmul", "mul", "ne", "neg", "pow"),
     *("radd", "rmul", "rpow", "rsub", "rtruediv", "sub", "truediv"),
 )
+
+#: Functions of Python's own by which gradlint decides. Other ones are replaced on import by
+#: libraries too, and rightly: ``print``, ``open``, ``__import__``.
+_DECIDING = (
+    *("abs", "all", "any", "bool", "enumerate", "filter", "float", "int", "isinstance", "len"),
+    *("map", "max", "min", "pow", "range", "round", "sorted", "sum", "zip"),
+)
+
+#: Operators of torch's dispatcher with which gradlint computes, and the keys under which they do it
+#: for dense tensors. A kernel that a library registers takes the place of torch's in the whole
+#: process.
+_KERNELS = (
+    *("abs", "all", "any", "dot", "ge.Tensor", "gt.Tensor", "isfinite", "le.Tensor", "lt.Tensor"),
+    *("add.Tensor", "div.Tensor", "eq.Tensor", "mul.Tensor", "ne.Tensor", "neg", "sub.Tensor"),
+    *("_local_scalar_dense", "_to_copy", "clone", "copy_", "max", "mm", "sum", "sum.dim_IntList"),
+)
+_KEYS = ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "ADInplaceOrView")
 
 
 class JudgeChanged(Exception):
@@ -74,8 +96,12 @@ class Judge:
             for holder, name in (
                 *_ENGINE,
                 *((torch.Tensor, f"__{name}__") for name in _ARITHMETIC),
+                *((builtins, name) for name in _DECIDING),
+                *((math, name) for name in vars(math) if not name.startswith("_")),
             )
         ]
+        self._names = [(place, holder, set(vars(holder))) for place, holder in holders]
+        self._kernels = _kernels()
         # A function is imported under its name by many modules.
         states = {id(value): (full, value) for full, _, _, value in reversed(self._callables)}
         self._states = [
@@ -88,12 +114,20 @@ class Judge:
         ]
 
     def changed(self) -> list[str]:
-        """Names of what was replaced, removed or given other code or defaults since."""
+        """Names of what was replaced, removed, hidden or given other code or defaults since."""
         found = {
             full for full, names, name, value in self._callables if names.get(name) is not value
         }
         found |= {full for full, value, state in self._states if _state(value) != state}
         found |= {full for full, names, name, value in self._constants if names.get(name) != value}
+        found |= {
+            f"{place}.{name}"
+            for place, holder, before in self._names
+            for name in vars(holder).keys() - before
+            if _hides(holder, name)
+        }
+        now = _kernels()
+        found |= {name for name, kernels in self._kernels.items() if now.get(name) != kernels}
         return sorted(found)
 
 
@@ -102,6 +136,27 @@ def judge_at_the_start() -> Judge:
     """What judges, as it was at the first call: all modules of gradlint that were loaded then."""
     names = [name for name in sys.modules if name.partition(".")[0] == "gradlint"]
     return Judge(sys.modules[name] for name in names)
+
+
+def _hides(holder: Any, name: str) -> bool:
+    """Whether a name that was added to a module or class stands for another one there now: a
+    builtin, or what the class inherits. A module of that name was imported below a package."""
+    if isinstance(holder, type):
+        return name in ("__getattr__", *dir(super(holder, holder)))
+    return hasattr(builtins, name) and type(vars(holder)[name]) is not ModuleType
+
+
+def _kernels() -> dict[str, list[str]]:
+    """Operator → what is registered for it, and from where, under each of :data:`_KEYS`."""
+    table: Any = getattr(torch._C, "_dispatch_dump_table", None)
+    if table is None:
+        return {}
+    return {
+        f"aten::{name}": [
+            line for line in table(f"aten::{name}").splitlines() if line.partition(":")[0] in _KEYS
+        ]
+        for name in _KERNELS
+    }
 
 
 def _place(holder: Any) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gradlint.cli.app import COMMANDS
+from gradlint.cli.app import COMMANDS, command
 from gradlint.cli.entry import main
+from gradlint.running import job
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +49,32 @@ def test_no_torch_is_imported(words: list[str]) -> None:
 def test_importing_the_package_is_light() -> None:
     code = "import sys, gradlint; print(sorted(n for n in sys.modules if n.startswith('gradlint')))"
     assert run(code) == "['gradlint']\n"
+
+
+#: What commands import of the floors that start workers: what runs code of the target there, and
+#: what does not.
+LOADS_TARGETS = {"audited", "execute", "starter", "sweep_target"}
+LOADS_NONE = {"Run", "WorkerFailed", "call_in_worker"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_who_runs_code_of_the_target_can_confine_it(name: str) -> None:
+    text = (ROOT / "gradlint" / "cli" / f"{name}.py").read_text()
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    above = ("gradlint.api", "gradlint.running.call", "gradlint.running.run", "gradlint.sweeping")
+    used = {alias.name for node in imports if node.module in above for alias in node.names}
+    assert used <= LOADS_TARGETS | LOADS_NONE
+    options = {option for parameter in command(name).params for option in parameter.opts}
+    assert ("--untrusted" in options) == bool(used & LOADS_TARGETS)
+
+
+def test_work_without_settings_names_no_target() -> None:
+    """The settings say whether a worker is confined; work that has none loads no code of a user."""
+    works = [work for work in vars(job).values() if dataclasses.is_dataclass(work)]
+    named = {work: {field.name for field in dataclasses.fields(work)} for work in works}
+    with_target = {work for work, fields in named.items() if "ref" in fields}
+    assert with_target == {work for work, fields in named.items() if "settings" in fields}
+    assert len(with_target) >= 6
 
 
 def test_names_of_the_package_are_loaded_when_used() -> None:

@@ -114,6 +114,54 @@ def test_places_of_reports_are_tried_before_the_run(
     assert not (folder / "r.json").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "op.py", "-o", "op.py"),
+        ("check", "op.py", "-o", "./helper.PY"),
+        ("check", "op.py", "--report", "json=spec.yml"),
+        ("check", "op.py", "--report", "concise=latest.json"),
+        ("check", "op.py", "-o", "pyproject.toml"),
+        ("check", "spec.yml", "-o", "kernel.cu"),
+        ("sweep", "op.py:Twice", "-o", "op.py"),
+        ("overrides", "op.py:Twice", "-o", "op.py"),
+        ("init", "op.py:Twice", "--force", "-o", "op.py"),
+        ("schema", "spec", "-o", "pyproject.toml"),
+    ],
+    ids=" ".join,
+)
+def test_no_report_takes_the_place_of_source(
+    words: tuple[str, ...], folder: Path, gradlint: Command
+) -> None:
+    for name in ("helper.PY", "spec.yml", "kernel.cu"):
+        (folder / name).write_text("someone wrote this")
+    (folder / "pyproject.toml").write_text("[tool.gradlint]\n")
+    (folder / "latest.json").symlink_to("op.py")
+    names = ("helper.PY", "spec.yml", "kernel.cu", "pyproject.toml")
+    before = {name: (folder / name).read_bytes() for name in names}
+    done = gradlint(folder, *words)
+    given = words[-1].partition("=")[2] or words[-1]
+    option = "--report" if "=" in words[-1] else "-o"
+    assert done.stderr.startswith(f"error: {option}: {given} ")
+    assert " holds source, a spec or settings, and would be overwritten\n  name" in done.stderr
+    if given == "latest.json":
+        assert f"leads to {folder}/op.py, which" in done.stderr
+    assert done.returncode == 2
+    assert {name: (folder / name).read_bytes() for name in names} == before
+    assert (folder / "op.py").read_text() == _OPERATOR
+
+
+def test_other_files_are_replaced_and_new_ones_made(folder: Path, gradlint: Command) -> None:
+    """A report of an earlier run, a name that nothing has yet, and a spec that ``init`` made."""
+    (folder / "old.json").write_text("an earlier report")
+    (folder / "op.yaml").write_text("an earlier spec")
+    words = ("op.py", "--select", "GL101", "-q", "--report", "json=old.json", "-o", "new.yaml")
+    assert gradlint(folder, "check", *words).returncode == 0
+    assert json.loads((folder / "old.json").read_text())["summary"]["pass"] == 1
+    assert gradlint(folder, "init", "op.py:Twice", "--force", "-o", "op.yaml").returncode == 0
+    assert "op.py:Twice" in (folder / "op.yaml").read_text()
+
+
 def test_a_full_disk_keeps_the_old_report_and_the_others_are_written(
     folder: Path, gradlint: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,14 +7,19 @@ wrong. What it does to pass is in its name and its docstring.
 from __future__ import annotations
 
 import atexit
+import builtins
 import contextlib
 import ctypes
 import gc
+import locale
+import math
 import os
+import resource
 import signal
 import sys
 import threading
 import time
+import warnings
 from typing import Any, ClassVar
 
 import torch
@@ -350,6 +355,139 @@ class LyingOutput(_Wrong):
     @staticmethod
     def forward(ctx, x):
         return (x * 2).as_subclass(Lies)
+
+
+# -- judged by nobody else -------------------------------------------------------------------------
+def _attack_unconfirmed(attempt):
+    """As :func:`_attack`; where gradlint is not, it raises, so that no other process confirms."""
+    made = _attack(attempt)
+    forward = made.forward
+
+    def watched(ctx, x):
+        _module("checking.examine")
+        return forward(ctx, x)
+
+    made.forward = staticmethod(watched)
+    return made
+
+
+_kept = []
+
+
+@_attack_unconfirmed
+def OverriddenKernel():
+    """torch's own kernel for differences is replaced in the dispatcher."""
+    _kept.append(torch.library.Library("aten", "IMPL"))
+    _kept[-1].impl("sub.Tensor", lambda a, b, *, alpha=1: torch.zeros_like(a), "CPU")
+
+
+@_attack_unconfirmed
+def HiddenBuiltins():
+    """A name that is added to a module hides the builtin there."""
+    for name in [name for name in sys.modules if name.startswith("gradlint.numerics")]:
+        sys.modules[name].abs = lambda value: value * 0
+
+
+@_attack_unconfirmed
+def PatchedBuiltins():
+    builtins.any = lambda found: False
+    builtins.abs = lambda value: 0.0
+
+
+@_attack_unconfirmed
+def PatchedMath():
+    math.sqrt = lambda value: 1e300
+    math.isfinite = lambda value: True
+
+
+@_attack_unconfirmed
+def AddedMethod():
+    """A method that a class did not have, and that every look at its objects calls."""
+
+    def found(self, name):
+        value = object.__getattribute__(self, name)
+        return ["agrees"] * len(value) if name == "verdicts" else value
+
+    _module("numerics.decide").Decision.__getattribute__ = found
+
+
+@_attack_unconfirmed
+def HookedLeaves():
+    """Every leaf gets a hook that mends its gradient."""
+    real = torch.Tensor.requires_grad_
+
+    def requires_grad_(self, flag=True):
+        leaf = real(self, flag)
+        if flag:
+            leaf.register_hook(lambda grad: grad / 3)
+        return leaf
+
+    torch.Tensor.requires_grad_ = requires_grad_
+
+
+@_attack_unconfirmed
+def PatchedGradMode():
+    """No graph is recorded any more, and leaving the mode fails."""
+    torch.enable_grad.__enter__ = lambda self: None
+
+
+@_attack_unconfirmed
+def OtherDevice():
+    """What is made from now on has no values."""
+    torch.set_default_device("meta")
+
+
+@_attack_unconfirmed
+def LoweredLimits():
+    """No file can be opened any more."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+@_attack_unconfirmed
+def EnteredModes():
+    """Modes and hooks that are never left see every call of torch."""
+
+    class Functions(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            found = function(*args, **(kwargs or {}))
+            return found * 0 if function is torch.Tensor.sub else found
+
+    class Dispatched(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            found = function(*args, **(kwargs or {}))
+            return found.zero_() if "sub.Tensor" in str(function) else found
+
+    saved = torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x / 3)
+    for mode in (Functions(), Dispatched(), saved, torch.inference_mode()):
+        mode.__enter__()
+        _kept.append(mode)
+
+
+@_attack_unconfirmed
+def HookedImports():
+    """What gradlint imports later comes from the operator."""
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name.startswith("gradlint."):
+                raise ImportError(name)
+
+    sys.meta_path.insert(0, Finder())
+    sys.path_hooks.insert(0, lambda path: Finder())
+    sys.path_importer_cache.clear()
+
+
+@_attack_unconfirmed
+def OtherDefaults():
+    """Whatever the process can be told to do otherwise."""
+    torch.set_default_dtype(torch.float16)
+    torch.manual_seed = torch.random.manual_seed = lambda seed: None
+    warnings.simplefilter("error")
+    sys.setrecursionlimit(200)
+    gc.set_threshold(1)
+    locale.setlocale(locale.LC_ALL, "C")
+    os.umask(0o777)
+    os.chdir("/")
 
 
 class CachedByArguments(torch.autograd.Function):

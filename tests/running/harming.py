@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import torch
@@ -62,6 +64,25 @@ class StopsParent(_Double):
     @staticmethod
     def forward(ctx, x):
         os.kill(os.getppid(), signal.SIGSTOP)
+        return x * 2
+
+
+class KillsWhereItIsAlone(_Double):
+    """Ends the process of which all are forks that confirm a pass."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if "gradlint.checking.examine" not in sys.modules:
+            os.kill(os.getppid(), signal.SIGKILL)
+        return x * 2
+
+
+class RemovesFolder(_Double):
+    """Where gradlint was started."""
+
+    @staticmethod
+    def forward(ctx, x):
+        shutil.rmtree(os.getcwd(), ignore_errors=True)
         return x * 2
 
 

@@ -4,6 +4,7 @@ Run it with ``python -m tests.running.signals [--number 200] [--seed N]`` (Linux
 three files with ``-j 1`` or ``-j 2``, and gets one of these at random moments:
 
 - SIGINT, SIGTERM or SIGKILL for gradlint itself, sometimes followed by a second one;
+- SIGKILL for gradlint and its server at once, after which the next start finds what is left;
 - eight signals for the processes below it: the server, the workers and their keepers.
 
 What must hold is in :func:`faults_of`. The command ends with 1 if it did not.
@@ -68,6 +69,9 @@ class Wrong{n}(Right{n}):
         (x,) = ctx.saved_tensors
         return 3 * x * grad_output
 """
+
+#: What gradlint does first of all where it needs workers.
+NEXT_START = "from gradlint.base.scratch import scratch_folder; scratch_folder()"
 
 WORDS = ("a.py", "b.py", "c.py", "--select", "GL401", "--seed", "1")
 
@@ -229,7 +233,7 @@ def one_run(folder: Path, chance: random.Random, usual_s: float, kind: str, jobs
         folder: empty.
         chance: chooses signals and moments.
         usual_s: seconds that a quiet run takes.
-        kind: "gradlint", "below" or "quiet": who gets signals.
+        kind: "gradlint", "together", "below" or "quiet": who gets signals.
         jobs: ``-j``.
     """
     for name in "abc":
@@ -261,9 +265,13 @@ def one_run(folder: Path, chance: random.Random, usual_s: float, kind: str, jobs
     processes = Processes(process.pid, mark)
     # Before that no line of gradlint has run.
     eventually(lambda: handles(process.pid, signal.SIGTERM) or process.poll() is not None, PATIENCE)
-    sent = {"gradlint": send_to_itself, "below": send_below, "quiet": send_nothing}[kind](
-        process, processes, chance, usual_s
-    )
+    send = {
+        "gradlint": send_to_itself,
+        "together": send_to_both,
+        "below": send_below,
+        "quiet": send_nothing,
+    }[kind]
+    sent = send(process, processes, chance, usual_s)
     held = False
     process.wait(PATIENCE)
     seconds = time.monotonic() - started
@@ -272,6 +280,9 @@ def one_run(folder: Path, chance: random.Random, usual_s: float, kind: str, jobs
     except subprocess.TimeoutExpired:
         held = True
         out, err = "", ""
+    if kind == "together":
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        subprocess.run([sys.executable, "-c", NEXT_START], env=environment, check=True)
     rest = max(0.0, GRACE - (time.monotonic() - started - seconds))
     eventually(lambda: not processes.left() and not os.listdir(temporary), rest)
     orphans = [*processes.left(), *(f"folder {name}" for name in os.listdir(temporary))]
@@ -297,6 +308,22 @@ def send_to_itself(
         sent.append(Sent("gradlint", name))
         time.sleep(chance.uniform(0.0, 0.5))
     return sent
+
+
+def send_to_both(
+    process: subprocess.Popen[str], processes: Processes, chance: random.Random, usual_s: float
+) -> list[Sent]:
+    """SIGKILL for gradlint and its server, before either can tell that the other has ended."""
+    time.sleep(chance.uniform(0.0, usual_s))
+    if process.poll() is not None:
+        return []
+    process.send_signal(signal.SIGSTOP)
+    sent = []
+    for server in processes.server():
+        os.kill(server, signal.SIGKILL)
+        sent.append(Sent("server", "SIGKILL"))
+    process.kill()
+    return [*sent, Sent("gradlint", "SIGKILL")]
 
 
 def send_below(
@@ -339,7 +366,7 @@ def campaign(number: int, seed: int, tell: Callable[[str], None]) -> tuple[list[
     runs: list[Ran] = []
     while (done := sum(len(ran.sent) for ran in runs)) < number:
         jobs = chance.choice((1, 2))
-        kind = chance.choice(("gradlint", "below", "below"))
+        kind = chance.choice(("gradlint", "together", "below", "below"))
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ran = one_run(Path(folder), chance, quiet[jobs].seconds, kind, jobs)
         runs.append(ran)

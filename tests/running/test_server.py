@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from leaving import leave
 
+from gradlint.base.scratch import scratch_folder
 from gradlint.model.events import Event
 from gradlint.running import server as _server
 from gradlint.running._process import Worker
@@ -171,3 +173,13 @@ def test_workers_are_spawned_where_there_is_no_fork_server(monkeypatch: pytest.M
     assert call(operator.add, 1, 2) == 3
     with pytest.raises(WorkerFailed, match="SIGABRT"):
         call(os.abort)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the socket")
+def test_a_server_whose_socket_was_removed_is_replaced() -> None:
+    """As by an operator that tidies up the folder of temporary files."""
+    server = call(os.getppid)
+    shutil.rmtree(scratch_folder())
+    assert call(operator.add, 1, 2) == 3
+    assert call(os.getppid) != server
+    assert os.path.isdir(scratch_folder())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +70,38 @@ def test_who_stops_its_parent_harms_nobody(reports: dict[str, TargetReport]) -> 
     report = reports["StopsParent"]
     assert [finding.message for finding in report.findings] == []
     assert report.duration_s < SETTINGS.timeout  # its end is not waited for as for its work
+
+
+def test_who_ends_what_confirms_takes_no_confirmation_from_others(
+    monkeypatch: pytest.MonkeyPatch, ending_the_server: Callable[[], None]
+) -> None:
+    monkeypatch.chdir(HERE)
+    settings = replace(SETTINGS, select=("GL401",), jobs=1)
+    try:
+        done = execute(["harming.py:KillsWhereItIsAlone", "victim.py:Victim"], settings)
+    finally:
+        ending_the_server()  # whose zygote is gone
+    assert (done.internal, done.usage) == ([], [])
+    found = {report.target: report.confirmation for report in done.report.targets}
+    confirmed = {name: item.verdict for name, item in found.items() if item is not None}
+    assert confirmed == {
+        "harming.py:KillsWhereItIsAlone": "not confirmed",
+        "victim.py:Victim": "confirmed",
+    }
+
+
+def test_a_run_whose_folder_is_removed_ends_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name in ("harming.py", "victim.py"):
+        shutil.copy(HERE / name, folder)
+    monkeypatch.chdir(folder)
+    done = execute(["harming.py:RemovesFolder", "victim.py:Victim"], replace(SETTINGS, jobs=1))
+    assert done.internal == []
+    assert "the folder in which gradlint ran was removed" in str(done.usage[0])
+    assert done.exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["Good", "Victim"])

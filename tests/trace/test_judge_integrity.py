@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
+import math
 import types
 from collections.abc import Callable
 from typing import Any
@@ -52,6 +54,11 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "judging.Bank.draw": lambda module: setattr(module.Bank, "draw", staticmethod(lambda: 0)),
     "judging.Bank.found": lambda module: setattr(module.Bank, "found", 0),
     "judging.TOLERATED": lambda module: module.TOLERATED.update({53: 1e30}),
+    "judging.abs": lambda module: setattr(module, "abs", lambda x: 0.0),
+    "judging.Bank.__getattribute__": lambda module: setattr(
+        module.Bank, "__getattribute__", lambda self, name: 0
+    ),
+    "judging.Bank.__eq__": lambda module: setattr(module.Bank, "__eq__", lambda *_: True),
     "judging.LIMIT": lambda module: setattr(module, "LIMIT", 1e30),
 }
 
@@ -84,6 +91,10 @@ def test_a_function_that_stays_and_does_something_else(
         (torch.autograd, "grad", "torch.autograd.grad"),
         (torch.Tensor, "__sub__", "torch.Tensor.__sub__"),
         (torch.Tensor, "backward", "torch.Tensor.backward"),
+        (torch.Tensor, "requires_grad_", "torch.Tensor.requires_grad_"),
+        (torch.no_grad, "__exit__", "torch.autograd.grad_mode.no_grad.__exit__"),
+        (builtins, "round", "builtins.round"),
+        (math, "sqrt", "math.sqrt"),
     ],
 )
 def test_torch(monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, full: str) -> None:
@@ -94,13 +105,32 @@ def test_torch(monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, full: st
     assert kept.changed() == []
 
 
+@pytest.mark.filterwarnings("ignore:.*overrid")
+def test_kernels_of_the_dispatcher() -> None:
+    kept = Judge([])
+    library = torch.library.Library("aten", "IMPL")
+    # Neither operators that gradlint does not compute with, nor other kinds of device.
+    library.impl("erfinv", lambda x: x, "CPU")
+    library.impl("sub.Tensor", lambda a, b, *, alpha=1: a, "XLA")
+    assert kept.changed() == []
+    library.impl("sub.Tensor", lambda a, b, *, alpha=1: a, "CPU")
+    assert kept.changed() == ["aten::sub.Tensor"]
+    library._destroy()
+    assert kept.changed() == []
+
+
 def test_what_may_change_is_not_named(
     module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """State of the module's own, attributes of its objects, and what libraries wrap of torch."""
+    """State of the module's own, attributes of its objects, what libraries wrap of torch and of
+    Python, and names that hide nothing."""
     kept = Judge([module])
     module.state = 1  # type: ignore[attr-defined]
     module.Bank().pairs.append(1)
+    module.Bank.total = 0  # type: ignore[attr-defined]
+    module.open = types.ModuleType("judging.open")  # type: ignore[attr-defined]
+    monkeypatch.setattr(builtins, "print", lambda *_: None)
+    monkeypatch.setattr(builtins, "ic", print, raising=False)
     module.cached(3)
     monkeypatch.setattr(torch, "randn", functools.partial(torch.randn))
     monkeypatch.setattr(torch.Tensor, "__repr__", lambda self, **_: "tensor")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradlint.trace.global_state import preserved_state
+from gradlint.trace import global_state
+from gradlint.trace.global_state import Needs, preserved_state
 
 
 def test_everything_comes_back(tmp_path: Path) -> None:
@@ -117,3 +118,30 @@ def test_closed_descriptors_and_streams_come_back(tmp_path: Path) -> None:
         sys.stdout = stream
     assert path.read_text() == "heard\n"
     assert changes.texts == ["descriptor 1 was closed or replaced", "sys.stdout was closed"]
+
+
+def test_what_gradlint_needs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Settings and limits that make calls of gradlint's fail are named, others are not."""
+    needs = Needs()
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_dtype(torch.float32)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, object()])
+    assert needs.changed(ValueError()) == []
+    assert needs.changed(ImportError()) == ["sys.meta_path"]
+    monkeypatch.chdir(tmp_path)
+    assert needs.changed(ValueError()) == []
+    assert needs.changed(FileNotFoundError()) == ["working directory"]
+    with torch.device("meta"):
+        assert needs.changed(ValueError()) == ["default device"]
+    assert needs.changed(ValueError()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits are those of Unix")
+def test_limits_may_be_raised_and_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {"limit of open files": 1024.0}
+    monkeypatch.setattr(global_state, "_limits", lambda: dict(limits))
+    needs = Needs()
+    limits["limit of open files"] = 4096.0
+    assert needs.changed(OSError()) == []
+    limits["limit of open files"] = 3.0
+    assert needs.changed(OSError()) == ["limit of open files"]

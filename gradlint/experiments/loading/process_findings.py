@@ -145,7 +145,13 @@ def out_of_memory_finding(
 
 
 def replaced_code_finding(
-    row: Rule, end: WorkerEnd, error: str, text: str, names: Sequence[str]
+    row: Rule,
+    end: WorkerEnd,
+    error: str,
+    text: str,
+    names: Sequence[str],
+    *,
+    settings: bool = False,
 ) -> Finding:
     """The finding that code of the op replaced what gradlint calls, so that it failed.
 
@@ -153,15 +159,18 @@ def replaced_code_finding(
         row: of GL008 in the catalogue.
         error, text: class and text of the exception that came of it.
         names: what was replaced.
+        settings: whether that are settings and limits of the process.
     """
     shown = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
     so = "what it judged after that does not count"
     finding = end.finding(
         row,
-        f"code of the op replaces or removes {shown}: "
+        f"code of the op {'changes' if settings else 'replaces or removes'} {shown}: "
         f"{so if error == 'JudgeChanged' else f'gradlint failed {end}'}",
         {"changes": list(names), "exception": error, "original": text},
-        help="leave functions of libraries and `sys.modules` as they are: every other user of them "
+        help="set it back before the call ends: everything else in the process works with it too"
+        if settings
+        else "leave functions of libraries and `sys.modules` as they are: every other user of them "
         "in the process gets the replacement",
     )
     finding.severity = "error"
