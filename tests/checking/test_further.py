@@ -870,3 +870,61 @@ def test_backward_has_to_run_along_the_axis_that_an_argument_names():
     flags = {"select": ["GL0", "GL2", "GL4"]}
     assert {code for code, _ in red(check(root_of_squares(lambda dim: 0), **flags))} == {"GL004"}
     assert red(check(root_of_squares(lambda dim: dim), **flags)) == []
+
+
+# Numbers of which only the order counts.
+
+
+def risk_sets(ctx, score, time):
+    """Σᵢ log Σⱼ exp(scoreⱼ) over all j whose time is not before that of i."""
+    later = (time[None, :] >= time[:, None]).to(score.dtype)
+    ctx.save_for_backward(score, time)
+    return (later @ score.exp()).log().sum()
+
+
+def risk_sets_right(ctx, g):
+    score, time = ctx.saved_tensors
+    later = (time[None, :] >= time[:, None]).to(score.dtype)
+    shares = score.exp() * (later / (later @ score.exp())[:, None]).sum(0)
+    return g * shares, None
+
+
+def risk_sets_wrong(ctx, g):
+    """Sums in sorted order: of two equal times, one is taken for earlier than the other."""
+    score, time = ctx.saved_tensors
+    order = time.argsort()
+    hazard = score.exp()[order]
+    total = hazard.flip(0).cumsum(0).flip(0)
+    sorted_shares = hazard * (1 / total).cumsum(0)
+    return g * torch.empty_like(sorted_shares).scatter(0, order, sorted_shares), None
+
+
+def decayed(ctx, score, time):
+    ctx.save_for_backward(time)
+    return (score * (-(time**2)).exp()).sum()
+
+
+def decayed_right(ctx, g):
+    (time,) = ctx.saved_tensors
+    return g * (-(time**2)).exp(), None
+
+
+def labels_tried(report: TargetReport) -> list[str]:
+    return [item.label for item in report.tried]
+
+
+def test_a_backward_that_breaks_at_ties_is_found():
+    report = check(op(risk_sets, risk_sets_wrong))
+    assert red(report) == [("GL401", "wrong gradient for `score` where `time` has ties")]
+
+
+def test_a_backward_that_is_right_at_ties_passes():
+    report = check(op(risk_sets, risk_sets_right))
+    assert red(report) == []
+    assert {"where `time` has ties", "where all of `time` are equal"} <= set(labels_tried(report))
+
+
+def test_numbers_that_count_by_their_size_get_no_ties():
+    report = check(op(decayed, decayed_right))
+    assert red(report) == []
+    assert not any("ties" in label for label in labels_tried(report))
