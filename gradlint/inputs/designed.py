@@ -26,6 +26,7 @@ from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
+from gradlint.targets.compared import compared_strings
 from gradlint.targets.signature import signature_of
 
 #: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
@@ -438,7 +439,7 @@ def other_mode(op: Op, sample: Sample) -> Iterator[Designed]:
 
 
 def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` for the module made with one number of its constructor away from its default, and
+    """``sample`` for the module made with one argument of its constructor away from its value, and
     with the same parameters and buffers. An attribute that is changed later may contradict what the
     constructor made of it, so the module is made anew."""
     module = op.module
@@ -446,18 +447,30 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
     if module is None or signature is None or hasattr(module, "_orig_mod"):
         return
     said = prose(type(module))
+    compared = compared_strings(type(module), list(signature.parameters))
+    rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
     count = 0
     for parameter in signature.parameters.values():
         name, now = parameter.name, op.constructor.get(parameter.name, parameter.default)
-        if type(now) is not float or _names.is_tolerance(name) or count >= MOST_ARGUMENTS:
+        if count >= MOST_ARGUMENTS or _names.is_tolerance(name) or _names.stops_gradients(name):
             continue
+        candidates = (
+            _floats_of(name, now)
+            if type(now) is float
+            else _values(name, now, compared.get(name, ()), "", rank)
+            if isinstance(now, (bool, int, str, enum.Enum))
+            else []
+        )
         allowed = documented_range(said, name, signature.parameters)
-        value = next(iter(_within(allowed, now, _distinct(now, _floats_of(name, now)))), None)
-        made = _constructed(module, {**op.constructor, name: value}) if value is not None else None
-        if made is not None:
-            count += 1
-            there = replace(sample, label=f"with {name}={value!r} in the constructor", kind="same")
-            yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
+        values = _within(allowed, now, _distinct(now, candidates))
+        # The same constructor takes several names, and one number is as good as another.
+        for value in values[: MOST_VALUES if isinstance(now, (str, enum.Enum)) else 1]:
+            made = _constructed(module, {**op.constructor, name: value})
+            if made is not None:
+                count += 1
+                label = f"with {name}={_shown(value)} in the constructor"
+                there = replace(sample, label=label, kind="same")
+                yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
 
 
 def _floats_of(name: str, now: float) -> list[float]:

@@ -928,3 +928,82 @@ def test_numbers_that_count_by_their_size_get_no_ties():
     report = check(op(decayed, decayed_right))
     assert red(report) == []
     assert not any("ties" in label for label in labels_tried(report))
+
+
+# Options of a constructor.
+
+
+class Shift(torch.autograd.Function):
+    """x + x², whose gradient is 1 + factor·x: right with a factor of 2."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x + x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (1 + ctx.factor * x), None
+
+
+class Optioned(torch.nn.Module):
+    """Right with its defaults, and wrong with every other option that ``faults`` names."""
+
+    faults: tuple[str, ...] = ()
+
+    def __init__(self, fused: bool = False, kind: str = "plain", rounds: int = 2):
+        super().__init__()
+        if kind not in ("plain", "mirrored"):
+            raise ValueError(kind)
+        self.options = {"fused": fused, "kind": kind != "plain", "rounds": rounds != 2}
+        self.rounds = rounds
+
+    def forward(self, x):
+        wrong = any(self.options[name] for name in self.faults)
+        for _ in range(self.rounds):
+            x = Shift.apply(x, 1.5 if wrong else 2.0)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("fault", "label"),
+    [
+        ("fused", "with fused=True in the constructor"),
+        ("kind", "with kind='mirrored' in the constructor"),
+        ("rounds", "with rounds=3 in the constructor"),
+    ],
+)
+def test_an_option_of_the_constructor_is_moved(monkeypatch, fault, label):
+    monkeypatch.setattr(Optioned, "faults", (fault,))
+    report = check(Optioned)
+    assert [message for _, message in red(report)] == [f"wrong gradient for `x` {label}"]
+
+
+def test_options_of_a_right_module_pass():
+    report = check(Optioned)
+    assert red(report) == []
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried["with kind='mirrored' in the constructor"] == "right"
+    assert tried["with fused=True in the constructor"] == "right"
+    assert not report.not_tried
+
+
+class Sized(torch.nn.Module):
+    """A width makes parameters of another shape: the module can't be made with its state."""
+
+    def __init__(self, width: int = 4, mode: str = "only"):
+        super().__init__()
+        if mode != "only":
+            raise ValueError(mode)
+        self.weight = torch.nn.Parameter(torch.linspace(0.5, 1, width, dtype=torch.float64))
+
+    def forward(self, x):
+        return Shift.apply(x * self.weight, 2.0)
+
+
+def test_sizes_and_names_that_a_constructor_refuses_are_left():
+    report = check(Sized)
+    assert red(report) == []
+    assert not any("constructor" in label for label in labels_tried(report))
