@@ -338,7 +338,9 @@ class FurtherSamples:
             sample = replace(sample, unmeant=not meant)
         elif seen.verdict in (RIGHT, WRONG) and designed.op is None:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
-                self._taken.setdefault(name, []).append(value)
+                taken = self._taken.setdefault(name, [])
+                if repr(value) not in map(repr, taken):
+                    taken.append(value)
         codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())
         tried = Tried(
             label,

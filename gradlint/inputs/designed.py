@@ -603,7 +603,9 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
     for parameter in op.signature.parameters.values():
         value = given.get(parameter.name, parameter.default)
-        padding = _names.stops_gradients(parameter.name)
+        padding = _names.stops_gradients(parameter.name) or (
+            value is None and _names.marks_entries(parameter.name)
+        )
         if not padding and not any(word in parameter.name.lower() for word in ("ignore", "blank")):
             continue
         for name, tensor in sample.named_tensors(op.signature):
@@ -621,7 +623,7 @@ def _marked(
     padding: bool,
 ) -> Iterator[Designed]:
     """``sample`` with the number ``value`` of ``argument`` among the indices ``name``, and with an
-    index that occurs as that number.
+    index that occurs as that number, also in a whole row.
 
     Args:
         padding: whether the argument may say only which rows get no gradient: then nothing can be
@@ -638,6 +640,12 @@ def _marked(
         yield Designed(
             replace(there, label=label, kind="same"), {argument: occurring}, only_if_seen=padding
         )
+        if tensor.dim() > 1 and len(tensor) > 1:
+            filled = tensor.clone()
+            filled[0] = occurring
+            label = f"with {argument}={occurring}, which fills a row of `{name}`"
+            row = exchanged(there, {id(tensor): filled}, label, "same")
+            yield Designed(row, {argument: occurring}, only_if_seen=padding)
 
 
 def replaced(

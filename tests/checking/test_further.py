@@ -8,7 +8,12 @@ import pytest
 import torch
 
 import gradlint
+from gradlint.experiments.judge_at_other_inputs import judge_at_other_inputs
+from gradlint.experiments.subject import Subject
 from gradlint.model.report import TargetReport
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 F = torch.nn.functional
 
@@ -1007,3 +1012,74 @@ def test_sizes_and_names_that_a_constructor_refuses_are_left():
     report = check(Sized)
     assert red(report) == []
     assert not any("constructor" in label for label in labels_tried(report))
+
+
+# Entries that do not count.
+
+
+def row_means(ctx, table, ids, pad=None):
+    """Means of the rows of table that each row of ids names; entries equal to pad do not count."""
+    keep = torch.ones_like(ids) if pad is None else ids != pad
+    count = keep.sum(1, keepdim=True).clamp(min=1)
+    ctx.save_for_backward(table, ids)
+    ctx.pad = pad
+    return (table[ids] * keep.unsqueeze(-1)).sum(1) / count
+
+
+def row_means_backward(least):
+    def backward(ctx, g):
+        table, ids = ctx.saved_tensors
+        keep = torch.ones_like(ids) if ctx.pad is None else ids != ctx.pad
+        share = keep / keep.sum(1, keepdim=True).clamp(min=least)
+        rows = (share.unsqueeze(-1) * g.unsqueeze(1)).flatten(0, 1)
+        return torch.zeros_like(table).index_add(0, ids.flatten(), rows), None, None
+
+    return backward
+
+
+def test_a_row_of_entries_that_do_not_count_is_tried():
+    selected = ["GL1", "GL2", "GL3", "GL4"]
+    wrong = check(op(row_means, row_means_backward(0)), select=selected)
+    ((code, message),) = red(wrong)
+    assert code == "GL302"
+    assert "which fills a row of `ids`" in message
+    right = check(op(row_means, row_means_backward(1)), select=selected)
+    assert red(right) == []
+    assert any("fills a row" in label for label in labels_tried(right))
+
+
+# An optional tensor that is left out.
+
+
+def optional_factor(ctx, x, weight=None, mode="sum"):
+    if mode not in ("sum", "mean"):
+        raise ValueError(mode)
+    ctx.save_for_backward(x, weight)
+    ctx.count = len(x) if mode == "mean" else 1
+    return ((x if weight is None else x * weight) ** 2).sum() / ctx.count
+
+
+def optional_factor_backward(scale_without):
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        if weight is None:
+            return 2 * g * x / (ctx.count if scale_without else 1), None, None
+        scale = 2 * g / ctx.count
+        return scale * x * weight**2, scale * x**2 * weight, None
+
+    return backward
+
+
+def test_arguments_with_other_tensors_are_judged():
+    """Where an optional tensor is given or left out, the inputs have other positions."""
+    generator = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(3, 4, dtype=torch.float64, generator=generator) for _ in range(2))
+    both = Sample("both", "--inputs", (x.requires_grad_(), weight.requires_grad_(), "mean"))
+    alone = Sample("alone", "--inputs", (x, None, "mean"))
+    for right in (True, False):
+        made = from_object(op(optional_factor, optional_factor_backward(right)))
+        seen = judge_at_other_inputs(Subject(made, both, Settings(seed=0)), alone)
+        assert seen.verdict == ("right" if right else "wrong")
+        assert seen.positions == ([] if right else [0])
+    made = from_object(op(optional_factor, optional_factor_backward(True)))
+    assert judge_at_other_inputs(Subject(made, alone, Settings(seed=0)), both).verdict == "right"
