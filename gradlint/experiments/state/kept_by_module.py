@@ -80,7 +80,7 @@ def kept_by_module(subject: Subject) -> KeptByModule | None:
         return None
     path, _, attribute = names[0].rpartition(".")
     found = KeptByModule(attribute, module.get_submodule(path), "a call with other values")
-    if _writes_again(subject, found):
+    if _writes_again(subject, names, found):
         return None
     if found.is_seen:
         kept = [_held(module, name) for name in names]
@@ -117,9 +117,10 @@ def _has_keys(value: Any) -> bool:
     return isinstance(value, dict) and not any(isinstance(key, str) for key in value)
 
 
-def _writes_again(subject: Subject, found: KeptByModule) -> bool:
+def _writes_again(subject: Subject, names: Sequence[str], found: KeptByModule) -> bool:
     """Call forward and backward with other values and then with the sample's. What differs from a
-    first call is put into ``found``. Returns whether the second call changed any attribute."""
+    first call is put into ``found``. Returns whether the second call changed any attribute, or a
+    tensor in those called ``names``."""
     problem, module = subject.problem, subject.op.module
     baseline = subject.once(make_baseline)
     if baseline is None or module is None:
@@ -137,6 +138,9 @@ def _writes_again(subject: Subject, found: KeptByModule) -> bool:
     except OpRaised:  # these values may be unsuitable
         return True
     kept = ModuleState(module)
+    tensors = [tensor for name in names for tensor in _tensors(_held(module, name))]
+    tensors = [tensor for tensor in tensors if not tensor.is_inference()]  # these have no version
+    versions = [tensor._version for tensor in tensors]
     try:
         with problem.keeping_state():
             leaves, outputs = problem.linearize()
@@ -145,7 +149,7 @@ def _writes_again(subject: Subject, found: KeptByModule) -> bool:
             found.gradients = baseline.differences(gradients)
     except OpRaised as raised:
         found.raised = None if raised_on_purpose(raised.error) else raised
-    return any(kept.changed())
+    return any(kept.changed()) or versions != [tensor._version for tensor in tensors]
 
 
 def _detached(outputs: Sequence[Output]) -> dict[str, torch.Tensor]:

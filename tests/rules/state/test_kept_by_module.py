@@ -156,6 +156,15 @@ class MovingAverage(Keeps):
         return x - self.kept
 
 
+class AverageUnderANumber(Keeps):
+    """A moving average that is changed in place, under a key that is no name."""
+
+    def forward(self, x):
+        average = self.cache.setdefault(0, torch.zeros_like(x[0]))
+        average.mul_(0.9).add_(0.1 * x.detach().mean(0))
+        return x - average.clone()
+
+
 class Recorded(Keeps):
     """What was computed last, for whoever wants to look at it."""
 
@@ -206,6 +215,7 @@ class PlainTensorFromTheStart(Keeps):
         TableThatGrows,
         HiddenState,
         MovingAverage,
+        AverageUnderANumber,
         Recorded,
         FirstBatchDecides,
         FirstBatchDecidesByName,
