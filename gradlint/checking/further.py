@@ -50,9 +50,11 @@ from gradlint.inputs.designed import (
     other_mode,
     other_optionals,
     other_values,
+    ranking,
     several_arguments,
     up_to_limits,
     with_arguments,
+    with_ties,
 )
 from gradlint.inputs.designed_kinds import (
     as_batch,
@@ -221,6 +223,8 @@ class FurtherSamples:
             yield from marked_labels(op, sample)
             repeat = not watched.overwrites
             yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
+            for name in self._ranking():
+                yield from with_ties(op, sample, name)
             yield from around(op, sample, watched.thresholds)
             yield from beyond(op, sample) if watched.one_sided else ()
             yield from up_to_limits(op, sample)
@@ -248,6 +252,21 @@ class FurtherSamples:
             real = self._meant_real(designed.sample)
             yield from as_complex(op, sample, expected=expected, real=real) if real else (designed,)
         yield from as_batch(op, sample)
+
+    def _ranking(self) -> Iterator[str]:
+        """Names of the tensors of which only the order counts: outputs stay the same, to the last
+        bit, with other numbers in that order."""
+        subject, problem = self.subject, self.subject.problem
+        for name, other in ranking(subject.op, subject.sample):
+            there = problem.at(other.sample)
+            try:
+                outputs = there.forward()
+            except OpRaised:
+                continue
+            finally:
+                problem.forward_calls += there.forward_calls
+            if same_outputs(outputs, subject.run.outputs):
+                yield name
 
     def _meant_real(self, sample: Sample) -> set[str]:
         """The inputs for which backward returns real gradients where all are complex, and complex
@@ -319,7 +338,9 @@ class FurtherSamples:
             sample = replace(sample, unmeant=not meant)
         elif seen.verdict in (RIGHT, WRONG) and designed.op is None:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():
-                self._taken.setdefault(name, []).append(value)
+                taken = self._taken.setdefault(name, [])
+                if repr(value) not in map(repr, taken):
+                    taken.append(value)
         codes = () if self._is_told(seen, designed, sample) else _EXPLAINED_BY.get(seen.verdict, ())
         tried = Tried(
             label,

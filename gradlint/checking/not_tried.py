@@ -54,7 +54,7 @@ def not_tried(op: Op, samples: Sequence[Sample], coverage: Coverage) -> list[str
         coverage: knows its code, after at least one call, and what checks tried beside the samples.
     """
     found = [text for name, text in _of_arguments(op, samples) if name not in coverage.moved]
-    found += _of_constructor(op)
+    found += [text for name, text in _of_constructor(op) if name not in coverage.moved]
     tensors = [tensor for sample in samples for _, tensor in sample.named_tensors(op.signature)]
     known = COMPLEX in coverage.moved or any(tensor.is_complex() for tensor in tensors)
     if not known and for_complex(coverage):
@@ -120,21 +120,20 @@ def _same(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def _of_constructor(op: Op) -> list[str]:
+def _of_constructor(op: Op) -> Iterator[tuple[str, str]]:
     """The same for arguments of a module that gradlint constructed."""
     if op.module is None or not op.constructor:
-        return []
+        return
     try:
         parameters = inspect.signature(type(op.module)).parameters
     except (TypeError, ValueError):
-        return []
-    found = []
+        return
     for name, parameter in parameters.items():
         if name in _STORAGE or parameter.default is _EMPTY:
             continue
-        value = op.constructor.get(name, parameter.default)
-        found.append(_never_left(name, parameter.default, [value]))
-    return [text for text in found if text]
+        text = _never_left(name, parameter.default, [op.constructor.get(name, parameter.default)])
+        if text:
+            yield name, text
 
 
 def _has_two_modes(module: nn.Module, coverage: Coverage) -> bool:

@@ -7,7 +7,7 @@ kinks as at the sample itself. Where forward refuses the arguments there is noth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -105,8 +105,14 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
         found.verdict = REFUSED
         return found
     map = _map(found, leaves, chosen, _projections(subject, problem))
-    judged = _positions_there(subject, judged_inputs(subject), problem)
-    moved = [position for position in judged if problem.inputs[position].value.numel()]
+    left_out = _names(
+        subject, set(range(len(subject.problem.inputs))) - set(judged_inputs(subject))
+    )
+    moved = [
+        position
+        for position, item in enumerate(problem.inputs)
+        if item.name not in left_out and item.value.numel()
+    ]
     try:
         if not moved or not any(y.numel() for y in map.outputs):
             map.pull(_cotangents(map.outputs, there.seed))
@@ -133,6 +139,12 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
     return _judge_each_input(subject, there, found, moved)
 
 
+def _names(subject: Subject, positions: Iterable[int]) -> set[str]:
+    """Names of some inputs of ``subject``: at other arguments, where an optional tensor is given or
+    left out, they have other positions."""
+    return {subject.problem.inputs[position].name for position in positions}
+
+
 def _cotangents(outputs: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return [cotangent(output, generator) for output in outputs]
@@ -156,10 +168,9 @@ def _judge_each_input(
     found.decision = decision
     found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
     if found.positions:
-        known = _positions_there(
-            subject, subject.wrong_inputs - subject.barely_wrong, there.problem
-        )
-        found.positions = [k for k in found.positions if k not in known]
+        known = _names(subject, subject.wrong_inputs - subject.barely_wrong)
+        inputs = there.problem.inputs
+        found.positions = [k for k in found.positions if inputs[k].name not in known]
         found.verdict = WRONG if found.positions else RIGHT
     else:
         found.verdict = UNDECIDED if UNSURE in decision.verdicts else RIGHT
@@ -176,13 +187,6 @@ def judged_inputs(subject: Subject) -> list[int]:
     wrong = subject.wrong_inputs if subject.first_order_is_known else set()
     wrong -= subject.barely_wrong
     return [position for position in subject.judged if position not in wrong]
-
-
-def _positions_there(subject: Subject, positions: Collection[int], there: Problem) -> list[int]:
-    """Where the inputs at ``positions`` of ``subject`` stand ``there``: one that is left out before
-    them moves them forward."""
-    names = {subject.problem.inputs[position].name for position in positions}
-    return [position for position, item in enumerate(there.inputs) if item.name in names]
 
 
 def same_outputs(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
@@ -220,14 +224,17 @@ def _decide_there(
 
 def _projections(subject: Subject, problem: Problem) -> list[Projection | None]:
     """How directions are kept inside their domains: as at the sample, where shapes allow it."""
-    names = [item.name for item in subject.problem.inputs]
-    known = dict(zip(names, subject.first_order_map.project or [], strict=False))
-    found: list[Projection | None] = []
-    for item in problem.inputs:
-        shape = item.value.shape
-        fits = len(shape) >= 2 and shape[-1] == shape[-2]
-        found.append(known.get(item.name) if fits else None)
-    return found
+    projections = subject.first_order_map.project or []
+    names = (item.name for item in subject.problem.inputs)
+    known = dict(zip(names, projections, strict=False))
+    return [
+        known.get(item.name) if item.value.dim() >= 2 and _is_square(item.value) else None
+        for item in problem.inputs
+    ]
+
+
+def _is_square(value: torch.Tensor) -> bool:
+    return value.shape[-1] == value.shape[-2]
 
 
 def _map(

@@ -96,6 +96,15 @@ def user_frames(error: BaseException, prefer: str | None = None) -> list[traceba
     ]
 
 
+def raised_on_purpose(error: BaseException) -> bool:
+    """Whether a ``raise`` or an ``assert`` of the user's code raised ``error``, and not an
+    operation on values that do not fit."""
+    frames, all_frames = user_frames(error), traceback.extract_tb(error.__traceback__)
+    if not frames or frames[-1] != all_frames[-1]:
+        return False
+    return (frames[-1].line or "").lstrip().startswith(("raise", "assert"))
+
+
 def raised_evidence(error: BaseException, prefer: str | None = None) -> dict[str, Any]:
     """``exception``, ``original`` (the text as it was) and ``traceback`` (user's frames only)."""
     lines = [

@@ -250,15 +250,19 @@ def agrees(op: Op, built: Built, working: str, seed: int) -> bool:
 
 def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count: int) -> bool:
     """Whether the outputs do not depend on what tensor ``place`` holds after its first ``count``
-    entries; none at all with a ``count`` of zero."""
+    entries; none at all with a ``count`` of zero. False where these entries are equal to the
+    first one: they can't be exchanged for it then."""
+    told = False
 
     def outputs(changed: bool) -> list[torch.Tensor]:
         seen = itertools.count()
 
         def other(tensor: torch.Tensor) -> torch.Tensor:
+            nonlocal told
             made = tensor.detach().clone()
             if changed and next(seen) == place:
                 made[count:] = made[:1] if count else made / 2
+                told = not torch.equal(made, tensor)
             return made
 
         args, kwargs = map_tensors((built.args, built.kwargs), other)
@@ -269,7 +273,7 @@ def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count:
         before, after = outputs(False), outputs(True)
     except Exception:
         return False
-    return len(before) == len(after) and all(map(torch.equal, before, after))
+    return told and len(before) == len(after) and all(map(torch.equal, before, after))
 
 
 def _judged(

@@ -281,6 +281,12 @@ def stops_gradients(name: str) -> bool:
     return any(word in name.lower() for word in ("padding_idx", "pad_id"))
 
 
+def marks_entries(name: str) -> bool:
+    """Whether an argument of this name may be the number of entries that do not count, where it is
+    None by default."""
+    return matches("pad padding pad_* padding_* *_pad *_padding missing* null* sentinel*", name)
+
+
 def permutes(name: str) -> bool:
     """Whether the name says that integers are an order of positions, in which each occurs once."""
     return matches("*perm* *order* *ranking* *shuffle*", name)

@@ -26,6 +26,7 @@ from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
+from gradlint.targets.compared import compared_strings
 from gradlint.targets.signature import signature_of
 
 #: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
@@ -56,6 +57,10 @@ MOST_OPERANDS, MOST_AXES = 3, 2
 #: Size of an axis that one operand has more than the others (odd, and not the first size of any
 #: inferred sample).
 EXTRA_AXIS = 2
+
+#: Share of the distance to the next larger number by which numbers are moved without a change of
+#: their order.
+TOWARDS_NEXT = 0.3
 
 #: Members of a tuple of indices, at most: the four atoms of a torsion.
 MOST_MEMBERS = 4
@@ -434,7 +439,7 @@ def other_mode(op: Op, sample: Sample) -> Iterator[Designed]:
 
 
 def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` for the module made with one number of its constructor away from its default, and
+    """``sample`` for the module made with one argument of its constructor away from its value, and
     with the same parameters and buffers. An attribute that is changed later may contradict what the
     constructor made of it, so the module is made anew."""
     module = op.module
@@ -442,18 +447,30 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
     if module is None or signature is None or hasattr(module, "_orig_mod"):
         return
     said = prose(type(module))
+    compared = compared_strings(type(module), list(signature.parameters))
+    rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
     count = 0
     for parameter in signature.parameters.values():
         name, now = parameter.name, op.constructor.get(parameter.name, parameter.default)
-        if type(now) is not float or _names.is_tolerance(name) or count >= MOST_ARGUMENTS:
+        if count >= MOST_ARGUMENTS or _names.is_tolerance(name) or _names.stops_gradients(name):
             continue
+        candidates = (
+            _floats_of(name, now)
+            if type(now) is float
+            else _values(name, now, compared.get(name, ()), "", rank)
+            if isinstance(now, (bool, int, str, enum.Enum))
+            else []
+        )
         allowed = documented_range(said, name, signature.parameters)
-        value = next(iter(_within(allowed, now, _distinct(now, _floats_of(name, now)))), None)
-        made = _constructed(module, {**op.constructor, name: value}) if value is not None else None
-        if made is not None:
-            count += 1
-            there = replace(sample, label=f"with {name}={value!r} in the constructor", kind="same")
-            yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
+        values = _within(allowed, now, _distinct(now, candidates))
+        # The same constructor takes several names, and one number is as good as another.
+        for value in values[: MOST_VALUES if isinstance(now, (str, enum.Enum)) else 1]:
+            made = _constructed(module, {**op.constructor, name: value})
+            if made is not None:
+                count += 1
+                label = f"with {name}={_shown(value)} in the constructor"
+                there = replace(sample, label=label, kind="same")
+                yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
 
 
 def _floats_of(name: str, now: float) -> list[float]:
@@ -586,7 +603,9 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
     for parameter in op.signature.parameters.values():
         value = given.get(parameter.name, parameter.default)
-        padding = _names.stops_gradients(parameter.name)
+        padding = _names.stops_gradients(parameter.name) or (
+            value is None and _names.marks_entries(parameter.name)
+        )
         if not padding and not any(word in parameter.name.lower() for word in ("ignore", "blank")):
             continue
         for name, tensor in sample.named_tensors(op.signature):
@@ -604,7 +623,7 @@ def _marked(
     padding: bool,
 ) -> Iterator[Designed]:
     """``sample`` with the number ``value`` of ``argument`` among the indices ``name``, and with an
-    index that occurs as that number.
+    index that occurs as that number, also in a whole row.
 
     Args:
         padding: whether the argument may say only which rows get no gradient: then nothing can be
@@ -621,6 +640,12 @@ def _marked(
         yield Designed(
             replace(there, label=label, kind="same"), {argument: occurring}, only_if_seen=padding
         )
+        if tensor.dim() > 1 and len(tensor) > 1:
+            filled = tensor.clone()
+            filled[0] = occurring
+            label = f"with {argument}={occurring}, which fills a row of `{name}`"
+            row = exchanged(there, {id(tensor): filled}, label, "same")
+            yield Designed(row, {argument: occurring}, only_if_seen=padding)
 
 
 def replaced(
@@ -641,6 +666,40 @@ def exchanged(
 
     args, kwargs = map_tensors((sample.args, sample.kwargs), convert)
     return replace(sample, label=label, kind=kind, args=args, kwargs=kwargs)
+
+
+# Numbers of which only the order counts.
+
+
+def ranking(op: Op, sample: Sample) -> Iterator[tuple[str, Designed]]:
+    """The names of floating tensors that carry no gradient and may count by their order alone, as
+    times and scores do, each with ``sample`` with other numbers in the same order."""
+    named = [(n, t) for n, t in sample.named_tensors(op.signature) if _may_rank(sample, n, t)]
+    for name, tensor in named[:MOST_OPERANDS]:
+        ordered, order = tensor.detach().sort(dim=-1)
+        nearer_next = ordered[..., :-1] + TOWARDS_NEXT * ordered.diff(dim=-1)
+        moved = torch.cat([nearer_next, ordered[..., -1:]], dim=-1)
+        flat = torch.empty_like(moved).scatter_(-1, order, moved)
+        yield name, replaced(sample, tensor, flat, f"with other `{name}` in the same order")
+
+
+def _may_rank(sample: Sample, name: str, tensor: torch.Tensor) -> bool:
+    plain = domain_of(sample, name) not in CONFINED.values()
+    wide = tensor.dim() > 0 and tensor.shape[-1] > 2
+    return is_floating(tensor) and not tensor.requires_grad and plain and wide
+
+
+def with_ties(op: Op, sample: Sample, name: str) -> Iterator[Designed]:
+    """``sample`` with numbers of the tensor ``name`` that are equal along its last axis: every two
+    neighbours in their order, and all."""
+    tensor = dict(sample.named_tensors(op.signature))[name]
+    ordered, order = tensor.detach().sort(dim=-1)
+    places = torch.arange(tensor.shape[-1], device=tensor.device)
+    paired = ordered[..., places - places % 2]
+    flat = torch.empty_like(paired).scatter_(-1, order, paired)
+    yield replaced(sample, tensor, flat, f"where `{name}` has ties")
+    equal = ordered[..., -1:].expand_as(ordered)
+    yield replaced(sample, tensor, equal, f"where all of `{name}` are equal")
 
 
 # Shapes that broadcast.

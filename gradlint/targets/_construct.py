@@ -16,6 +16,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
+from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
 from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, load_error, short_repr
 from gradlint.targets.nodes import class_node
@@ -138,6 +139,7 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
         if all(name in call and call[name].known for name in names)
     ]
     yield from filter(_small, calls)
+    forms = tensor_forms(cls, [item.name for item in required if _is_tensor(item.annotation)])
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
             values = {}
@@ -151,8 +153,27 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                     value = _stand_in(read[parameter.name], sizes)
                 used += value is sizes[used % len(sizes)]
                 values[parameter.name] = value
-            yield values
+            yield values | _tensors(forms, values, sizes)
     yield from calls
+
+
+def _is_tensor(annotation: Any) -> bool:
+    kinds = (annotation, *get_args(annotation))
+    named = isinstance(annotation, str) and re.search(r"\bTensor\b", annotation) is not None
+    return named or any(isinstance(kind, type) and issubclass(kind, torch.Tensor) for kind in kinds)
+
+
+def _tensors(
+    forms: dict[str, TensorForm], values: dict[str, Any], sizes: tuple[int, ...]
+) -> dict[str, torch.Tensor]:
+    """The tensors of known form. A size has the value of the argument of its name; others have
+    values of their own. Indices point into the smallest."""
+    known = {name: value for name, value in values.items() if type(value) is int and value > 1}
+    for axis in (axis for form in forms.values() for axis in form.axes if not axis.isdigit()):
+        if axis not in known:
+            known[axis] = next((n for n in sizes if n not in known.values()), sizes[0])
+    high = min(known.values(), default=sizes[0])
+    return {name: made(form, known, high) for name, form in forms.items()}
 
 
 def _small(values: dict[str, Any]) -> bool:

@@ -201,6 +201,15 @@ class Calls:
         finally:
             self._handed = None
 
+    @contextmanager
+    def keeping_state(self) -> Iterator[None]:
+        """Calls of the body find the module's own attributes as the call before left them."""
+        state, self._state = self._state, None
+        try:
+            yield
+        finally:
+            self._state = state
+
     def _put_state_back(self) -> None:
         if self._state is not None:
             self._state.put_back()

@@ -920,3 +920,211 @@ def test_backward_has_to_run_along_the_axis_that_an_argument_names():
     flags = {"select": ["GL0", "GL2", "GL4"]}
     assert {code for code, _ in red(check(root_of_squares(lambda dim: 0), **flags))} == {"GL004"}
     assert red(check(root_of_squares(lambda dim: dim), **flags)) == []
+
+
+# Numbers of which only the order counts.
+
+
+def risk_sets(ctx, score, time):
+    """Σᵢ log Σⱼ exp(scoreⱼ) over all j whose time is not before that of i."""
+    later = (time[None, :] >= time[:, None]).to(score.dtype)
+    ctx.save_for_backward(score, time)
+    return (later @ score.exp()).log().sum()
+
+
+def risk_sets_right(ctx, g):
+    score, time = ctx.saved_tensors
+    later = (time[None, :] >= time[:, None]).to(score.dtype)
+    shares = score.exp() * (later / (later @ score.exp())[:, None]).sum(0)
+    return g * shares, None
+
+
+def risk_sets_wrong(ctx, g):
+    """Sums in sorted order: of two equal times, one is taken for earlier than the other."""
+    score, time = ctx.saved_tensors
+    order = time.argsort()
+    hazard = score.exp()[order]
+    total = hazard.flip(0).cumsum(0).flip(0)
+    sorted_shares = hazard * (1 / total).cumsum(0)
+    return g * torch.empty_like(sorted_shares).scatter(0, order, sorted_shares), None
+
+
+def decayed(ctx, score, time):
+    ctx.save_for_backward(time)
+    return (score * (-(time**2)).exp()).sum()
+
+
+def decayed_right(ctx, g):
+    (time,) = ctx.saved_tensors
+    return g * (-(time**2)).exp(), None
+
+
+def labels_tried(report: TargetReport) -> list[str]:
+    return [item.label for item in report.tried]
+
+
+def test_a_backward_that_breaks_at_ties_is_found():
+    report = check(op(risk_sets, risk_sets_wrong))
+    assert red(report) == [("GL401", "wrong gradient for `score` where `time` has ties")]
+
+
+def test_a_backward_that_is_right_at_ties_passes():
+    report = check(op(risk_sets, risk_sets_right))
+    assert red(report) == []
+    assert {"where `time` has ties", "where all of `time` are equal"} <= set(labels_tried(report))
+
+
+def test_numbers_that_count_by_their_size_get_no_ties():
+    report = check(op(decayed, decayed_right))
+    assert red(report) == []
+    assert not any("ties" in label for label in labels_tried(report))
+
+
+# Options of a constructor.
+
+
+class Shift(torch.autograd.Function):
+    """x + x², whose gradient is 1 + factor·x: right with a factor of 2."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x + x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (1 + ctx.factor * x), None
+
+
+class Optioned(torch.nn.Module):
+    """Right with its defaults, and wrong with every other option that ``faults`` names."""
+
+    faults: tuple[str, ...] = ()
+
+    def __init__(self, fused: bool = False, kind: str = "plain", rounds: int = 2):
+        super().__init__()
+        if kind not in ("plain", "mirrored"):
+            raise ValueError(kind)
+        self.options = {"fused": fused, "kind": kind != "plain", "rounds": rounds != 2}
+        self.rounds = rounds
+
+    def forward(self, x):
+        wrong = any(self.options[name] for name in self.faults)
+        for _ in range(self.rounds):
+            x = Shift.apply(x, 1.5 if wrong else 2.0)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("fault", "label"),
+    [
+        ("fused", "with fused=True in the constructor"),
+        ("kind", "with kind='mirrored' in the constructor"),
+        ("rounds", "with rounds=3 in the constructor"),
+    ],
+)
+def test_an_option_of_the_constructor_is_moved(monkeypatch, fault, label):
+    monkeypatch.setattr(Optioned, "faults", (fault,))
+    report = check(Optioned)
+    assert [message for _, message in red(report)] == [f"wrong gradient for `x` {label}"]
+
+
+def test_options_of_a_right_module_pass():
+    report = check(Optioned)
+    assert red(report) == []
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried["with kind='mirrored' in the constructor"] == "right"
+    assert tried["with fused=True in the constructor"] == "right"
+    assert not report.not_tried
+
+
+class Sized(torch.nn.Module):
+    """A width makes parameters of another shape: the module can't be made with its state."""
+
+    def __init__(self, width: int = 4, mode: str = "only"):
+        super().__init__()
+        if mode != "only":
+            raise ValueError(mode)
+        self.weight = torch.nn.Parameter(torch.linspace(0.5, 1, width, dtype=torch.float64))
+
+    def forward(self, x):
+        return Shift.apply(x * self.weight, 2.0)
+
+
+def test_sizes_and_names_that_a_constructor_refuses_are_left():
+    report = check(Sized)
+    assert red(report) == []
+    assert not any("constructor" in label for label in labels_tried(report))
+
+
+# Entries that do not count.
+
+
+def row_means(ctx, table, ids, pad=None):
+    """Means of the rows of table that each row of ids names; entries equal to pad do not count."""
+    keep = torch.ones_like(ids) if pad is None else ids != pad
+    count = keep.sum(1, keepdim=True).clamp(min=1)
+    ctx.save_for_backward(table, ids)
+    ctx.pad = pad
+    return (table[ids] * keep.unsqueeze(-1)).sum(1) / count
+
+
+def row_means_backward(least):
+    def backward(ctx, g):
+        table, ids = ctx.saved_tensors
+        keep = torch.ones_like(ids) if ctx.pad is None else ids != ctx.pad
+        share = keep / keep.sum(1, keepdim=True).clamp(min=least)
+        rows = (share.unsqueeze(-1) * g.unsqueeze(1)).flatten(0, 1)
+        return torch.zeros_like(table).index_add(0, ids.flatten(), rows), None, None
+
+    return backward
+
+
+def test_a_row_of_entries_that_do_not_count_is_tried():
+    selected = ["GL1", "GL2", "GL3", "GL4"]
+    wrong = check(op(row_means, row_means_backward(0)), select=selected)
+    ((code, message),) = red(wrong)
+    assert code == "GL302"
+    assert "which fills a row of `ids`" in message
+    right = check(op(row_means, row_means_backward(1)), select=selected)
+    assert red(right) == []
+    assert any("fills a row" in label for label in labels_tried(right))
+
+
+# An optional tensor that is left out.
+
+
+def optional_factor(ctx, x, weight=None, mode="sum"):
+    if mode not in ("sum", "mean"):
+        raise ValueError(mode)
+    ctx.save_for_backward(x, weight)
+    ctx.count = len(x) if mode == "mean" else 1
+    return ((x if weight is None else x * weight) ** 2).sum() / ctx.count
+
+
+def optional_factor_backward(scale_without):
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        if weight is None:
+            return 2 * g * x / (ctx.count if scale_without else 1), None, None
+        scale = 2 * g / ctx.count
+        return scale * x * weight**2, scale * x**2 * weight, None
+
+    return backward
+
+
+def test_arguments_with_other_tensors_are_judged():
+    """Where an optional tensor is given or left out, the inputs have other positions."""
+    generator = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(3, 4, dtype=torch.float64, generator=generator) for _ in range(2))
+    both = Sample("both", "--inputs", (x.requires_grad_(), weight.requires_grad_(), "mean"))
+    alone = Sample("alone", "--inputs", (x, None, "mean"))
+    for right in (True, False):
+        made = from_object(op(optional_factor, optional_factor_backward(right)))
+        seen = judge_at_other_inputs(Subject(made, both, Settings(seed=0)), alone)
+        assert seen.verdict == ("right" if right else "wrong")
+        assert seen.positions == ([] if right else [0])
+    made = from_object(op(optional_factor, optional_factor_backward(True)))
+    assert judge_at_other_inputs(Subject(made, alone, Settings(seed=0)), both).verdict == "right"

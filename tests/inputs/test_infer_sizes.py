@@ -403,3 +403,48 @@ def test_two_square_weights_in_one_line_are_found():
     batch, width = shapes[0]
     assert batch != width
     assert shapes == [(batch, width)] * 3 + [(width, width)] * 2
+
+
+# Integers that point into axes of size one.
+
+
+class PickedChain(Function):
+    """Entries of a matrix that is given as a chain of two cores."""
+
+    @staticmethod
+    def forward(ctx, picks, first, last):
+        if first.shape[0] != 1 or last.shape[2] != 1:
+            raise ValueError("the chain begins and ends with rank one")
+        if picks.dim() != 2 or picks.shape[1] != 2:
+            raise ValueError("one pick for each core")
+        ctx.save_for_backward(picks, first, last)
+        return torch.einsum("apb,bpc->p", first[:, picks[:, 0]], last[:, picks[:, 1]])
+
+    @staticmethod
+    def backward(ctx, g):
+        picks, first, last = ctx.saved_tensors
+        left, right = first[0, picks[:, 0]], last[:, picks[:, 1], 0]
+        of_first = torch.zeros_like(first).index_add(1, picks[:, 0], (g * right).T[None])
+        of_last = torch.zeros_like(last).index_add(
+            1, picks[:, 1], (g[:, None] * left).T[:, :, None]
+        )
+        return None, of_first, of_last
+
+
+class OnePick(PickedChain):
+    @staticmethod
+    def forward(ctx, picks, first, last):
+        if len(picks) != 1:
+            raise ValueError("one pick at a time")
+        return PickedChain.forward(ctx, picks, first, last)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rows_of_indices_are_more_than_one_and_repeat(seed):
+    picks = infer(from_object(PickedChain), seed)[0].args[0]
+    assert len(picks) > 2
+    assert any(len(column.unique()) < len(column) for column in picks.T)
+
+
+def test_one_row_of_indices_stays_one_where_forward_says_so():
+    assert infer(from_object(OnePick))[0].args[0].shape == (1, 2)

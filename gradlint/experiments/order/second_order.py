@@ -15,8 +15,9 @@ from gradlint.experiments.preconditions import why_not_differentiated_twice
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Location
 from gradlint.numerics.decide import Decision, decide
-from gradlint.numerics.differences import significand_bits
+from gradlint.numerics.differences import LADDER, difference, significand_bits
 from gradlint.numerics.directions import direction
+from gradlint.numerics.map import along, working_bits
 from gradlint.numerics.products import norm, real_dot, widened
 from gradlint.numerics.verdict import AGREES, TOLERATED
 from gradlint.targets.nodes import method_node
@@ -208,6 +209,45 @@ def _asymmetry_of(
 
 def _has_graph(gradient: torch.Tensor | None) -> bool:
     return gradient is not None and gradient.requires_grad
+
+
+def target_at_fault(attempt: SecondOrderAttempt, place: int) -> int:
+    """The input for which backward returns the gradient whose derivative is wrong.
+
+    Backward returns one gradient for each input, and a derivative with respect to one input is
+    taken of all of them together. Along a direction u that showed the fault, each gradient g is
+    looked at alone: ⟨v, g(x + h·u) − g(x − h·u)⟩ / 2h against the slope that double backward claims
+    for it. The one that is farthest off is at fault.
+
+    Args:
+        attempt: with a value that differs.
+        place: of that value in the judgement.
+
+    Returns:
+        A position among the differentiable inputs; the first that has a gradient where none can be
+        measured alone.
+    """
+    assert attempt.map is not None
+    assert attempt.decision is not None
+    targets = attempt.map.targets
+    source, position = attempt.decision.behind(place)
+    item = source.judgement.inputs[position]
+    k = max(range(len(item.pairs)), key=lambda k: item.pairs[k].clarity, default=None)
+    if len(targets) == 1 or k is None:
+        return targets[0]
+    function, probe = source.function, source.judgement.probe(k)
+    x, u = function.values[item.index], probe.moves[item.index]
+    h = 2.0 ** -LADDER[working_bits(function, x)][0]
+    errors = []
+    for v in probe.cotangents:
+        alone = [w if w is v else torch.zeros_like(w) for w in probe.cotangents]
+        try:
+            claimed = function.gradients_at(function.values, alone)[item.index]
+            step = difference(along(function, item.index), x, u, alone, claimed, h)
+        except OpRaised:
+            step = None
+        errors.append(abs(step.residual) if step is not None else 0.0)
+    return targets[errors.index(max(errors))]
 
 
 def graph_cuts(function: type | None) -> list[Location]:

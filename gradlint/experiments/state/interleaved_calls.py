@@ -13,7 +13,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.model.sample import Sample
 from gradlint.trace.op_io import OpRaised, Output
 
-#: Factor on Python floats for the other call (heuristic: it keeps probabilities and slopes valid).
+#: Factor on numbers for the other call (heuristic: it keeps probabilities and slopes valid).
 SCALED = 0.75
 
 
@@ -71,9 +71,8 @@ def _chosen(outputs: list[Output], cotangents: dict[str, torch.Tensor]) -> list[
 
 
 def _other_call(subject: Subject) -> tuple[list[torch.Tensor], list[Output]] | None:
-    """A forward with other values: reversed tensors and, where the op takes them, other floats.
-    Reversal keeps a domain: signs, ranges, symmetry and definiteness."""
-    values = [_moved(value) for value in subject.problem.values()]
+    """A forward with other values: other tensors and, where the op takes them, other floats."""
+    values = [other_value(value) for value in subject.problem.values()]
     for scaled in (True, False):
         sample = _other_floats(subject.sample) if scaled else subject.sample
         if sample is None:
@@ -90,7 +89,9 @@ def _other_call(subject: Subject) -> tuple[list[torch.Tensor], list[Output]] | N
     return None
 
 
-def _moved(value: torch.Tensor) -> torch.Tensor:
+def other_value(value: torch.Tensor) -> torch.Tensor:
+    """The elements of ``value`` in reversed order, or smaller ones where that is the same. Reversal
+    keeps a domain: signs, ranges, symmetry and definiteness."""
     reversed_ = value.reshape(-1).flip(0).reshape(value.shape)
     return value * SCALED if torch.equal(reversed_, value) else reversed_
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradlint.experiments.baseline_comparison import Difference
-from gradlint.experiments.gradient_place import gradient_place
+from gradlint.experiments.gradient_place import Place, gradient_place
 from gradlint.experiments.raised_errors import raised_finding
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
@@ -23,11 +23,13 @@ def changed_gradient_finding(
     severity: Severity | None = None,
     cause: str | None = None,
     cause_text: str = "",
+    place: Place | None = None,
 ) -> Finding:
     """A finding that the gradient of an input changes.
 
     Args:
         when: under which circumstance: "in the second backward".
+        place: default the expression that backward returns.
     """
     item = subject.problem.inputs[difference.position]
     how = {
@@ -46,7 +48,7 @@ def changed_gradient_finding(
         cause_text=cause_text,
         input=item.name,
         index=difference.index,
-        place=gradient_place(subject, item),
+        place=place or gradient_place(subject, item),
         evidence=difference.evidence(),
         help=help,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradlint.experiments.gradient_place import Place
@@ -37,11 +37,17 @@ def write_place(function: Any, method: str, name: str | None, label: str) -> Pla
     return _first(function, (method,), rank, label)
 
 
-def attribute_place(function: Any, attribute: str, label: str) -> Place | None:
+def attribute_place(
+    function: Any,
+    attribute: str,
+    label: str,
+    methods: Sequence[str] = ("setup_context", "forward"),
+) -> Place | None:
     """The assignment of ``ctx.attribute`` in forward or ``setup_context``.
 
     Args:
         attribute: such as ``ctx.x`` or ``ctx.cache['x'][0]``.
+        methods: those looked at instead, of a module that assigns ``self.attribute``.
     """
     name = attribute.partition(".")[2].partition("[")[0]
 
@@ -53,7 +59,7 @@ def attribute_place(function: Any, attribute: str, label: str) -> Place | None:
         kept = any(isinstance(part, ast.Attribute) and part.attr == name for part in parts)
         return 0 if kept else None
 
-    return _first(function, ("setup_context", "forward"), rank, label)
+    return _first(function, methods, rank, label)
 
 
 def _first(

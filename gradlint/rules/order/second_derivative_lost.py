@@ -80,6 +80,7 @@ from gradlint.experiments.order.second_order import (
     first_order_words,
     is_lost,
     second_order_place,
+    target_at_fault,
 )
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.subject import Subject
@@ -103,22 +104,23 @@ def probe(subject: Subject) -> Outcome:
         return skipped(attempt.reason)
     judgement = attempt.decision.judgement
     lost = [
-        item
+        (place, item)
         for place, item in enumerate(judgement.inputs)
         if attempt.decision.verdicts[place] == DIFFERS and is_lost(attempt, item.index)
     ]
     if not lost:
         return Outcome("pass")
-    names = ", ".join(f"`{attempt.map.names[item.index]}`" for item in lost)
-    worst = max(lost, key=lambda item: item.worst.error).worst
-    cause = saved_without_graph(subject, lost[0].index)
+    names = ", ".join(f"`{attempt.map.names[item.index]}`" for _, item in lost)
+    worst = max((item.worst for _, item in lost), key=lambda pair: pair.error)
+    place, first = lost[0]
+    cause = saved_without_graph(subject, first.index)
     finding = subject.finding(
         RULE,
         f"{first_order_words(subject)}second derivative with respect to {names} is silently zero",
         cause=cause.slug if cause else None,
         cause_text=cause.text if cause else "",
-        input=attempt.map.names[lost[0].index],
-        place=second_order_place(subject, attempt.map.targets[0]),
+        input=attempt.map.names[first.index],
+        place=second_order_place(subject, target_at_fault(attempt, place)),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
         help=(cause.help if cause else HELP) + FIRST_ORDER_ONLY,
     )

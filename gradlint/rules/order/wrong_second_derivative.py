@@ -98,6 +98,7 @@ from gradlint.experiments.order.second_order import (
     first_order_words,
     is_lost,
     second_order_place,
+    target_at_fault,
 )
 from gradlint.experiments.order.special_second_order import (
     NanSecondDerivative,
@@ -251,7 +252,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
         cause_text=cause.text if cause else "",
         input=name,
         index=found.worst,
-        place=second_order_place(subject, attempt.map.targets[0]),
+        place=second_order_place(subject, target_at_fault(attempt, place)),
         evidence=found.numbers,
         help=(cause.help if cause is not None and cause.slug == SAVED else HELP) + FIRST_ORDER_ONLY,
     )

@@ -7,7 +7,14 @@ backward, with other values: the first call's output and gradient must not chang
 call's backward runs, and the first gradient must still not change. State on a class, a module or in
 a global instead of `ctx`, and buffers that are handed out twice, fail here.
 
-Cost: 2 forward and 2 backward calls.
+A module that keeps tensors in its attributes is called twice more, first with other values and then
+with the sample's: a cache that is filled by the first call must not change the second. If it does
+not, both are tried at two sizes in turn. A memory is no cache: what the second call writes again (a
+hidden state, a moving average) may depend on the first, and so may what the first batch alone
+decides, as in an initialisation that depends on data.
+
+Cost: 2 forward and 2 backward calls; twice that, and up to 18 forward calls, for a module that
+keeps tensors.
 
 Why it matters
 --------------
@@ -70,12 +77,18 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.outcomes import skipped
+import inspect
+from dataclasses import replace
+
+from gradlint.experiments.outcomes import judged_by, skipped
 from gradlint.experiments.preconditions import why_not_repeatable
 from gradlint.experiments.state.interleaved_calls import interleave
+from gradlint.experiments.state.kept_by_module import KeptByModule, kept_by_module
 from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
 from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
+from gradlint.experiments.state.write_places import attribute_place
 from gradlint.experiments.subject import Subject
+from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -86,12 +99,28 @@ _HELP = (
     "a module or in a global, and return new memory from each call"
 )
 
+_CACHE_HELP = (
+    "keep only what is the same for all calls that read it, under a key of everything that it "
+    "depends on (sizes, dtype, device); compute what depends on values or parameters at each call"
+)
+
 
 def probe(subject: Subject) -> Outcome:
-    """Call the op with other values between a forward and its backward."""
+    """Call the op with other values between a forward and its backward, and before both."""
     reason = why_not_repeatable(subject)
     if reason:
         return skipped(reason)
+    outcome = _interleaved(subject)
+    if outcome.findings:
+        return outcome
+    kept = kept_by_module(subject)
+    if kept is None:
+        return outcome
+    findings = [_kept_finding(subject, kept)]
+    return skipped(NONDETERMINISTIC_NOTE) if differs_on_repeat(subject) else judged_by(findings)
+
+
+def _interleaved(subject: Subject) -> Outcome:
     seen = interleave(subject)
     when = "after a later call of the op"
     if seen is None:
@@ -125,3 +154,37 @@ def probe(subject: Subject) -> Outcome:
     if findings and differs_on_repeat(subject):
         return skipped(NONDETERMINISTIC_NOTE)
     return Outcome("fail" if findings else "pass", findings)
+
+
+def _kept_finding(subject: Subject, kept: KeptByModule) -> Finding:
+    """A finding that a cache of a module changes a later call."""
+    when = f"after {kept.when}"
+    reason = f"`{kept.attribute}` is kept from that call and not computed anew"
+    holder = type(kept.holder)
+    methods = [name for name, value in vars(holder).items() if inspect.isfunction(value)]
+    methods = [name for name in methods if name != "__init__"]
+    place = attribute_place(holder, f"self.{kept.attribute}", "kept here", methods)
+    if kept.raised is not None:
+        found = raised_there_finding(subject, RULE, kept.raised, when, help=_CACHE_HELP)
+        return replace(found, cause_text=reason)
+    if not kept.outputs:
+        return changed_gradient_finding(
+            subject,
+            RULE,
+            kept.gradients[0],
+            when,
+            help=_CACHE_HELP,
+            cause_text=reason,
+            place=place,
+        )
+    item = kept.outputs[0]
+    return subject.finding(
+        RULE,
+        f"`{item.name}` is another one {when}",
+        cause_text=reason,
+        output=item.name,
+        index=item.index,
+        place=place,
+        evidence=item.evidence(),
+        help=_CACHE_HELP,
+    )

@@ -284,3 +284,57 @@ def test_a_graph_that_backward_cuts_itself_has_no_such_cause():
     assert finding.input == "x"
     assert finding.cause != "saved-without-graph"
     assert "output[" not in finding.cause_text
+
+
+class MixedPower(torch.autograd.Function):
+    """a²·b³."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a**2 * b**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * 2 * a * b**3, grad_output * 3 * a**2 * b**2
+
+
+class FrozenInTheFirst(MixedPower):
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * 2 * a * b * b.detach() ** 2, grad_output * 3 * a**2 * b**2
+
+
+class FrozenInTheSecond(MixedPower):
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * 2 * a * b**3, grad_output * 3 * a * a.detach() * b**2
+
+
+class LostInTheSecond(MixedPower):
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * 2 * a.detach() * b**3, grad_output * 3 * a.detach() ** 2 * b**2
+
+
+@pytest.mark.parametrize(
+    ("op", "rule", "input", "shown"),
+    [
+        (FrozenInTheFirst, wrong_second_derivative, "b", "returned for `a`"),
+        (FrozenInTheSecond, wrong_second_derivative, "a", "returned for `b`"),
+        (LostInTheSecond, second_derivative_lost, "a", "returned for `"),
+    ],
+)
+def test_the_gradient_whose_derivative_is_wrong_is_shown(op, rule, input, shown):
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(3, 4, generator=generator, dtype=torch.float64) for _ in range(2))
+    sample = Sample("test", "--inputs", (a.requires_grad_(), b.requires_grad_()))
+    subject = Subject(from_object(op), sample, Settings(seed=1))
+    (finding,) = rule.probe(subject).findings
+    assert finding.input == input
+    assert finding.excerpt is not None
+    assert finding.excerpt.label.startswith(shown)

@@ -1,0 +1,92 @@
+"""Tensors that a constructor takes: their types and shapes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gradlint.targets._construct import construct
+from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
+
+
+def module(text: str) -> type:
+    return type("Module", (nn.Module,), {"__doc__": text, "__init__": lambda self: None})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "form"),
+    [
+        ("links: (links, 2) integer, each once.", "links", TensorForm("int", ("links", "2"))),
+        ("Args:\n    table (Tensor): [rows, width] weights.", "table", ("rows", "width")),
+        ("Uses `basis` of shape (n, k). Other (a, b).", "basis", ("n", "k")),
+        ("keep: bool, (n,).", "keep", TensorForm("bool", ("n",))),
+        ("Smooths along faces.", "faces", TensorForm("int", ("faces.0", "3"))),
+        ("Smooths.", "edge_pairs", TensorForm("int", ("edge_pairs.0", "2"))),
+        ("Smooths.", "parent", TensorForm("int", ("parent.0",))),
+        ("Smooths.", "key_mask", TensorForm("bool", ("key_mask.0",))),
+        # Nothing is said of these.
+        ("Multiplies by weight.", "weight", None),
+        ("scale (Tensor, optional): a factor.", "scale", None),
+        ("width: how wide. order (a, b): other.", "width", None),
+        ("knowledge of edges_count.", "edge_scale", None),
+    ],
+)
+def test_forms(text, name, form):
+    expected = TensorForm("float", form) if isinstance(form, tuple) else form
+    assert tensor_forms(module(text), [name]) == ({} if expected is None else {name: expected})
+
+
+def test_integers_point_below_a_bound_and_rows_hold_different_ones():
+    found = made(TensorForm("int", ("n", "2")), {"n": 5}, 3)
+    assert found.tolist() == [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2]]
+    assert made(TensorForm("int", ("n",)), {"n": 4}, 3).tolist() == [0, 1, 2, 0]
+    assert made(TensorForm("bool", ("n",)), {"n": 4}, 3).tolist() == [True, False, True, True]
+    assert made(TensorForm("float", ("n", "3")), {"n": 4}, 3).shape == (4, 3)
+
+
+class Diffusion(nn.Module):
+    """Diffusion on a graph. links: (links, 2) integer, the two ends of each link."""
+
+    def __init__(self, links: Tensor, count: int, rate: float = 0.1):
+        super().__init__()
+        degree = torch.zeros(count).index_add(0, links.reshape(-1), torch.ones(links.numel()))
+        self.register_buffer("links", links)
+        self.register_buffer("degree", degree)
+
+
+class Projection(nn.Module):
+    """Projects onto the columns of basis (count, rank) with offset (count,)."""
+
+    def __init__(self, basis: Tensor, offset: Tensor, count: int):
+        super().__init__()
+        if basis.shape[0] != count or offset.shape != (count,):
+            raise ValueError("one row for each")
+        self.register_buffer("basis", basis)
+
+
+class Normalise(nn.Module):
+    """Subtracts mean and divides by std."""
+
+    def __init__(self, mean: Tensor, std: Tensor):
+        super().__init__()
+        if mean.shape != std.shape:
+            raise ValueError("one mean for each deviation")
+
+
+def test_indices_point_into_the_count_of_the_constructor():
+    _, chosen = construct(Diffusion)
+    assert chosen["links"].dtype == torch.int64
+    assert chosen["links"].shape[1] == 2
+    assert int(chosen["links"].max()) < chosen["count"]
+
+
+def test_axes_named_after_an_argument_have_its_value():
+    _, chosen = construct(Projection)
+    assert chosen["basis"].shape[0] == chosen["count"] == len(chosen["offset"])
+    assert chosen["basis"].shape[1] != chosen["count"]
+
+
+def test_tensors_of_which_nothing_is_said_have_one_size():
+    _, chosen = construct(Normalise)
+    assert chosen["mean"].shape == chosen["std"].shape == (4,)
