@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -25,30 +26,35 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-TREES = {
-    module_name(path): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((ROOT / "gradlint").rglob("*.py"))
-}
+@cache
+def imports() -> dict[str, set[str]]:
+    """Module → those of gradlint that it imports, wherever the import stands.
 
-
-def imported(tree: ast.Module) -> Iterator[str]:
-    """The modules of gradlint that a module imports, wherever the import stands.
-
-    The package itself is left out: it defines nothing but names that are loaded when used.
+    The package itself is left out: it defines nothing but names that are loaded when used, and no
+    module depends on it.
     """
+    texts = {
+        module_name(path): path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "gradlint").rglob("*.py"))
+    }
+    return {
+        name: {other for other in imported(ast.parse(text), texts) if other != "gradlint"}
+        for name, text in texts.items()
+        if name != "gradlint"
+    }
+
+
+def imported(tree: ast.Module, modules: Collection[str]) -> Iterator[str]:
+    """Those of ``modules`` that a module imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in TREES else str(node.module) for name in whole]
+            names = [name if name in modules else str(node.module) for name in whole]
         else:
             continue
-        yield from (name for name in names if name in TREES and name != "gradlint")
-
-
-#: Module → those that it imports, without the package itself, which no module depends on.
-IMPORTS = {name: set(imported(tree)) for name, tree in TREES.items() if name != "gradlint"}
+        yield from (name for name in names if name in modules)
 
 
 def floors() -> dict[str, int]:
@@ -64,20 +70,20 @@ def floors() -> dict[str, int]:
 
 def test_there_is_no_circle() -> None:
     try:
-        TopologicalSorter(IMPORTS).prepare()
+        TopologicalSorter(imports()).prepare()
     except CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 def test_every_package_has_a_floor() -> None:
-    assert {name.split(".")[1] for name in IMPORTS} == set(floors())
+    assert {name.split(".")[1] for name in imports()} == set(floors())
 
 
 def test_imports_point_down() -> None:
     floor = floors()
     upward = [
         f"{name} imports {other}"
-        for name, others in IMPORTS.items()
+        for name, others in imports().items()
         for other in sorted(others)
         if name.split(".")[1] != other.split(".")[1]
         and floor[name.split(".")[1]] < floor[other.split(".")[1]]
@@ -88,7 +94,7 @@ def test_imports_point_down() -> None:
 def test_private_modules_are_imported_in_their_own_package_only() -> None:
     private = [
         f"{name} imports {other}"
-        for name, others in IMPORTS.items()
+        for name, others in imports().items()
         for other in sorted(others)
         for package, _, last in [other.rpartition(".")]
         if last.startswith("_")

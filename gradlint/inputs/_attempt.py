@@ -27,6 +27,7 @@ from gradlint.ops.backed import is_backed
 from gradlint.ops.eager import eager
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
+from gradlint.trace.random import seed_torch
 
 #: Errors of the engine for a backward that breaks its contract: the op is at fault, not the inputs.
 _CONTRACT_ERRORS = (
@@ -131,7 +132,7 @@ def attempt(
 
 def run(op: Op, built: Built, working: str, seed: int, *, backward: bool = True) -> Trial:
     """Run ``op`` once on copies of the arguments in ``built``."""
-    torch.manual_seed(seed)
+    seed_torch(seed)
     leaves: list[torch.Tensor] = []
     try:
         with torch.enable_grad(), phase("forward"):
@@ -211,7 +212,7 @@ def agrees(op: Op, built: Built, working: str, seed: int) -> bool:
 
         args, kwargs = map_tensors((built.args, built.kwargs), moved)
         leaves: list[torch.Tensor] = []
-        torch.manual_seed(seed)
+        seed_torch(seed)
         outputs = list(_tensors(_call(op, Built(args, kwargs), working, leaves, clone=False)))
         return [t for t in outputs if t.requires_grad and _inexact(t)], leaves
 
@@ -266,7 +267,7 @@ def reads_only(op: Op, built: Built, working: str, seed: int, place: int, count:
             return made
 
         args, kwargs = map_tensors((built.args, built.kwargs), other)
-        torch.manual_seed(seed)
+        seed_torch(seed)
         return list(_tensors(_call(op, Built(args, kwargs), working, [], clone=False)))
 
     try:

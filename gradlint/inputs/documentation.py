@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gradlint.model.op import Op
@@ -240,11 +241,12 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
 def described(thing: Any) -> str:
     """:func:`prose`, and the texts of the errors that ``thing`` raises: "x must be (N, C, L)"
     describes x as a docstring does."""
+    said = prose(thing)
     try:
-        tree = ast.parse(textwrap.dedent(source_text(thing)))
+        refusals = _refusals_in(source_text(thing))
     except Exception:  # of a source that is not there or can't be read: anything
-        return prose(thing)
-    return "\n".join([prose(thing), *_refusals(tree)])
+        return said
+    return "\n".join([said, *refusals])
 
 
 def prose(thing: Any) -> str:
@@ -254,6 +256,12 @@ def prose(thing: Any) -> str:
         source = source_text(thing)
     except Exception:
         return own
+    return _written(source, own)
+
+
+@lru_cache(maxsize=256)
+def _written(source: str, own: str) -> str:
+    """Docstrings and comments in the source of a definition; ``own`` where it can't be read."""
     comments = re.findall(r"#\s*(.*)", source)
     try:
         tree = ast.parse(textwrap.dedent(source))
@@ -280,6 +288,11 @@ def _of_arguments(tree: ast.Module, source: str) -> list[str]:
             if comment and [other.lineno for other in every].count(item.lineno) == 1:
                 found.append(f"{item.arg}: {comment.group(1)}")
     return found
+
+
+@lru_cache(maxsize=256)
+def _refusals_in(source: str) -> tuple[str, ...]:
+    return tuple(_refusals(ast.parse(textwrap.dedent(source))))
 
 
 def _refusals(tree: ast.AST) -> Iterator[str]:

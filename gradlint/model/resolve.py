@@ -8,7 +8,7 @@ import secrets
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -260,6 +260,13 @@ def _explained(wrong: ErrorDetails, expected: str, value: Any) -> tuple[str, str
 # -- pyproject.toml --------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=16)
+def _tool(text: str) -> Any:
+    """``tool`` of a pyproject.toml, which nobody changes: a suite that checks many operators meets
+    the same file each time."""
+    return tomllib.loads(text).get("tool")
+
+
 def _pyproject(start: Path) -> tuple[str, str, dict[str, Any]]:
     """Path, text and ``[tool.gradlint]`` of the nearest pyproject.toml that has one."""
     start = start.resolve()
@@ -275,7 +282,7 @@ def _pyproject(start: Path) -> tuple[str, str, dict[str, Any]]:
         except OSError as error:
             raise GradlintError(f"can't be read: {error.strerror or error}", place=shown) from None
         try:
-            tool = tomllib.loads(text).get("tool")
+            tool = _tool(text)
         except tomllib.TOMLDecodeError as error:
             found = re.search(r"\s*\(at line (\d+), column (\d+)\)", str(error))
             place = f"{shown}:{found[1]}:{found[2]}" if found else shown

@@ -138,12 +138,8 @@ def difference(
     wide = widened(x)
     plus = torch.add(wide, u, alpha=h).to(x.dtype)
     minus = torch.sub(wide, u, alpha=h).to(x.dtype)
-    moved = widened(plus) - widened(minus)
-    predicted = real_dot(claimed, moved)
-    if not math.isfinite(predicted):  # an infinite element stays where it is
-        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
-        predicted = real_dot(claimed, moved)
-    del moved  # as few large tensors as possible exist at a time
+    # Not kept: as few large tensors as possible exist at a time.
+    predicted = predicted_change(claimed, widened(plus) - widened(minus))
     after = evaluate(plus)
     del plus
     before = evaluate(minus)
@@ -160,6 +156,19 @@ def difference(
         return None
     width = 2.0 * h
     return Step(h, change / width, (change - predicted) / width, noise / width)
+
+
+def predicted_change(claimed: torch.Tensor, moved: torch.Tensor) -> float:
+    """The change of Re⟨v, f⟩ that the gradient ``claimed`` predicts.
+
+    Args:
+        moved: x₊ − x₋, as realised; float64 or complex128. Its elements that are not finite are
+            those of infinite elements of x, which stay where they are.
+    """
+    predicted = real_dot(claimed, moved)
+    if math.isfinite(predicted):
+        return predicted
+    return real_dot(claimed, torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved)))
 
 
 def noise_of(

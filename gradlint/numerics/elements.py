@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
-from gradlint.numerics.differences import LADDER, Step, estimate, noise_of
+from gradlint.numerics.differences import LADDER, Step, estimate, noise_of, predicted_change
 from gradlint.numerics.directions import move_scale
 from gradlint.numerics.map import Map, along, working_bits
 from gradlint.numerics.products import real_dot, widened
@@ -54,7 +55,7 @@ class Change:
 
     Args:
         h: nominal step.
-        moved: x₊ − x₋, as realised; float64 or complex128.
+        moved: x₊ − x₋, as realised, NaN where both are infinite; float64 or complex128.
         outputs: f(x₊) − f(x₋), one per output; float64 or complex128.
     """
 
@@ -63,19 +64,20 @@ class Change:
     outputs: list[torch.Tensor]
 
     def step(
-        self, cotangents: Sequence[torch.Tensor], claimed: torch.Tensor, noise: float
+        self, cotangents: Sequence[torch.Tensor], claimed: torch.Tensor | None, noise: float
     ) -> Step | None:
         """The slope under ``cotangents`` and the part that ``claimed`` leaves unexplained; None if
         it is not finite.
 
         Args:
+            claimed: the gradient under test; None leaves all of the slope unexplained.
             noise: standard deviation of the change under ``cotangents``.
         """
         change = sum(real_dot(v, c) for v, c in zip(cotangents, self.outputs, strict=True))
         if not math.isfinite(change) or not math.isfinite(noise):
             return None
         width = 2.0 * self.h
-        predicted = real_dot(claimed, self.moved)
+        predicted = 0.0 if claimed is None else predicted_change(claimed, self.moved)
         return Step(self.h, change / width, (change - predicted) / width, noise / width)
 
 
@@ -108,20 +110,26 @@ class Residuals:
         self.bits = working_bits(function, self.value)
         self.calls = 0
         self._evaluate = along(function, index)
-        outputs = function.outputs
-        self._noise = [noise_of(vs, outputs, outputs, function.rounding) for vs in cotangents]
 
     def __len__(self) -> int:
         return len(self.cotangents)
+
+    @cached_property
+    def _noise(self) -> list[float]:
+        outputs, rounding = self.function.outputs, self.function.rounding
+        return [noise_of(vs, outputs, outputs, rounding) for vs in self.cotangents]
 
     def step(self, u: torch.Tensor, h: float) -> list[Step] | None:
         """One central difference along ``u`` under each set of cotangents; None if the function is
         not finite there."""
         taken = self.change(u, h)
-        if taken is None:
-            return None
+        return None if taken is None else self.steps(taken, self.claimed)
+
+    def steps(self, taken: Change, claimed: Sequence[torch.Tensor | None]) -> list[Step] | None:
+        """The slope under each set of cotangents, beside the gradient claimed for it; None if one
+        is not finite."""
         found = []
-        for vs, gradient, noise in zip(self.cotangents, self.claimed, self._noise, strict=True):
+        for vs, gradient, noise in zip(self.cotangents, claimed, self._noise, strict=True):
             step = taken.step(vs, gradient, noise)
             if step is None:
                 return None
@@ -132,8 +140,8 @@ class Residuals:
         """f(x + h·u) − f(x − h·u); None if the shapes change or the function cannot be evaluated
         there."""
         x = self.value
-        wide = widened(x)
-        plus, minus = (wide + h * u).to(x.dtype), (wide - h * u).to(x.dtype)
+        wide, shift = widened(x), h * u
+        plus, minus = (wide + shift).to(x.dtype), (wide - shift).to(x.dtype)
         self.calls += 2
         after, before = self._evaluate(plus), self._evaluate(minus)
         if after is None or before is None:
@@ -143,10 +151,10 @@ class Residuals:
             for high, low, y in zip(after, before, self.function.outputs, strict=True)
         ):
             return None
-        moved = widened(plus) - widened(minus)
-        moved = torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
         return Change(
-            h, moved, [widened(a) - widened(b) for a, b in zip(after, before, strict=True)]
+            h,
+            widened(plus) - widened(minus),
+            [widened(a) - widened(b) for a, b in zip(after, before, strict=True)],
         )
 
 
@@ -166,19 +174,23 @@ def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elemen
     wide = torch.complex128 if x.is_complex() else torch.float64
     measured = torch.full((len(residuals), len(units), count), float("nan"), dtype=torch.float64)
     bars = torch.full((len(residuals), len(units), count), float("inf"), dtype=torch.float64)
+    nothing = [None] * len(residuals)
     for place, element in enumerate(chosen):
         size = float(scale[element])
         for part, unit in enumerate(units):
             u = torch.zeros(x.shape, dtype=wide, device=x.device)
             u.view(-1)[element] = torch.tensor(unit * size, dtype=wide)
             u = residuals.function.projected(residuals.index, u)
-            steps = [taken for e in exponents if (taken := residuals.step(u, 2.0**-e))]
-            moved = [_realised(x, u, element, taken[0].h) for taken in steps]
+            reach = float(u.reshape(-1)[element].abs())
+            steps: list[list[Step]] = []
+            for exponent in exponents:
+                taken = residuals.change(u, 2.0**-exponent)
+                each = residuals.steps(taken, nothing) if taken is not None else None
+                if taken is not None and each is not None:
+                    share = _realised(taken, element, reach)
+                    steps.append([_per_realised(step, share) for step in each])
             for k in range(len(residuals)):
-                found = estimate(
-                    [_unclaimed(each[k], share) for each, share in zip(steps, moved, strict=True)],
-                    residuals.kappa,
-                )
+                found = estimate([each[k] for each in steps], residuals.kappa)
                 if found is not None and size > 0.0:
                     measured[k, part, place] = found.slope / size
                     bars[k, part, place] = found.bar / size
@@ -187,16 +199,17 @@ def measure_elements(residuals: Residuals, chosen: Sequence[int]) -> list[Elemen
     return [Elements(indices, values[k], bars[k].max(dim=0).values) for k in range(len(residuals))]
 
 
-def _realised(x: torch.Tensor, u: torch.Tensor, element: int, h: float) -> float:
-    """The share of the nominal step 2h·u by which one element really moves in its dtype."""
-    at, along_u = widened(x).reshape(-1)[element], u.reshape(-1)[element]
-    plus, minus = (at + h * along_u).to(x.dtype), (at - h * along_u).to(x.dtype)
-    wanted = 2.0 * h * float(along_u.abs())
-    found = float((widened(plus) - widened(minus)).abs())
+def _realised(change: Change, element: int, reach: float) -> float:
+    """The share of the nominal step by which one element really moved in its dtype.
+
+    Args:
+        reach: the size of that element of the direction.
+    """
+    wanted = 2.0 * change.h * reach
+    found = float(change.moved.reshape(-1)[element].abs())
     return found / wanted if wanted > 0.0 and found > 0.0 else 1.0
 
 
-def _unclaimed(step: Step, share: float) -> Step:
-    """``step`` as if the claimed gradient were zero, per unit of the realised displacement."""
-    slope = step.slope / share
-    return Step(step.h, slope, slope, step.noise / share)
+def _per_realised(step: Step, share: float) -> Step:
+    """``step`` per unit of the realised displacement."""
+    return Step(step.h, step.slope / share, step.residual / share, step.noise / share)

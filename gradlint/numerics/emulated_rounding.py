@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_map
 
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.map import Map
@@ -92,24 +92,23 @@ class Rounding(DispatchMode):
         returned = func(*args, **kwargs)
         if _is_view(func):
             return returned
-        flat, spec = tree_flatten(returned)
-        narrow = tree_flatten(lower)[0] if lower is not None else []
-        if len(narrow) != len(flat):
-            narrow = [None] * len(flat)
-        found = []
-        for part, small in zip(flat, narrow, strict=True):
-            if not isinstance(part, torch.Tensor) or part.dtype not in self.grids:
-                found.append(part)
-                continue
-            if part.layout != torch.strided or not part.numel() or part._is_zerotensor():
-                found.append(part)  # sparse, empty, or without memory that could be read
-                continue
-            rounded = self._round(part, small)
-            if _writes(func):
-                part.copy_(rounded)
-                rounded = part
-            found.append(rounded)
-        return torch.utils._pytree.tree_unflatten(found, spec)
+        return self._rounded(returned, lower, _writes(func))
+
+    def _rounded(self, returned: Any, lower: Any, writes: bool) -> Any:
+        """What an operation ``returned``, rounded; ``lower`` is what it returns for narrow
+        operands, None where that is not known."""
+        if isinstance(returned, (list, tuple)):
+            fits = isinstance(lower, (list, tuple)) and len(lower) == len(returned)
+            return type(returned)(
+                self._rounded(part, lower[k] if fits else None, writes)
+                for k, part in enumerate(returned)
+            )
+        if not isinstance(returned, torch.Tensor) or returned.dtype not in self.grids:
+            return returned
+        if returned.layout != torch.strided or not returned.numel() or returned._is_zerotensor():
+            return returned  # sparse, empty, or without memory that could be read
+        rounded = self._round(returned, lower)
+        return returned.copy_(rounded) if writes else rounded
 
     def _lower(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the kernel returns for narrow operands; None if it does not run on them, or if the
@@ -121,16 +120,20 @@ class Rounding(DispatchMode):
         if foreign or _is_view(func) or torch.Tag.nondeterministic_seeded in tags:
             return None
         if _lifts(func):  # from Python numbers, or from what numpy has computed
-            tree_map(self._narrowed, args)
+            self._narrowed(args)
             return None
         if "empty" in func.name():
             return None
         try:
-            return func(*tree_map(self._narrowed, args), **tree_map(self._narrowed, kwargs))
+            named = {name: self._narrowed(value) for name, value in kwargs.items()}
+            return func(*self._narrowed(args), **named)
         except Exception:  # not implemented for this dtype, or it does not accept copies
             return None
 
     def _narrowed(self, value: Any) -> Any:
+        """An argument of an operation, or several: tensors and dtypes become narrow."""
+        if type(value) in (list, tuple):
+            return type(value)(map(self._narrowed, value))
         if isinstance(value, torch.dtype):
             return self.grids.get(value, value)
         if not isinstance(value, torch.Tensor):
@@ -186,17 +189,20 @@ def _spacing(value: torch.Tensor, grid: torch.dtype) -> torch.Tensor:
     return spacing.clamp_min(info.smallest_normal * info.eps)
 
 
+@cache
 def _is_view(func: Any) -> bool:
     returns = func._schema.returns
     aliases = [item.alias_info for item in returns if item.alias_info is not None]
     return bool(aliases) and not any(item.is_write for item in aliases) and not _lifts(func)
 
 
+@cache
 def _writes(func: Any) -> bool:
     returns = func._schema.returns
     return any(item.alias_info is not None and item.alias_info.is_write for item in returns)
 
 
+@cache
 def _lifts(func: Any) -> bool:
     """Whether ``func`` makes a tensor from Python numbers, which the narrow dtype would round."""
     return func.name() in ("aten::lift_fresh", "aten::lift")

@@ -63,6 +63,8 @@ def source_text(thing: Any) -> str:
     """
     found = class_node(thing) if isinstance(thing, type) else None
     if found is None:
+        if isinstance(thing, type) and _is_read(thing):
+            raise OSError(f"no class {thing.__qualname__} is defined in its file")
         return inspect.getsource(thing)
     source, node = found
     return "".join(inspect.getblock(_ended_lines(source)[_first_line(node) - 1 :]))
@@ -165,6 +167,13 @@ def _method_of(owner: type, name: str) -> tuple[SourceFile, FunctionNode | ast.L
         if written:
             return source, (fitting or written)[-1]
     return function_node(held)
+
+
+def _is_read(cls: type) -> bool:
+    """Whether the file of the module of ``cls`` was parsed."""
+    file = vars_of(sys.modules.get(cls.__module__)).get("__file__")
+    source = read_source(file) if isinstance(file, str) and file.endswith(".py") else None
+    return source is not None and source.tree is not None
 
 
 def _files_of(cls: type) -> list[str]:

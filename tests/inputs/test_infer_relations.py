@@ -24,8 +24,9 @@ def inferred(thing: object) -> Sample:
 
 
 def codes(thing: object) -> set[str]:
-    """Codes of the findings that fail, at first order."""
-    found = gradlint.check(thing, seed=0, order=1).findings
+    """Codes of the findings that fail, at first order. What compiles and transforms the operator
+    takes most of the time, and sees the same inputs."""
+    found = gradlint.check(thing, seed=0, order=1, ignore=["GL9"]).findings
     return {finding.code for finding in found if finding.severity != "info"}
 
 

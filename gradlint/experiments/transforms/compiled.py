@@ -85,23 +85,45 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
     other = problem.through(transform)
     torch._dynamo.reset()
     try:
-        yield other, graphs
+        with _guards_untimed():
+            yield other, graphs
     finally:
         torch._dynamo.reset()
         problem.forward_calls += other.forward_calls
         problem.backward_calls += other.backward_calls
 
 
-def compiled_backward() -> Any:
+@contextmanager
+def _guards_untimed() -> Iterator[None]:
+    """Dynamo does not measure how long the guards of a compiled function take. For that it empties
+    the processor's caches, 30 ms each time, which was a tenth of a check of a small op by all
+    rules; the number goes to its log alone."""
+    import torch._dynamo.guards as guards  # noqa: PLC0415 (takes as long to load as torch)
+
+    measured = getattr(guards, "profile_guard_manager", None)  # a name of PyTorch 2.7 and later
+    if measured is None:
+        yield
+        return
+    guards.profile_guard_manager = lambda *_: 0.0
+    try:
+        yield
+    finally:
+        guards.profile_guard_manager = measured
+
+
+@contextmanager
+def compiled_backward() -> Iterator[None]:
     """Backward calls of the body go through compiled autograd, where this PyTorch has it."""
     from torch._dynamo import compiled_autograd  # noqa: PLC0415 (takes as long to load as torch)
 
     enable = getattr(compiled_autograd, "_enable", None) or getattr(
         compiled_autograd, "enable", None
     )
-    if enable is None:
-        return nullcontext()
-    return enable(torch.compile(backend="eager", dynamic=False))
+    around = (
+        nullcontext() if enable is None else enable(torch.compile(backend="eager", dynamic=False))
+    )
+    with around, _guards_untimed():
+        yield
 
 
 def why_not_compiled() -> str:

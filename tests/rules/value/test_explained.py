@@ -67,8 +67,14 @@ POINT = (0.25 * normal(4, 4), normal(4, seed=1))
 
 
 def told(op: Any, *args: Any, probed: Callable[..., Outcome]) -> list[tuple[str, Any]]:
-    outcome = as_loud_as_evidence(probed(GL401, op, *args))
-    return [(item.severity, item.grounds.explained) for item in outcome.findings]
+    return loudness(probed(GL401, op, *args))
+
+
+def loudness(outcome: Outcome) -> list[tuple[str, Any]]:
+    """Of each finding, how loud it is as its evidence stands, and what explains it."""
+    return [
+        (item.severity, item.grounds.explained) for item in as_loud_as_evidence(outcome).findings
+    ]
 
 
 @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
@@ -81,10 +87,11 @@ def test_a_loose_tolerance_is_no_fault(
     assert solver is not None
     assert 1e-5 < solver.error < 1e-2  # of the order of the tolerance
     assert right_when_converged(bound, 0, 1e-2)
-    found = told(op, *POINT, probed=probed)
+    outcome = probed(GL401, op, *POINT)
+    found = loudness(outcome)
     assert found
     assert set(found) == {("info", "solver")}
-    told_so = probed(GL401, op, *POINT).findings[0]
+    told_so = outcome.findings[0]
     assert told_so.cause == "solver-tolerance"
     assert f"its outputs are off by {solver.error:.0e} of their size" in told_so.cause_text
     assert "is seen to " in told_so.message
