@@ -240,16 +240,13 @@ def _on_results(failed: FailedAttempt) -> bool:
 
 
 def _on_integers(failed: FailedAttempt) -> bool:
-    """Whether a condition reads integers that forward computed, as a tensor or a list, and no
-    floating tensor."""
+    """Whether a condition reads integers that forward computed, and no floating tensor."""
     kinds = set()
     for test, _, frame in failed.conditions():
         for node in ast.walk(test):
             value = frame.names.get(node.id) if isinstance(node, ast.Name) else None
             if isinstance(value, torch.Tensor) and value.dtype != torch.bool:
                 kinds.add(value.is_floating_point() or value.is_complex())
-            elif isinstance(value, list) and value and all(type(v) is int for v in value):
-                kinds.add(False)
     return kinds == {False}
 
 
