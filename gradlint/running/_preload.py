@@ -77,7 +77,13 @@ PACKAGES = (
 )
 
 #: Modules of gradlint with a ``read_ahead``: what each of them makes of a file.
-READING = ("targets.bytecode", "targets.nodes", "targets.example_calls", "trace.coverage")
+READING = (
+    "targets.bytecode",
+    "targets.nodes",
+    "targets.example_calls",
+    "trace.coverage",
+    "experiments.transforms.compiled",
+)
 
 
 def _names() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,23 @@ def test_workers_find_what_the_server_read(
     _server.start()
     call_in_worker(CallWork(os.getpid))
     assert _server._pid() == second
+
+
+def names_known(path: str) -> list[str]:
+    """The names of functions that the compiler knows of the file at ``path``, "" outside."""
+    return sorted(
+        set(importlib.import_module("torch._dynamo.funcname_cache").cache.get(path, {}).values())
+    )
+
+
+def test_the_compiler_has_read_the_file(
+    tmp_path: Path, ending_the_server: Callable[[], None]
+) -> None:
+    path = tmp_path / "ops.py"
+    path.write_text("class Op:\n    def forward(x):\n        return x\n")
+    _server.start("tracing", sources=[str(path)])
+    assert call_in_worker(CallWork(names_known, (str(path),))) == ["", "Op", "Op.forward"]
+    _server.start("rules")
 
 
 def test_no_code_of_the_file_runs_in_the_server(tmp_path: Path) -> None:

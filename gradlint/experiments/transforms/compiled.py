@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -46,6 +47,14 @@ _MEANING = {
 
 #: In the texts of those who say that there is no fake kernel.
 _NO_FAKE = ("no fake impl", "no meta", "meta implementation", "fake implementation")
+
+
+def read_ahead(path: str) -> None:
+    """Where the compiler is loaded, let it read the names of the functions in the file at ``path``.
+    It splits a file into tokens for this, and keeps them by the name of the file."""
+    names = sys.modules.get("torch._dynamo.funcname_cache")
+    if names is not None:
+        names.get_funcname(path, 1)
 
 
 class CompiledGraphs:
