@@ -187,7 +187,7 @@ class Checker:
     def expression(self, path: Path, text: Any, names: Iterable[str]) -> frozenset[str]:
         """Note what is wrong with ``text``; the names it uses."""
         names = list(names)
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not text:  # said by the model; one of blanks is not
             return frozenset()
         self.count(path, text)
         try:

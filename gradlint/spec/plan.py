@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gradlint.expressions.limits import MAX_ELEMENTS, ExpressionError
+from gradlint.expressions import limits
+from gradlint.expressions.limits import ExpressionError
 from gradlint.spec._dims import Axis, combinations, size_of
 from gradlint.spec._model import Case, Input, OpSpec
 from gradlint.spec._values import wrong_range, wrong_value
@@ -144,11 +145,11 @@ def check_samples(spec: OpSpec, document: Document) -> None:
                 note((key,), "all samples together have too many arguments and sizes")
                 return
             total += _check_input(item, sample, sample.places[name], note)
-        if total > MAX_ELEMENTS:
+        if total > limits.MAX_ELEMENTS:
             note(
                 ("dims",) if spec.dims else ("inputs",),
                 f"the inputs have {total:,} elements at {sample.label}; at most "
-                f"{MAX_ELEMENTS:,} are allowed",
+                f"{limits.MAX_ELEMENTS:,} are allowed",
             )
 
 
@@ -214,11 +215,11 @@ def _check_shape(item: Input, known: list[int], sample: Planned, path: Path, not
     if item.sparse == "csr" and len(known) != 2:
         note((*path, "sparse"), f"csr needs two axes; the shape is {known}", "write coo")
     # A size of zero hides the others, which torch multiplies all the same for strides.
-    if 0 in known and math.prod(max(size, 1) for size in known) > MAX_ELEMENTS:
+    if 0 in known and math.prod(max(size, 1) for size in known) > limits.MAX_ELEMENTS:
         note(
             (*path, "shape"),
             f"the sizes beside those of zero are too large at {sample.label}; at most "
-            f"{MAX_ELEMENTS:,} elements are allowed",
+            f"{limits.MAX_ELEMENTS:,} elements are allowed",
         )
 
 

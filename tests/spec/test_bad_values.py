@@ -126,3 +126,24 @@ def test_what_torch_refuses_all_the_same_is_a_mistake_of_the_spec(
     with pytest.raises(SpecError) as caught:
         make_samples(spec, spec.places, 0, Program(spec).signature(), by_name=False)
     assert str(caught.value).endswith("`x` can't be made at spec: RuntimeError: not today")
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [
+        ('forward: " "', 10),
+        ('reference: "\\t"', 12),
+        ('let: {v: "  "}', 10),
+        ('backward: {x: " "}', 15),
+        ('surrogate: {x: " "}', 16),
+    ],
+)
+def test_a_formula_of_blanks_is_refused_at_its_place(line: str, column: int) -> None:
+    inputs = "inputs: {x: {shape: [3]}}\n"
+    formula = "" if line.startswith("forward") else 'forward: "x"\n'
+    number = 2 if formula else 1
+    assert (
+        _message(f"{formula}{line}\n{inputs}")
+        == f"a.yaml:{number}:{column}: the expression is empty"
+    )
+    assert loads(f'forward: "  x "\n{inputs}').forward == "  x "
