@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
 from gradlint.experiments.judge_at_other_inputs import (
@@ -190,9 +191,9 @@ class FurtherSamples:
         )
 
     def _look_at_all(self) -> None:
-        until = time.monotonic() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
+        until = had_seconds() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in self._designed():
-            if time.monotonic() >= until or not affords_another(self.subject):
+            if had_seconds() >= until or not affords_another(self.subject):
                 return
             several = len(designed.sample.moved) > 1
             if self._spent[several] >= (MOST_CALLS_OF_SEVERAL if several else MOST_CALLS):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.experiments.call_cost import Shape
 from gradlint.model.report import Prediction
 from gradlint.numerics.decide import Decision
@@ -89,7 +89,7 @@ class CallBudget:
     Args:
         problem: counts the calls; those of a float64 twin are counted here.
         most: calls, forward and backward together; None for any number.
-        until: on the clock of ``time.monotonic``; None for any time.
+        until: on the clock of :func:`had_seconds`; None for any time.
     """
 
     def __init__(self, problem: Problem, most: int | None, until: float | None) -> None:
@@ -114,7 +114,7 @@ class CallBudget:
             if self.most is not None and calls >= self.most:
                 self.spent = True
                 return None
-            if self.until is not None and time.monotonic() >= self.until:
+            if self.until is not None and had_seconds() >= self.until:
                 self.late = True
                 return None
             self._twins += counted
@@ -136,7 +136,7 @@ def decide_within(
         reserved: calls of the budget that are kept for others.
         decide: judges the map that it is given.
     """
-    until = None if plan.timeout is None else time.monotonic() + DEADLINE * plan.timeout
+    until = None if plan.timeout is None else had_seconds() + DEADLINE * plan.timeout
     most = None if plan.budget is None else plan.budget - reserved
     budget = CallBudget(problem, most, until)
     decision = decide(budget.over(function))

@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.diagnosis.evidence import EXPLAINED, LEFT, Evidence, Fit, at, meets
 from gradlint.experiments.subject import Subject
@@ -145,7 +146,7 @@ class _Search:
             for kind in ("signs", "random", "signs")[:DIRECTIONS]
         ]
         self.until = time.process_time() + MOST_SECONDS
-        self.latest = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
+        self.latest = had_seconds() + SHARE_OF_TIMEOUT * subject.settings.timeout
         self.tried = 0
         self.true = [self._slopes(function.evaluate, u) for u in self.directions]
 
@@ -157,7 +158,7 @@ class _Search:
         for found in (self._arguments(), self._calls(calls), self._numbers(calls)):
             for other in found:
                 self.tried += 1
-                late = time.process_time() > self.until or time.monotonic() > self.latest
+                late = time.process_time() > self.until or had_seconds() > self.latest
                 if late or self.tried > MOST_TRIED:
                     return None
                 fit = self._fit(other.evaluate)

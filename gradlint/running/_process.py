@@ -13,6 +13,7 @@ from multiprocessing import heap
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from gradlint.base import clock
 from gradlint.model.events import Event
 from gradlint.ops.phase import PHASES
 from gradlint.running import _confine, _keeper, _stack, _wire, _worker, confinement
@@ -173,7 +174,7 @@ class Worker:
 
     def _queued_s(self) -> float:
         """Seconds that its main thread was ready to run, and waited for a processor."""
-        return _server.queued_seconds(self._sender)
+        return clock.queued_seconds(self._sender)
 
     def kill(self, why: str) -> None:
         """End it and everything it started; for a time-out, have it print its stack first."""

@@ -25,6 +25,7 @@ from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.process import BaseProcess, current_process
 from typing import Any, Literal
 
+from gradlint.base import clock
 from gradlint.base.scratch import scratch_folder
 from gradlint.running import _confine, _keeper
 from gradlint.running.environment import public
@@ -309,14 +310,16 @@ def _answering(served: bool, timeout: float) -> Iterator[None]:
         return
     limit = min(timeout, _LOADING_SECONDS) if pid in _answered else _LOADING_SECONDS
     end = time.monotonic() + limit
-    queued = queued_seconds(pid)
+    queued = clock.queued_seconds(pid)
     answered = threading.Event()
 
     def watch() -> None:
         while not answered.wait(LOOK_SECONDS):
             look()
             # The time that it waited for a processor does not count.
-            if time.monotonic() > end + min(queued_seconds(pid) - queued, MOST_WAITING * limit):
+            if time.monotonic() > end + min(
+                clock.queued_seconds(pid) - queued, MOST_WAITING * limit
+            ):
                 _kill(_pid() or pid)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -326,20 +329,6 @@ def _answering(served: bool, timeout: float) -> Iterator[None]:
     finally:
         answered.set()
         watcher.join()
-
-
-def queued_seconds(pid: int | None) -> float:
-    """Seconds that the main thread of process ``pid`` was ready to run and waited for a processor;
-    0 where the system does not tell.
-
-    The second number in /proc/PID/schedstat, in nanoseconds (Documentation/scheduler/sched-stats in
-    the sources of Linux).
-    """
-    try:
-        with open(f"/proc/{pid}/schedstat", encoding="ascii") as told:
-            return int(told.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 @contextmanager

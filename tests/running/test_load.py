@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gradlint.base import clock as base_clock
 from gradlint.model.report import Check, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.ops.patience import MOST_SLOW, NotTried, Patience
-from gradlint.running import _process, server
+from gradlint.running import _process
 from gradlint.running._collect import Collector
 from gradlint.running.run import execute
 
@@ -57,7 +57,7 @@ def test_waiting_for_a_processor_does_not_count(
 ) -> None:
     clock, queued = [100.0], [7.0]
     monkeypatch.setattr(_process.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(server, "queued_seconds", lambda pid: queued[0])
+    monkeypatch.setattr(base_clock, "queued_seconds", lambda pid: queued[0])
     worker = Busy()
     worker.grant()
     clock[0] += 0.9
@@ -70,19 +70,13 @@ def test_waiting_for_a_processor_does_not_count(
 def test_however_busy_the_machine_a_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(_process.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(server, "queued_seconds", lambda pid: clock[0])
+    monkeypatch.setattr(base_clock, "queued_seconds", lambda pid: clock[0])
     worker = Busy()
     worker.grant()
     clock[0] = 10.9
     assert not worker.overdue()
     clock[0] = 11.1
     assert worker.overdue()
-
-
-def test_what_the_system_tells_of_waiting() -> None:
-    before = server.queued_seconds(os.getpid())
-    assert 0.0 <= before <= server.queued_seconds(os.getpid())
-    assert server.queued_seconds(None) == 0.0
 
 
 def burn(seconds: float) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -168,13 +168,13 @@ class SizeTrials:
         self.unread: list[SizeTrial] = []
         self.left_out = self.small = ""
         self._leading_axis_is_right = False
-        self._until = time.monotonic() + SHARE_OF_TIMEOUT * subject.settings.timeout
+        self._until = had_seconds() + SHARE_OF_TIMEOUT * subject.settings.timeout
 
     @property
     def late(self) -> bool:
         """Whether no further sizes are to be tried; :attr:`left_out` says why, from then on."""
         settings = self.subject.settings
-        if time.monotonic() >= self._until:
+        if had_seconds() >= self._until:
             share = f"{SHARE_OF_TIMEOUT:.0%} of --timeout {settings.timeout:g} are spent"
             self.left_out = f"further sizes are left out: {share}"
         elif not affords_another(self.subject):

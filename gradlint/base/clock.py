@@ -1,0 +1,28 @@
+"""Time that a process had, on a machine that others use, too."""
+
+from __future__ import annotations
+
+import time
+
+
+def queued_seconds(pid: int | str | None) -> float:
+    """Seconds that the main thread of process ``pid`` was ready to run and waited for a processor;
+    0 where the system does not tell.
+
+    The second number in /proc/PID/schedstat, in nanoseconds (Documentation/scheduler/sched-stats in
+    the sources of Linux).
+    """
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as told:
+            return int(told.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def had_seconds() -> float:
+    """A clock for budgets of time: seconds, less those that this process waited for a processor.
+
+    What it sleeps counts, so that an operator that waits for something does not work for ever; what
+    others take of a busy machine does not, so that the same is measured there as on a quiet one.
+    """
+    return time.monotonic() - queued_seconds("self")

@@ -1,0 +1,34 @@
+"""Time that a process had."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from gradlint.base import clock
+
+
+def test_what_the_system_tells_of_waiting() -> None:
+    before = clock.queued_seconds(os.getpid())
+    assert 0.0 <= before <= clock.queued_seconds(os.getpid())
+    assert clock.queued_seconds(None) == 0.0
+
+
+def test_waiting_for_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, queued = [100.0], [7.0]
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(clock, "queued_seconds", lambda pid: queued[0] if pid == "self" else 0.0)
+    began = clock.had_seconds()
+    now[0], queued[0] = 110.0, 16.5
+    assert clock.had_seconds() - began == 0.5
+    now[0] = 112.0  # it slept
+    assert clock.had_seconds() - began == 2.5
+
+
+def test_it_is_a_clock() -> None:
+    began = clock.had_seconds()
+    time.sleep(0.02)
+    # A machine may be slow to wake it: what it then waits for a processor is left out.
+    assert clock.had_seconds() - began >= 0.019
