@@ -28,6 +28,10 @@ _UNSEEN = re.compile(
     "\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 
+#: What the runners of GitHub (`::` first in a line, `##[` anywhere) and Azure (`##vso[` anywhere)
+#: take for a command when it is printed: the first character of each.
+_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:vso)?\[)")
+
 _ASCII = {
     "…": "...",
     "×": "x",
@@ -68,6 +72,11 @@ def escape(text: str, ascii: bool = False) -> str:
         else char
         for char in text
     )
+
+
+def disarmed(line: str) -> str:
+    """``line`` with what the log of a CI system would obey shown as a Python escape."""
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", line)
 
 
 def lines_of(text: str, ascii: bool = False) -> list[str]:

@@ -17,7 +17,7 @@ from gradlint.base.files import (
     write_whole,
     written_by_hand,
 )
-from gradlint.base.terminal import SafeStream, lines_of, obeyed
+from gradlint.base.terminal import SafeStream, disarmed, lines_of, obeyed
 from gradlint.base.text import error_line
 
 #: Characters that are written at once.
@@ -188,7 +188,7 @@ def print_warning(text: str) -> None:
 def print_lines(label: str, text: str) -> None:
     """Write ``text`` behind ``label`` to the standard error; further lines are indented, so that
     none of them can pass for another message."""
-    write(label + "\n  ".join(lines_of(text)) + "\n", sys.stderr)
+    write(label + "\n  ".join(map(disarmed, lines_of(text))) + "\n", sys.stderr)
 
 
 def print_usage_error(error: Any) -> None:

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from gradlint.base.terminal import LINE_LIMIT, clean, cut, escape
+from gradlint.base.terminal import LINE_LIMIT, clean, cut, disarmed, escape
 
 #: Below this width, labels get a line of their own.
 NARROW = 60
@@ -191,7 +191,7 @@ def styled_console(*, record: bool = False) -> Console:
 
 def _harmless(line: Text, ascii: bool) -> Text:
     plain = line.plain
-    safe = escape(plain, ascii)
+    safe = disarmed(escape(plain, ascii))
     if safe != plain:
         line = Text(safe, line.style)  # not cleaned by whoever added it: its inner styles are lost
     if len(safe) <= LINE_LIMIT:

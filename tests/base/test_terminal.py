@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from gradlint.base.terminal import SafeStream, clean, cut, escape, lines_of, obeyed
+from gradlint.base.terminal import SafeStream, clean, cut, disarmed, escape, lines_of, obeyed
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,22 @@ from gradlint.base.terminal import SafeStream, clean, cut, escape, lines_of, obe
 def test_what_a_terminal_would_obey_is_shown(char: str, shown: str) -> None:
     assert escape(f"a{char}b") == clean(f"a{char}b") == f"a{shown}b"
     assert lines_of(f"a{char}b\nc") == [f"a{shown}b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("::stop-commands::x", "\\x3a:stop-commands::x"),
+        ("  ::error::x", "  \\x3a:error::x"),
+        ("a ##[group]b", "a \\x23#[group]b"),
+        ("##vso[task.complete]", "\\x23#vso[task.complete]"),
+        ("at::Tensor x::y", "at::Tensor x::y"),
+        ("see ::view", "see ::view"),
+        ("## a heading ##", "## a heading ##"),
+    ],
+)
+def test_what_the_log_of_a_ci_system_would_obey_is_shown(line: str, shown: str) -> None:
+    assert disarmed(line) == shown
 
 
 def test_lines_are_cut_where_they_are_endless() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from gradlint.base.terminal import escape
+from gradlint.cli.console import print_warning
 from gradlint.cli.entry import main
 from tests.conftest import OF_THE_TERMINAL, Command, Done
 
@@ -290,3 +291,10 @@ def test_width_counts_what_is_shown(tmp_path: Path, gradlint: Command) -> None:
     ]
     assert wide
     assert max(wide) <= 60
+
+
+def test_an_error_is_no_command_of_a_ci_system(capsys: pytest.CaptureFixture[str]) -> None:
+    print_warning("first\n::error::second\n ##[group]third")
+    assert capsys.readouterr().err == (
+        "warning: first\n  \\x3a:error::second\n   \\x23#[group]third\n"
+    )

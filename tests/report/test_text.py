@@ -74,6 +74,20 @@ def test_rows_put_labels_left_or_above(page: SnapshotAssertion) -> None:
     assert narrow.text() == page
 
 
+def test_no_line_of_a_page_is_a_command_of_a_ci_system() -> None:
+    page = Page(30)
+    page.row("help", ["::add-mask::x", "words that are wrapped before ::set-env::y"])
+    page.paragraph("::error::x", indent=0)
+    lines = page.text().splitlines()
+    assert [line.strip() for line in lines] == [
+        "help",
+        "\\x3a:add-mask::x",
+        "words that are wrapped",
+        "before ::set-env::y",
+        "\\x3a:error::x",
+    ]
+
+
 def test_tables_align_wide_characters_and_drop_empty_columns() -> None:
     page = Page(60)
     table(page, ("name", "none", "n"), [["你好", "", "1"], ["x", "", "22"]], right=("n",))
