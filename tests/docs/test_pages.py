@@ -105,7 +105,8 @@ def mentioned() -> Iterator[tuple[Path, str, str]]:
         for word in sorted(words):
             module = _MODULE.match(word)
             if module:
-                yield page, module[1].replace(".", "/") + ".py", ""
+                path = module[1].replace(".", "/")
+                yield page, path + ("/__main__.py" if (ROOT / path).is_dir() else ".py"), ""
             found = _FILE.match(word)
             if found and not word.startswith(_IMAGINED):
                 yield page, found[1], found[2] or ""
