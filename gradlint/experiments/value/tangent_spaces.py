@@ -70,7 +70,8 @@ def soften_tangents(subject: Subject, findings: Sequence[Finding]) -> None:
             item.grounds = replace(item.grounds, explained="tangent")
             item.help = _HELP + item.help
         return
-    _soften_at_rotations(subject, wrong)
+    if wrong:
+        _soften_at_rotations(subject, wrong)
 
 
 def _soften_at_rotations(subject: Subject, wrong: Sequence[Finding]) -> None:
@@ -107,12 +108,14 @@ def _soften_at_rotations(subject: Subject, wrong: Sequence[Finding]) -> None:
 
 
 def _rotations(subject: Subject) -> Mapping[int, torch.Tensor]:
-    """Position → a value that holds rotations, of the inputs that can."""
+    """Position → a value that holds rotations, of the inputs that can and are finite."""
     found = {}
     for position, item in enumerate(subject.problem.inputs):
         value = item.value
         size = ROTATIONS.get(tuple(value.shape[-2:]))
         if size is None or value.dtype != torch.float64 or value.layout != torch.strided:
+            continue
+        if not all_finite(value):
             continue
         left, _, right = torch.linalg.svd(value[..., :size])
         left[..., -1] *= torch.linalg.det(left @ right).sign()[..., None]

@@ -132,3 +132,36 @@ def test_severity(
     (finding,) = outcome.findings
     assert finding.severity == expected
     assert ("tangent space of the group" in finding.cause_text) == (expected == "warning")
+
+
+class Bounded(Function):
+    """The hyperbolic tangent."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1.0 - y * y)
+
+
+class DoubledBounded(Bounded):
+    """Twice too long."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2.0 * Bounded.backward(ctx, grad_output)
+
+
+@pytest.mark.parametrize(("op", "expected"), [(Bounded, []), (DoubledBounded, ["error"])])
+def test_an_infinite_matrix_is_near_no_rotation(
+    probed: Callable[..., Outcome], op: type[Function], expected: list[str]
+) -> None:
+    x = matrices(2, 3, 3).detach()
+    x[0, 0, 0], x[1, 2, 1] = float("inf"), float("-inf")
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, x.requires_grad_()))
+    assert [finding.severity for finding in outcome.findings] == expected
