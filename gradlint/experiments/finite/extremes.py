@@ -6,6 +6,7 @@ run. What no rule will read is freed at once, and values are made again where th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,12 +20,14 @@ from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.documentation import documented_nonzero, documented_sign, prose
+from gradlint.inputs.domains import DOMAINS, worded
 from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
 from gradlint.numerics.timing import least_seconds
-from gradlint.trace.op_io import OpRaised
+from gradlint.trace.op_io import Input, OpRaised
 from gradlint.trace.problem import Problem
 
 #: Extreme values by name, in the order of trying, and how a message words them.
@@ -217,17 +220,34 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
     """The range of values of every input: of its domain, where that was inferred or documented."""
     text = prose(subject.op.defining) if subject.op.defining is not None else ""
 
-    def words(name: str) -> str:
-        known = subject.sample.domains.get(name, "")
-        return (known in FREE and documented_sign(text, name)) or known
+    said = said_of_arguments(subject.op)
+
+    def words(item: Input) -> str:
+        known = subject.sample.domains.get(item.name, "")
+        if known not in FREE:
+            return known
+        told = said[item.name].words if item.name in said else ""
+        return documented_sign(text, item.name) or _told_domain(told, item.value) or known
 
     return [
         replace(
-            range_of(words(item.name), item.value),
+            range_of(words(item), item.value),
             all_zero=not documented_nonzero(text, item.name),
         )
         for item in subject.problem.inputs
     ]
+
+
+def _told_domain(told: str, value: torch.Tensor) -> str:
+    """The domain that documentation asks for by a word, where ``value`` is in it; else ""."""
+    domains = worded(told)
+    if value.is_complex() or not value.numel():
+        return ""
+    if "ordered" in domains and value.dim() and value.shape[-1] > 1:
+        return DOMAINS["ordered"] if bool((value.diff(dim=-1) > 0).all()) else ""
+    if "positive" in domains and not re.search(r"(?i)non-?negative", told):
+        return DOMAINS["positive"] if bool((value > 0).all()) else ""
+    return ""
 
 
 def bounds_of(subject: Subject) -> list[float]:
