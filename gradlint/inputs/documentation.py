@@ -107,6 +107,12 @@ def documented_from_one(text: str, name: str) -> bool:
     return re.search(rf"(?i){own}{shape}(?:{begins}|{least})|{before}{own}", text) is not None
 
 
+def documented_from_zero(text: str, name: str) -> bool:
+    """Whether ``text`` says by a comparison that integers begin at zero: "0 <= n < N"."""
+    own = rf"(?<![\w.]){re.escape(name)}\b`*"
+    return re.search(rf"(?<![\w.])(?<![-+*/])(?<![-+*/]\s)0\s*(?:<=|≤)\s*`*{own}", text) is not None
+
+
 def documented_real(text: str) -> bool:
     """Whether ``text`` says that numbers are real, and nothing of complex ones: "the spectrum of a
     real signal"; not "the real part"."""
