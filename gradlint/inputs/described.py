@@ -110,6 +110,16 @@ _ONE_SHAPE = (
     r"(?:(?:the |a )?(?:same|equal|one|identical|common|matching) (?:shapes?|size|dimensions)\b)"
 )
 
+#: "same shape" that is said of an argument itself, as a part of its entry, and of no other thing.
+_SAME_SHAPE = re.compile(
+    r"(?i)(?:^|[,:(]|\bof\b|\bwith\b)\s*(?:(?:of|with) )?(?:the )?same (?:shape|size)\s*"
+    r"(?=$|[,.;()])"
+)
+#: The start of an entry of a plain number or text, which has no shape.
+_PLAIN = re.compile(r"(?i)\W*(?:python )?(?:int|float|bool|str|string|number|optional)\b")
+#: ``forward(scores, relevance): both (..., L)``: a call, and what is said of all its arguments.
+_CALL = re.compile(r"\w\((?P<given>[^()\n]*)\)`*:\s*(?P<count>both|all)\b(?P<rest>[^;\n]*)")
+
 
 def said_of_arguments(op: Op) -> dict[str, Described]:
     """What the docstrings, comments and annotations of ``op`` say of each of its arguments."""
@@ -136,7 +146,11 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
             elif shape != item.axes and not item.other:
                 item.other = shape
         found[name] = item
-    for group in _of_one_shape(text, names, entries):
+    for name, shape in _of_calls(text, names):
+        found[name].axes = found[name].axes or shape
+    groups = _of_one_shape(text, names, entries)
+    groups += _of_same_shape(found, entries)
+    for group in groups:
         known = next((found[name].axes for name in group if found[name].axes), ())
         for name in group:
             found[name].like = found[name].like or group
@@ -332,6 +346,30 @@ def _of_one_shape(
         group = tuple(n for n in names if re.search(rf"(?<![\w.]){re.escape(n)}(?!\w)", line))
         found.append(group)
     return [tuple(dict.fromkeys(group)) for group in found if len(set(group)) > 1]
+
+
+def _of_same_shape(
+    found: dict[str, Described], entries: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Arguments of "the same shape", each with the first tensor that is described before it."""
+    before: list[str] = []
+    for name, entry in entries.items():
+        if before and not found[name].axes and _SAME_SHAPE.search(_NEGATED.sub("_", entry)):
+            yield next((other for other in before if found[other].axes), before[0]), name
+        if found[name].axes or not _PLAIN.match(entry):
+            before.append(name)
+
+
+def _of_calls(text: str, names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Arguments of a call of which one shape is said, "forward(a, b): both (N, C)"."""
+    for match in _CALL.finditer(text):
+        given = [re.split(r"[:=]", part)[0].strip("` *") for part in match["given"].split(",")]
+        if set(given) - set(names) or (match["count"] == "both" and len(given) != 2):
+            continue
+        for shown, axes in _candidates(match["rest"], "", names)[:1]:
+            gap = _OF_SHAPE.sub(" ", match["rest"][: shown.start()])
+            if not re.sub(r"\b(?:of|with|are|have|tensors)\b|`", " ", gap).strip():
+                yield from ((name, axes) for name in given)
 
 
 def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:

@@ -21,7 +21,13 @@ import torch
 
 from gradlint.inputs import _names
 from gradlint.inputs._gather import gather
-from gradlint.inputs.documentation import Range, documented_range, prose
+from gradlint.inputs.documentation import (
+    Range,
+    documented_from_one,
+    documented_from_zero,
+    documented_range,
+    prose,
+)
 from gradlint.inputs.domains import CONFINED
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
@@ -512,6 +518,7 @@ def other_indices(
         repeat: whether an index may occur twice.
         from_the_end: whether indices below zero may be tried.
     """
+    said = prose(op.defining) if op.defining is not None else ""
     for name, tensor in sample.named_tensors(op.signature):
         if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
@@ -523,7 +530,8 @@ def other_indices(
             continue
         if repeat:
             yield from _crowded(sample, name, tensor, _kept_apart(op, sample, tensor))
-        if from_the_end and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
+        least = documented_from_zero(said, name) or documented_from_one(said, name)
+        if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
             mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
             yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")

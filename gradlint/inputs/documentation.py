@@ -95,14 +95,22 @@ def documented_nonzero(text: str, name: str) -> bool:
 
 
 def documented_from_one(text: str, name: str) -> bool:
-    """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1"."""
+    """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1" or
+    "1 <= n <= N"."""
     own = rf"(?<![\w.]){re.escape(name)}\b`*"
     shape = r"(?:\s*:)?(?:\s*\([^()]*\))?(?:\s*,)?"
     begins = (
         r"\s*(?:(?:is|are|lies?)\s+)?(?:in|from|between)\s*[\[{]?\s*1\s*(?:\.\.|…|,|to\b|and\b|-|–)"
     )
     least = r"\s*(?:>=\s*1|≥\s*1|>\s*0)(?![\d.])"
-    return re.search(rf"(?i){own}{shape}(?:{begins}|{least})", text) is not None
+    before = r"(?<![\w.])(?<![-+*/])(?<![-+*/]\s)(?:1\s*(?:<=|≤)|0\s*<)\s*`*"
+    return re.search(rf"(?i){own}{shape}(?:{begins}|{least})|{before}{own}", text) is not None
+
+
+def documented_from_zero(text: str, name: str) -> bool:
+    """Whether ``text`` says by a comparison that integers begin at zero: "0 <= n < N"."""
+    own = rf"(?<![\w.]){re.escape(name)}\b`*"
+    return re.search(rf"(?<![\w.])(?<![-+*/])(?<![-+*/]\s)0\s*(?:<=|≤)\s*`*{own}", text) is not None
 
 
 def documented_real(text: str) -> bool:

@@ -222,3 +222,66 @@ def test_one_shape_without_symbols_is_inferred() -> None:
 def test_what_something_is_brought_onto_is_said_of_the_result():
     said = arguments_in("Projection of every row of raw scores onto the simplex.", ["raw"])
     assert "simplex" not in said["raw"].words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Args:\n    x: values, (N, C)\n    counts: int64, same shape; some are left out",
+            ("N", "C"),
+        ),
+        ("Args:\n    x: values, (N, C)\n    counts: int64, same shape (as a matrix)", ("N", "C")),
+        ("Args:\n    x: values, (N, C)\n    counts: integers of the same size.", ("N", "C")),
+        ("Args:\n    x: values, (N, C)\n    counts: same shape as x", ("N", "C")),
+        ("Args:\n    x: values, (N, C)\n    counts: (N,), same shape", ("N",)),
+        ("Args:\n    x: values, (N, C)\n    counts: not of the same shape", ()),
+        ("Args:\n    x: values, (N, C)\n    counts: same shape as the output", ()),
+        ("Args:\n    counts: same shape\n    x: values, (N, C)", ()),
+    ],
+)
+def test_the_same_shape(text: str, expected: tuple[str, ...]) -> None:
+    assert arguments_in(text, ["x", "counts"])["counts"].axes == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("forward(scores, gains): both (..., L); gains non-negative", ("...", "L")),
+        ("``forward(scores, gains)``: both of shape (N, L).", ("N", "L")),
+        ("forward(scores, gains): all (N, L).", ("N", "L")),
+        ("forward(scores, gains): both give rows (N, L).", ()),
+        ("forward(scores, other): both (N, L).", ()),
+    ],
+)
+def test_both_arguments_of_a_call(text: str, expected: tuple[str, ...]) -> None:
+    said = arguments_in(text, ["scores", "gains"])
+    assert [said[name].axes if name in said else () for name in ("scores", "gains")] == [
+        expected,
+        expected,
+    ]
+
+
+def test_integers_of_the_same_shape_are_inferred() -> None:
+    class Poisson(torch.autograd.Function):
+        """Log-likelihood of counts.
+
+        Args:
+            log_rate: (N, C)
+            counts: int64, same shape
+        """
+
+        @staticmethod
+        def forward(ctx, log_rate, counts):
+            ctx.save_for_backward(log_rate, counts)
+            return counts * log_rate - log_rate.exp()
+
+        @staticmethod
+        def backward(ctx, g):
+            log_rate, counts = ctx.saved_tensors
+            return g * (counts - log_rate.exp()), None
+
+    log_rate, counts = infer(from_object(Poisson), 0)[0].args
+    assert log_rate.dim() == 2
+    assert counts.shape == log_rate.shape
+    assert counts.dtype == torch.int64

@@ -408,3 +408,25 @@ def test_options_are_moved_where_an_optional_argument_is_given():
     assert not list(other_optionals(op_of(pooled), [there], {"weight": [None]}, 0))
     many = {f"a{k}": [1, 2] for k in range(9)}
     assert len(list(other_optionals(op_of(pooled), [there], many, 0))) == MOST_OPTIONALS
+
+
+def test_documented_indices_are_not_counted_from_the_end() -> None:
+    def stated(x, index):
+        """Rows of x at index, 0 <= index < N."""
+        return x[index]
+
+    def free(x, index):
+        """Rows of x at index, index < N."""
+        return x[index]
+
+    x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    domains = {"x": "all reals", "index": "indices"}
+    given = Sample("inferred", "inferred", (x, torch.tensor([0, 2, 3])), domains=domains)
+    negative = [
+        sum(
+            "negative" in item.sample.label
+            for item in other_indices(from_object(op), given, repeat=True, from_the_end=True)
+        )
+        for op in (stated, free)
+    ]
+    assert negative == [0, 1]

@@ -8,6 +8,7 @@ from gradlint.inputs.documentation import (
     Range,
     documented_complex,
     documented_from_one,
+    documented_from_zero,
     documented_nonzero,
     documented_range,
     documented_real,
@@ -111,6 +112,12 @@ def test_real_and_complex(text: str, real: bool, only_complex: bool) -> None:
         ("lengths are between 1 and T", True),
         ("`lengths` >= 1", True),
         ("lengths > 0", True),
+        ("lengths: (B,) integers, 1 <= lengths <= T", True),
+        ("0 < `lengths` ≤ T", True),
+        ("0 <= lengths <= T", False),
+        ("1 <= lengths_of_words <= T", False),
+        ("-1 <= lengths <= T", False),
+        ("T - 1 <= lengths <= T", False),
         ("lengths (B,) in 0..T", False),
         ("lengths in 10..T", False),
         ("lengths of 1 or more sequences", False),
@@ -151,3 +158,18 @@ def test_numbers_inside_of_a_range() -> None:
     assert unit.inside(0.85) == 0.425
     assert Range(low=0).inside(3.0) == 1.5
     assert Range(high=2).inside(1.0) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("idx: (B,) integers, 0 <= idx < num", True),
+        ("0 ≤ `idx` < num", True),
+        ("-10 <= idx < num", False),
+        ("n - 0 <= idx", False),
+        ("0 <= idx_of_row < num", False),
+        ("idx <= 0", False),
+    ],
+)
+def test_integers_that_begin_at_zero(text: str, expected: bool) -> None:
+    assert documented_from_zero(text, "idx") is expected
