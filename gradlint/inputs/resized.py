@@ -28,9 +28,6 @@ SAME = 1e-5
 #: (heuristic: far from ties, and within any domain that contains zero).
 SHRINK = 0.2
 
-#: Axes that one row of integers points into, at most: a batch and three of space.
-MOST_POINTED = 4
-
 
 def tensors_of(sample: Sample) -> list[torch.Tensor]:
     """The tensors of ``sample``, each once, in the order of the arguments."""
@@ -112,9 +109,8 @@ def _following(sample: Sample, change: Mapping[Axis, int]) -> dict[Axis, int]:
 
 
 def repeats_indices(before: Sample, after: Sample) -> bool:
-    """Whether integers that are distinct ``before``, all of them, along an axis or as the rows that
-    point into several axes at once, are repeated ``after``: the result of an op may be undefined
-    for repeated indices."""
+    """Whether integers that are distinct ``before``, all of them or along an axis, are repeated
+    ``after``: the result of an op may be undefined for repeated indices."""
     for old, new in zip(tensors_of(before), tensors_of(after), strict=True):
         if old.is_floating_point() or old.is_complex() or old.dtype == torch.bool:
             continue
@@ -123,23 +119,12 @@ def repeats_indices(before: Sample, after: Sample) -> bool:
         for axis in range(min(old.dim(), new.dim())):
             if old.shape[axis] > 1 and _distinct(old, axis) and not _distinct(new, axis):
                 return True
-            if old.dim() > 1 and _differ(old, axis) and not _differ(new, axis):
-                return True
     return False
 
 
 def _distinct(tensor: torch.Tensor, axis: int) -> bool:
     ordered = tensor.sort(axis).values
     return bool((ordered.diff(dim=axis) != 0).all())
-
-
-def _differ(tensor: torch.Tensor, axis: int) -> bool:
-    """Whether no two of at least two slices across ``axis`` are alike, each of which may be what
-    points into several axes of another tensor."""
-    size = tensor.shape[axis]
-    if size < 2 or not 1 < tensor.numel() // size <= MOST_POINTED:
-        return False
-    return tensor.unique(dim=axis).shape[axis] == size
 
 
 def with_integers_of(before: Sample, after: Sample) -> Sample | None:

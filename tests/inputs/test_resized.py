@@ -131,15 +131,6 @@ def test_repeated_indices_are_noticed() -> None:
     assert not repeats_indices(given, changed(given, {2: 9}))
 
 
-def test_rows_of_indices_that_repeat_are_noticed() -> None:
-    rows = torch.tensor([[0, 0], [0, 1], [1, 1], [1, 0], [2, 1]])
-    given = sample(randn(5, 3), rows)
-    assert repeats_indices(given, changed(given, {5: 13}))  # six pairs at most differ
-    repeated = sample(randn(5, 3), rows[[0, 1, 0, 3, 2]])
-    assert not repeats_indices(repeated, changed(repeated, {5: 13}))
-    assert not repeats_indices(given, changed(given, {3: 9}))
-
-
 def test_integers_change_on_request() -> None:
     given = sample(randn(4), 4, [4, 3], True)
     assert changed(given, {4: 9}).args[1:] == (4, [4, 3], True)
