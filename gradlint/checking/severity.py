@@ -156,6 +156,11 @@ POLICY = (
     ),
     Reason(
         "info",
+        "forward's own operations have no finite derivative there",
+        lambda g: g.explained == "singular",
+    ),
+    Reason(
+        "info",
         "a parameter is exactly zero or extremely large there, which training hardly meets",
         lambda g: g.explained == "parameter",
     ),

@@ -92,9 +92,10 @@ Where = Literal[
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
 #: a function among the arguments that was guessed, a clamp that keeps forward inside its domain,
-#: an operand that broadcasts by accident, a size that forward runs out of, a value of a parameter
-#: that training hardly meets, random numbers that only backward draws, an argument that only
-#: backward depends on, or gradients in the tangent space of a group.
+#: an operand that broadcasts by accident, a size that forward runs out of, inputs at
+#: which forward's own operations have no finite derivative, a value of a parameter that training
+#: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
+#: or gradients in the tangent space of a group.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -110,6 +111,7 @@ Explanation = Literal[
     "clamped",
     "broadcast",
     "degenerate",
+    "singular",
     "parameter",
     "estimate",
     "unused",

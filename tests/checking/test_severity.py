@@ -73,6 +73,7 @@ CASES = {
     "beyond a clamp": (Grounds("other-size", explained="clamped"), "warning"),
     "broadcast by accident": (Grounds(explained="broadcast"), "info"),
     "a size that forward runs out of": (Grounds("other-size", explained="degenerate"), "info"),
+    "no derivative under autograd": (Grounds("other-size", explained="singular"), "info"),
     "zero in a parameter": (Grounds("special", explained="parameter"), "info"),
     "refuses openly": (Grounds(silent=False, refused=True), "info"),
     "PyTorch's own": (Grounds(torch_owned=True), "info"),

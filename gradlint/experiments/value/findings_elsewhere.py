@@ -16,6 +16,7 @@ from gradlint.experiments.raised_errors import (
     raised_evidence,
     raised_place,
 )
+from gradlint.experiments.singular_inputs import singular_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import what_explains
 from gradlint.model.report import Explanation, Finding, Severity, Where
@@ -154,6 +155,7 @@ def _nonfinite_findings(
 ) -> list[Finding]:
     """Findings where the function has a finite derivative and the gradient is not finite."""
     slopes = OneSidedDerivatives(seen.subject)
+    singular: set[str] | None = None
     findings = []
     for position in seen.positions:
         gradient = seen.gradients[position]
@@ -165,6 +167,8 @@ def _nonfinite_findings(
         if not slopes.at(position, index).finite_for(complex(value)):
             continue
         item = subject.problem.inputs[position]
+        if singular is None:
+            singular = singular_inputs(subject, seen.subject)
         findings.append(
             subject.finding(
                 rule,
@@ -174,6 +178,7 @@ def _nonfinite_findings(
                 index=index,
                 place=gradient_place(subject, item),
                 evidence={"differing": f"{len(bad)} of {gradient.numel()} elements"},
+                grounds=subject.grounds(explained="singular" if item.name in singular else None),
                 help=help,
             )
         )

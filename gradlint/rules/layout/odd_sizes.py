@@ -11,11 +11,14 @@ forward computes something else with another axis than with a batch, this is inf
 where inputs of size 1 broadcast against a parameter or buffer, unless the documentation speaks of
 broadcasting or the code sums to shapes; and so it is at sizes that forward runs out of, where it
 clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an index falls below zero as it does
-not at the sample.
+not at the sample; and where a gradient is not finite at a size at which forward's own operations
+have no finite derivative, though they have one at the sample: the angle of a single band is
+acos(±1).
 
 Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
-forward calls for each shape at which the op fails.
+forward calls for each shape at which the op fails, and 4 more with 2 backward calls where a
+gradient is not finite there.
 
 Why it matters
 --------------
