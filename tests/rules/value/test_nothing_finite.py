@@ -9,6 +9,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 import gradlint
+from gradlint.inputs.designed import _axis_of_tuples
 from gradlint.model.report import TargetReport
 
 Function = torch.autograd.Function
@@ -107,7 +108,7 @@ def gl401(report: TargetReport) -> tuple[str, str]:
     return next((c.verdict, c.note) for c in report.checks if c.code == "GL401")
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rows_of_integers_are_tuples_where_no_gradient_is_finite(seed: int) -> None:
     report = checked(Torsions, seed=seed)
     assert report.verdict == "pass"
@@ -117,6 +118,14 @@ def test_rows_of_integers_are_tuples_where_no_gradient_is_finite(seed: int) -> N
     assert shapes["pos"][0] >= 5
     report = checked(HalfTorsions, seed=seed)
     assert (report.verdict, gl401(report)[0]) == ("fail", "fail")
+
+
+def test_members_of_a_tuple_stay_unequal_in_further_samples() -> None:
+    rows = [[3, 4, 0, 1], [4, 0, 1, 2], [1, 4, 0, 2], [3, 0, 1, 2], [1, 3, 2, 4], [4, 1, 0, 3]]
+    quads = torch.tensor(rows)
+    assert quads.amax(0).tolist() == [4, 4, 2, 4]  # by chance, one reaches less far
+    assert _axis_of_tuples(quads) == 1
+    assert _axis_of_tuples(torch.tensor([[0, 1], [1, 4], [2, 3], [1, 5]])) is None
 
 
 def test_where_no_gradient_is_finite_nothing_is_told() -> None:
