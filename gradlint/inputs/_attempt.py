@@ -105,6 +105,7 @@ class Trial:
             broadcast the input, which the author may not have meant.
         real: positions of complex tensors for which backward returned real gradients, and complex
             ones for others.
+        finite: whether all gradients that backward returned are finite.
     """
 
     score: int
@@ -117,6 +118,7 @@ class Trial:
     shapes: tuple[tuple[int, ...], ...] = ()
     reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     real: frozenset[int] = frozenset()
+    finite: bool = True
 
 
 def attempt(
@@ -283,8 +285,9 @@ def _judged(
     given = [_dense(gradient) for gradient in gradients if gradient is not None]
     nonzero = [gradient for gradient in given if bool((gradient != 0).any())]
     zero = len(gradients) - len(nonzero)
-    if not nonzero or not _finite(given):
-        return Trial(4, built=built, zero=zero, shapes=shapes)
+    finite = _finite(given)
+    if not nonzero or not finite:
+        return Trial(4, built=built, zero=zero, shapes=shapes, finite=finite)
     return Trial(5 if zero else 6, built=built, zero=zero, shapes=shapes)
 
 

@@ -9,6 +9,7 @@ from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._plan import GroupGuess, Plan, TensorGuess
 from gradlint.inputs._proposals import tensor_axes
 from gradlint.inputs.domains import OF_SQUARES
+from gradlint.inputs.values import LARGEST_TUPLE
 
 #: Largest size an axis is fixed at because an error text asked for it.
 LARGEST_SIZE = 512
@@ -18,6 +19,9 @@ SQUARE_COST = 0.9
 #: What it costs to give an input the shape of the gradient returned for it: less than another
 #: number of axes where that has sizes of its own, more than to leave out a batch where it has none.
 NEW_SIZES, KNOWN_SIZES = 0.25, 0.35
+#: What it costs to take rows of integers for tuples of unequal indices, and each further number of
+#: members (heuristic: less than another domain of the numbers that they point at).
+TUPLES, EACH_MEMBER = 0.1, 0.01
 
 
 def pairs_to_plans(failed: FailedAttempt, pairs: Iterable[tuple[int, int]]) -> Iterator[Plan]:
@@ -196,3 +200,31 @@ def without_batch(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[
         whole = isinstance(plan.guess(name), TensorGuess) and len(guess.axes) > 1
         if whole and used.count(guess.axes[0]) == 1 and sizes[guess.axes[0]] in batches:
             yield plan.changed(name, replace(guess, axes=guess.axes[1:]), 0.3)
+
+
+def with_unequal_members(plan: Plan) -> Iterator[Plan]:
+    """Integers (n, k) whose rows are tuples of k unequal indices into the first axis of the other
+    tensors, which has room for one more: where two of the atoms of an angle are one, it has no
+    derivative."""
+    sizes = plan.sizes()
+    for name, guess in plan.tensors():
+        whole = isinstance(plan.guess(name), TensorGuess) and len(guess.axes) == 2
+        if not whole or guess.dtype != "int" or guess.domain not in ("real", "repeated"):
+            continue
+        members = guess.axes[1]
+        known = members.startswith("=") or members in dict(plan.fixed)
+        least = [sizes[members]] if known else range(2, LARGEST_TUPLE + 1)
+        for step, count in enumerate(least):
+            made = plan if known else plan.sized(members, count)
+            owners = {
+                other.axes[0]
+                for _, other in plan.tensors()
+                if other.dtype == "float" and other.axes and other.axes[0] not in guess.axes
+            }
+            for owner in sorted(owners):
+                if not owner.startswith("=") and sizes[owner] <= count:
+                    made = made.sized(owner, count + 1)
+            high = min((made.sizes()[owner] for owner in owners), default=0)
+            if 1 < count <= LARGEST_TUPLE and count < high:
+                cost = TUPLES + EACH_MEMBER * step
+                yield made.changed(name, replace(guess, high=high), cost)

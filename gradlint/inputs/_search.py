@@ -28,6 +28,7 @@ from gradlint.inputs._moves import (
     other_ranks,
     rank_of,
     with_rank,
+    with_unequal_members,
     without_batch,
     without_own_axes,
 )
@@ -363,6 +364,8 @@ class Search:
                 yield from without_own_axes(plan)
                 yield from self.as_scalars(plan)
         elif trial.score == 4:
+            if not trial.finite:
+                yield from with_unequal_members(plan)
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
         yield from self._like_returned(plan, trial)

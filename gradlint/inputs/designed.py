@@ -583,7 +583,8 @@ def _axis_of_tuples(tensor: torch.Tensor) -> int | None:
         few = 1 < tensor.shape[axis] <= MOST_MEMBERS < tensor.shape[1 - axis] + 3
         highest = tensor.amax(1 - axis)
         # Members that index one axis reach about as far; a row and a column of a matrix need not.
-        alike = int(highest.max() - highest.min()) <= 1
+        # Three and more are unequal in every row for a reason, even where one reaches less far.
+        alike = int(highest.max() - highest.min()) <= 1 or tensor.shape[axis] > 2
         if few and alike and bool((ordered.diff(dim=axis) > 0).all()):
             return axis
     return None

@@ -33,7 +33,7 @@ _INTERVALS = {
 #: Names of integers of which several may be equal without being degenerate.
 _LABELS = re.compile(r"label|target|class|^y|token|^tags?$|^k$|^n$|count|hits|trials")
 #: Members of a tuple of indices, at most: the four corners of a torsion.
-_LARGEST_TUPLE = 4
+LARGEST_TUPLE = 4
 #: Distance kept from zero, in units of the standard deviation (heuristic).
 _GAP = 0.12
 
@@ -195,7 +195,7 @@ def _apart(
     held = dict(plan.fixed)
     for axis in (0, 1) if tensor.dim() == 2 else ():
         tuples = guess.axes[axis].startswith("=") or guess.axes[axis] in held
-        if tuples and 1 < tensor.shape[axis] <= min(_LARGEST_TUPLE, high):
+        if tuples and 1 < tensor.shape[axis] <= min(LARGEST_TUPLE, high):
             members = list(tensor.unbind(axis))
             for place, member in enumerate(members):
                 members[place] = _unequal(member, members[:place], high)

@@ -124,11 +124,14 @@ def _not_finite(gradients: list[torch.Tensor | None]) -> bool:
 
 
 def _forward_finite(subject: Subject) -> bool:
-    """Whether outputs hold no NaN, and no infinity but those that are there on purpose."""
+    """Whether outputs hold no NaN, and no infinity but those that are there on purpose, beside
+    finite values."""
     for output in subject.run.outputs:
         value = values_of(output.value) if output.differentiable else None
         if value is None or bool(value.isfinite().all()):
             continue
+        if not bool(value.isfinite().any()):
+            return False
         constant = constant_infinities(subject, output)
         if constant is None or bool((~value.isfinite() & ~constant).any()):
             return False

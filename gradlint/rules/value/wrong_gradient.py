@@ -112,6 +112,7 @@ import torch
 
 from gradlint.diagnosis.precision import cast_down
 from gradlint.experiments.differentiable_maps import differentiable_names
+from gradlint.experiments.finite.nonfinite_gradients import at_the_sample
 from gradlint.experiments.gradient_agreement import with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import grad_output_of, mismatch
@@ -144,6 +145,7 @@ from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
 from gradlint.model.report import CheckVerdict, Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.numerics.decide import Decision
+from gradlint.numerics.products import all_finite
 from gradlint.numerics.verdict import DIFFERS, ROUNDED, UNSURE
 from gradlint.rules.catalogue import rule_of
 
@@ -186,9 +188,7 @@ def probe(subject: Subject) -> Outcome:
 def _measured(subject: Subject, declared: set[str]) -> Outcome:
     inputs = subject.problem.inputs
     if not subject.judged:
-        return Outcome(
-            "pass" if declared else "skipped", note="" if declared else "see GL103, GL302"
-        )
+        return _nothing_judged(subject, declared)
 
     subject.problem.changed_outputs.clear()
     subject.problem.raised.clear()
@@ -247,6 +247,21 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
         )
         resolutions.append(unconverged)
     return Outcome(outcome, findings, max(resolutions, default=None), "; ".join(notes))
+
+
+def _nothing_judged(subject: Subject, declared: set[str]) -> Outcome:
+    """Where no gradient can be compared: inconclusive if none is finite and GL302 finds no fault,
+    since the function has no finite derivative there either."""
+    if declared:
+        return Outcome("pass")
+    gradients = [gradient for gradient in subject.run.gradients or [] if gradient is not None]
+    if not gradients or any(map(all_finite, gradients)) or at_the_sample(subject, RULE)[0]:
+        return skipped("see GL103, GL302")
+    inferred = subject.sample.origin == "inferred"
+    where, other = ("the inferred", "inputs") if inferred else ("these", "other inputs")
+    return inconclusive(
+        f"no gradient is finite at {where} inputs: nothing could be judged; give {other}"
+    )
 
 
 def _wrong(subject: Subject, place: int, decision: object) -> Finding:
