@@ -6,6 +6,7 @@ Forks of the zygote run ops. Where there is no fork server, each of them is a pr
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import socket
@@ -186,6 +187,7 @@ def _become_bare(control: int) -> None:
             del sys.modules[name]
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             del os.environ[name]
+        gc.enable()  # the server imports without it
         names: dict[str, Any] = {"__name__": "main"}
         exec(compile(_TEXT, "<string>", "exec", optimize=2), names)
         names["start_zygote"](control)
