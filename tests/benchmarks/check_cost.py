@@ -4,13 +4,17 @@ Run it with ``python -m tests.benchmarks.check_cost [rounds]``. Goals: one small
 3 times ``python -c "import torch"``; a hundred at 150 ms each beyond start-up, on 2 cores; all
 rules on one small Function within 1.5 s beyond start-up, at 3 times the calls of the numerics.
 
+``python -m tests.benchmarks.check_cost [rounds] --against FOLDER`` compares the check of one small
+Function with that of another checkout of gradlint, such as ``git worktree add FOLDER COMMIT``.
+
 Start-up of all rules is a check by one of the rules that take PyTorch's compiler, whose modules
 are imported beforehand; start-up of the other rows is without them.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -48,6 +52,27 @@ def calls_beside_numerics(op: Any) -> tuple[int, int]:
     (target,) = gradlint.check(op, seed=0).targets
     calls = {item.code: item.forward_calls + item.backward_calls for item in target.checks}
     return sum(calls.values()), sum(calls[code] for code in NUMERICS)
+
+
+def against(folder: Path, rounds: int) -> None:
+    """Print what one small Function costs with the gradlint in ``folder`` and with this one."""
+    check = (*GRADLINT, "check", "--seed", "0", f"{ONE}:Square")
+    cases = {"all rules": check, "--select GL401": (*check, "--select", "GL401")}
+    trees = {"there": folder.resolve(), "here": ROOT}
+    times = interleaved(
+        {
+            f"{name} {tree}": partial(wall, command, {**os.environ, "PYTHONPATH": str(path)})
+            for name, command in cases.items()
+            for tree, path in trees.items()
+        },
+        rounds,
+    )
+    rows = [("check of one small Function", "there, s", "here, s", "ratio")]
+    for name in cases:
+        there, here = (median(times[f"{name} {tree}"]) for tree in trees)
+        rows.append((name, f"{there:.2f}", f"{here:.2f}", f"{here / there:.2f}"))
+    print(heading(f"Cost beside {folder}, median of {rounds} interleaved runs"))
+    print(table(rows))
 
 
 def main(rounds: int) -> None:
@@ -120,4 +145,11 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", type=int, nargs="?", default=5)
+    parser.add_argument("--against", type=Path, help="another checkout of gradlint")
+    given = parser.parse_args()
+    if given.against is not None:
+        against(given.against, given.rounds)
+    else:
+        main(given.rounds)

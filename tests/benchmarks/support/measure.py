@@ -16,8 +16,9 @@ IMPORT_TORCH = (sys.executable, "-c", "import torch")
 GRADLINT = (sys.executable, "-m", "gradlint")
 
 
-def wall(command: Sequence[str]) -> float:
-    """Seconds that ``command`` takes as a process of its own, output thrown away.
+def wall(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
+    """Seconds that ``command`` takes as a process of its own, output thrown away; in ``env``, or
+    this process's environment.
 
     Raises:
         SystemExit: it exits with another code than 0; what it wrote to stderr is shown.
@@ -28,6 +29,7 @@ def wall(command: Sequence[str]) -> float:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
+        env=env,
     )
     seconds = time.perf_counter() - start
     if done.returncode:
