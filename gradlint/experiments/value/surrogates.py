@@ -269,14 +269,31 @@ def _soften_rectified(subject: Subject, findings: Sequence[Finding]) -> None:
         return
     generator = torch.Generator().manual_seed(subject.seed)
     vs = [cotangent(output, generator) for output in subject.first_order_map.outputs]
+
+    def pulled(parts: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        found = subject.problem.pull(dict(zip(names, parts, strict=True)))
+        # Backward may write its next result to the same memory.
+        return [None if gradient is None else gradient.clone() for gradient in found]
+
     try:
-        own = subject.problem.pull(dict(zip(names, vs, strict=True)))
-        positive = subject.problem.pull(dict(zip(names, (v.relu() for v in vs), strict=True)))
+        pairs = zip(
+            pulled(vs),
+            pulled([v.relu() for v in vs]),
+            pulled([(-v).relu() for v in vs]),
+            strict=True,
+        )
     except (OpRaised, ValueError, RuntimeError):  # complex numbers have no positive part
         return
+    rectified = [
+        own is not None
+        and positive is not None
+        and (negative is None or not _equal(own, negative))  # else grad_output is not used
+        and bool(own.any())
+        and _equal(own, positive)
+        for own, positive, negative in pairs
+    ]
     for item in wrong:
-        mine, other = (found[positions[item.input or ""]] for found in (own, positive))
-        if mine is not None and other is not None and bool(mine.any()) and torch.equal(mine, other):
+        if rectified[positions[item.input or ""]]:
             item.severity = "warning"
             item.help = (
                 "backward passes on what is positive in grad_output only, as guided"

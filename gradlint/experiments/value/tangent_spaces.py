@@ -177,11 +177,13 @@ def _beyond_one_component(subject: Subject, finding: Finding) -> bool:
 
 
 def _is_tangent(subject: Subject, finding: Finding) -> bool:
-    """Whether the last component of the gradient is zero everywhere, and no other is."""
+    """Whether the last component of the gradient is zero everywhere, at other inputs too, and no
+    other is."""
     position = [item.name for item in subject.problem.inputs].index(finding.input or "")
     for gradient in (
         subject.first_order.judgement.probe(0).gradients[position],
         _pulled(subject, [_other(v) for v in _cotangents(subject)], position),
+        *_at_opposite(subject, position),
     ):
         if gradient is None or gradient.dim() == 0 or gradient.shape[-1] not in SIZES:
             return False
@@ -190,8 +192,19 @@ def _is_tangent(subject: Subject, finding: Finding) -> bool:
     return True
 
 
+def _at_opposite(subject: Subject, position: int) -> list[torch.Tensor]:
+    """The claimed gradient where the input has the other sign; empty where forward does not take
+    that."""
+    function = subject.first_order_map
+    values = [-v if k == position else v for k, v in enumerate(function.values)]
+    try:
+        return [function.gradients_at(values, _cotangents(subject))[position]]
+    except (OpRaised, ValueError):
+        return []
+
+
 def _reads_tangent(subject: Subject) -> bool:
-    """Whether backward does not read the last component of the gradients of an output, although
+    """Whether backward reads all but the last component of the gradients of an output, although
     that component depends on the inputs."""
     cotangents = _cotangents(subject)
     outputs = {item.name: item.value for item in subject.run.outputs if item.differentiable}
@@ -200,8 +213,9 @@ def _reads_tangent(subject: Subject) -> bool:
     name, value = next(iter(outputs.items()))
     if value.dim() == 0 or value.shape[-1] not in SIZES:
         return False
-    other = cotangents[0].clone()
-    other[..., -1] = _other(other[..., -1])
+    last, others = cotangents[0].clone(), cotangents[0].clone()
+    last[..., -1] = _other(last[..., -1])
+    others[..., :-1] = _other(others[..., :-1])
     try:
         moved = subject.problem.forward([v * (1.0 + MOVE) for v in subject.problem.values()])
     except OpRaised:
@@ -209,11 +223,15 @@ def _reads_tangent(subject: Subject) -> bool:
     there = {item.name: item.value for item in moved}
     if name not in there or torch.equal(there[name][..., -1], value[..., -1]):
         return False
+    read = False
     for position in range(len(subject.problem.inputs)):
-        own, found = (_pulled(subject, vs, position) for vs in (cotangents, [other]))
-        if own is None or found is None or not torch.equal(own, found):
+        own, by_last, by_others = (
+            _pulled(subject, vs, position) for vs in (cotangents, [last], [others])
+        )
+        if own is None or by_last is None or not torch.equal(own, by_last):
             return False
-    return True
+        read = read or by_others is None or not torch.equal(own, by_others)
+    return read
 
 
 def _cotangents(subject: Subject) -> list[torch.Tensor]:
@@ -229,6 +247,7 @@ def _pulled(
 ) -> torch.Tensor | None:
     names = [item.name for item in subject.run.outputs if item.differentiable]
     try:
-        return subject.problem.pull(dict(zip(names, cotangents, strict=True)))[position]
+        found = subject.problem.pull(dict(zip(names, cotangents, strict=True)))[position]
     except (OpRaised, ValueError):
         return None
+    return None if found is None else found.clone()  # backward may write to that memory again

@@ -116,6 +116,27 @@ class Clipped(Guided):
         return grad_output.clamp(-0.7, 0.7) * (x > 0)
 
 
+class Workspace(Guided):
+    """Writes every gradient to the same memory."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.mul(grad_output, x > 0, out=WORKSPACE).detach()
+
+
+class Constant(Guided):
+    """Returns the slope, whatever the gradient that it receives."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (x > 0).to(x.dtype)
+
+
+WORKSPACE = torch.empty(3, 4, dtype=torch.float64)
+
+
 @torch.no_grad()
 def calibrated(x: Tensor) -> Tensor:
     return x.square().mean()
@@ -159,6 +180,8 @@ def numbers(*shape: int) -> Tensor:
         (DoubledSum, [(3, 4)], {"x": "error"}),
         (Guided, [(3, 4)], {"x": "warning"}),
         (Clipped, [(3, 4)], {"x": "error"}),
+        (Workspace, [(3, 4)], {"x": "error"}),
+        (Constant, [(3, 4)], {"x": "error"}),
     ],
 )
 def test_severity(
