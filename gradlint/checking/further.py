@@ -43,7 +43,6 @@ from gradlint.inputs.designed import (
     beyond,
     broadcast,
     is_written_for,
-    marked_labels,
     nearer,
     other_arguments,
     other_constructions,
@@ -64,6 +63,7 @@ from gradlint.inputs.designed_kinds import (
     with_empty_lengths,
     with_equal_eigenvalues,
 )
+from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.resized import resizable
 from gradlint.model.events import FURTHER, Begin, Emit, Further

@@ -121,6 +121,9 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _ANNOTAT
     if sequence and re.search(r"\bint\b", sequence.group(2)):
         evidence.say("shape", weight if not re.search(r"Union|\|", text) else weight - 1)
         _read_length(evidence, sequence)
+    elif sequence and re.search(r"\bfloat\b", sequence.group(2)):
+        evidence.say("floats", weight if not re.search(r"Union|\|", text) else weight - 1)
+        _read_length(evidence, sequence)
     _read_plain_types(evidence, text, sequence, weight)
 
 

@@ -137,6 +137,8 @@ def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> I
             yield from _compare(failed, left, operator, right, truth, frame)
     elif isinstance(test, ast.Call):
         yield from _call(failed, test, truth, frame)
+    elif isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and not truth:
+        yield from _make_multiple(failed, test, frame)  # ``if size % k: raise``
     elif _is_value(failed, test):
         yield failed.plan.changed(ast.unparse(test), ValueGuess(truth, "bool"), 0.3)
 
@@ -293,12 +295,13 @@ def _make_dtype(
 
 
 def _make_multiple(failed: FailedAttempt, node: ast.BinOp, frame: Frame) -> Iterator[Plan]:
-    """``size % k == 0``: the smallest multiple of k that is at least 2k."""
+    """``size % k == 0``: the smallest multiple of k that is at least 2k and no other size."""
     known_size, size = evaluate(node.left, frame)
     known_step, step = evaluate(node.right, frame)
     if not (known_size and known_step and type(size) is int and type(step) is int and step > 0):
         return
-    for multiple in (2 * step, 3 * step):
+    taken = set(dict(failed.plan.fixed).values())
+    for multiple in sorted((2 * step, 3 * step), key=lambda size: size in taken):
         for symbol in failed.labels.get(size, ()):
             if not symbol.startswith("="):
                 yield failed.plan.sized(symbol, multiple, 0.15)

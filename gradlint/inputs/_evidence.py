@@ -22,6 +22,7 @@ KINDS = (
     "bool",
     "str",
     "shape",
+    "floats",
     "tensors",
     "dict",
     "callable",

@@ -20,6 +20,11 @@ from gradlint.targets.example_calls import example_calls
 #: Cost of a plan with the axes of a call and sizes of its own, with the sizes of the call, and with
 #: its very values (heuristic: the author knows best, but equal sizes in a call may be laziness).
 _SHAPES, _SIZES, _VALUES = -0.6, -0.4, -0.2
+#: What a plan costs less in which axes of size one may have any size (heuristic: a call in a
+#: docstring is as short as can be, and one row, one position or one channel hides most faults).
+_LONGER = 0.1
+#: The axes of size one, all of which then have one other size.
+_ONES = "call.1"
 #: What a square tensor costs more: it hides a transposition.
 _SQUARE = 0.9
 #: Sizes up to which those of a call are kept: gradients are judged on small tensors.
@@ -71,9 +76,16 @@ def _plans(values: dict[str, Any], named: dict[str, Evidence], first: Plan) -> I
         default[order[name]] = guess
     shaped = replace(first, guesses=tuple(default), cost=0.0)
     squares = _SQUARE * shaped.squares()
+    longer = shaped.mapped(_with_free_ones)
+    if longer != shaped:
+        yield replace(longer, cost=_SHAPES - _LONGER + _SQUARE * longer.squares())
     yield replace(shaped, cost=_SHAPES + squares)
     sizes = {symbol: _size(symbol) for symbol in shaped.symbols()}
     if all(size <= _LARGEST for size in sizes.values()):
+        if longer != shaped:
+            kept = tuple(item for item in sizes.items() if item[0] != "=1")
+            cost = _SIZES - _LONGER + _SQUARE * longer.squares()
+            yield replace(longer, fixed=kept, cost=cost)
         yield replace(shaped, fixed=tuple(sizes.items()), cost=_SIZES + squares)
     for name, value in values.items():
         if isinstance(value, torch.Tensor):
@@ -84,6 +96,10 @@ def _plans(values: dict[str, Any], named: dict[str, Evidence], first: Plan) -> I
             given = ValueGuess(value.detach().requires_grad_(grad), "tensor")
             default[order[name]] = given
     yield replace(first, guesses=tuple(default), cost=_VALUES + squares)
+
+
+def _with_free_ones(guess: TensorGuess) -> TensorGuess:
+    return replace(guess, axes=tuple(_ONES if axis == "=1" else axis for axis in guess.axes))
 
 
 def _left_out(guess: Guess, item: Evidence) -> Guess:

@@ -236,6 +236,8 @@ def _value(guess: Guess) -> str:
         return ""
     if guess.kind == "shape-of":
         return "the shape of the first tensor"
+    if guess.kind == "numbers-of":
+        return "numbers, one for each element of the last axis of the first tensor"
     name = getattr(guess.value, "__name__", "")
     return f"{name} (a stand-in)" if callable(guess.value) and name else short_text(guess.value)
 

@@ -60,9 +60,14 @@ class TensorGuess:
     layout: str = ""
 
 
+#: Kinds of values that follow from the first tensor of a plan.
+_OF_FIRST = ("shape-of", "numbers-of")
+
+
 @dataclass(frozen=True, eq=False)
 class ValueGuess:
-    """Anything but a tensor. ``kind`` "shape-of": the shape of the plan's first tensor.
+    """Anything but a tensor. ``kind`` "shape-of": the shape of the plan's first tensor;
+    "numbers-of": numbers from ``value`` on, one for each element of its last axis.
 
     Equality goes by type and text: values may be unhashable or compare in odd ways.
     """
@@ -76,8 +81,9 @@ class ValueGuess:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[bool, str, str]:
-        return self.kind == "shape-of", type(self.value).__name__, short_text(self.value, 200)
+    def _key(self) -> tuple[str, str, str]:
+        kind = self.kind if self.kind in _OF_FIRST else ""
+        return kind, type(self.value).__name__, short_text(self.value, 200)
 
 
 @dataclass(frozen=True)

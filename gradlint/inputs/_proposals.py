@@ -48,6 +48,9 @@ _SEGMENTS = (
     ("lengths", r"(?:sizes|lengths|lens|counts|splits|sections|segments|seq_?len)$"),
 )
 _MOST_PLACES = 3
+#: Sizes of the numbers in a list (heuristic: weights and spacings are about one; the edges of a box
+#: are longer than what lies in it).
+_SCALES = (0.8, 8.0)
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
 
@@ -129,6 +132,8 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
     }
     if kind == "value" and (grouped := _with_fields(item)):
         return grouped
+    if kind == "floats":
+        return _numbers(item)
     values = makers[kind](item) if kind in makers else []
     found = [(ValueGuess(value, kind), _VALUE_STEP * index) for index, value in enumerate(values)]
     if kind == "shape":
@@ -136,6 +141,20 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         found.insert(1, shape)
         return [*_segments(item), *found]
     return list(found)
+
+
+def _numbers(item: Evidence) -> list[Proposal]:
+    """Lists of different positive numbers: one for each coordinate of the first tensor, which
+    means its last axis, or as many as the annotation says; moderate ones, then large ones."""
+    found: list[Proposal] = []
+    for step, scale in enumerate(_SCALES):
+        if not item.length:
+            found.append((ValueGuess(scale, "numbers-of"), _VALUE_STEP * step))
+        for position, length in enumerate((item.length,) if item.length else (3, 2)):
+            values = [scale * (1 + k / 4) for k in range(length)]
+            cost = _VALUE_STEP * (step + (0 if item.length else position + 1))
+            found.append((ValueGuess(tuple(values) if item.length else values, "floats"), cost))
+    return found
 
 
 def _segments(item: Evidence) -> list[Proposal]:

@@ -59,6 +59,8 @@ OTHER_THAN = (6, 9, 4, 8)
 #: Weight of the evidence for a tensor where the code asks whether an argument is None: about what
 #: a name gives (heuristic: an optional factor is used once, in a product that takes numbers too).
 OPTIONAL_TENSOR = 1.5
+#: Axes that are tried with twice the size of the one they are tied to, at most.
+MOST_GROUPED = 6
 #: Variants in addition to the main sample.
 VARIANTS = 2
 #: Weight from which the evidence for a number of axes is no guess: what names and the other tensors
@@ -77,6 +79,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _following,
         _unfixed,
         _small,
+        _grouped,
         _all_used,
         _wide_indices,
         _telling_indices,
@@ -301,6 +304,52 @@ def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
         if found is not None:
             return _small(search, found, trial)
     return plan, trial
+
+
+def _grouped(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Twice as many along one axis as along that of another tensor that was guessed to be as long,
+    where forward takes that and an output has as many: heads that share a key, channels that share
+    a filter. Which of them belong together does not show where there is one for each."""
+    tries = 0
+    for name, guess in list(plan.tensors()):
+        for place, symbol in enumerate(guess.axes):
+            if not _may_be_grouped(search, plan, name, guess, place) or tries >= MOST_GROUPED:
+                continue
+            tries += 1
+            more = f"{name}.{place}*"
+            longer = (*guess.axes[:place], more, *guess.axes[place + 1 :])
+            split = plan.changed(name, replace(guess, axes=longer))
+            split = split.following(more, Related(Formula("2 * n"), (symbol,)))
+            # Outputs at the very sizes of the plan show whether they have the longer axis.
+            alone = replace(split, fixed=tuple(plan.sizes().items()))
+            carried = _try(search, alone, trial)
+            if carried is None or carried.reduced or carried.shapes == trial.shapes:
+                continue
+            better = _try(search, split, trial)
+            return (alone, carried) if better is None else (split, better)
+    return plan, trial
+
+
+def _may_be_grouped(
+    search: Search, plan: Plan, name: str, guess: TensorGuess, place: int
+) -> bool:
+    """Whether an axis has the size of one of another tensor by a guess: the documentation does not
+    give them one name."""
+    symbol = guess.axes[place]
+    own = isinstance(plan.guess(name), TensorGuess) and guess.dtype == "float"
+    bound = {*dict(plan.fixed), *dict(plan.related)} | search.held
+    if not own or symbol.startswith("=") or symbol in bound or guess.axes.count(symbol) > 1:
+        return False
+    said = search.evidence[name].shape
+    others = [
+        (search.evidence[other].shape, found.axes)
+        for other, found in plan.tensors()
+        if other != name and other in search.evidence and found.axes.count(symbol) == 1
+    ]
+    named = said[place] if len(said) == len(guess.axes) else ""
+    return bool(others) and not any(
+        len(shape) == len(axes) and shape[axes.index(symbol)] == named for shape, axes in others
+    )
 
 
 def _largest(plan: Plan) -> int:

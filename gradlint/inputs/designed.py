@@ -471,7 +471,7 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
         values = _within(allowed, now, _distinct(now, candidates))
         # The same constructor takes several names, and one number is as good as another.
         for value in values[: MOST_VALUES if isinstance(now, (str, enum.Enum)) else 1]:
-            made = _constructed(module, {**op.constructor, name: value})
+            made = constructed(module, {**op.constructor, name: value})
             if made is not None:
                 count += 1
                 label = f"with {name}={_shown(value)} in the constructor"
@@ -488,7 +488,7 @@ def _floats_of(name: str, now: float) -> list[float]:
     return [*usual, ELSEWHERE * now]
 
 
-def _constructed(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module | None:
+def constructed(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module | None:
     """A module of the class of ``module`` and with its state, made with other arguments; None where
     the constructor refuses these, or makes parameters of other shapes."""
     state = torch.get_rng_state()
@@ -601,60 +601,6 @@ def _kept_apart(op: Op, sample: Sample, tensor: torch.Tensor) -> list[torch.Tens
         and other.shape == tensor.shape
         and bool((other != tensor).all())
     ]
-
-
-def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with the number that stands for "ignore" among the indices: by its argument's
-    value, such as -100, and by moving the argument to an index that occurs."""
-    if op.signature is None:
-        return
-    names = positional_names(op.signature, len(sample.args))
-    given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
-    for parameter in op.signature.parameters.values():
-        value = given.get(parameter.name, parameter.default)
-        padding = _names.stops_gradients(parameter.name) or (
-            value is None and _names.marks_entries(parameter.name)
-        )
-        if not padding and not any(word in parameter.name.lower() for word in ("ignore", "blank")):
-            continue
-        for name, tensor in sample.named_tensors(op.signature):
-            if domain_of(sample, name) == "indices" and tensor.numel() > 1:
-                yield from _marked(op, sample, parameter.name, value, name, tensor, padding)
-
-
-def _marked(
-    op: Op,
-    sample: Sample,
-    argument: str,
-    value: Any,
-    name: str,
-    tensor: torch.Tensor,
-    padding: bool,
-) -> Iterator[Designed]:
-    """``sample`` with the number ``value`` of ``argument`` among the indices ``name``, and with an
-    index that occurs as that number, also in a whole row.
-
-    Args:
-        padding: whether the argument may say only which rows get no gradient: then nothing can be
-            judged unless the outputs show it.
-    """
-    flat = tensor.reshape(-1).clone()
-    if type(value) is int and not bool((tensor == value).any()) and (value < 0 or not padding):
-        flat[::3] = value
-        yield replaced(sample, tensor, flat, f"where {argument}={value} occurs in `{name}`")
-    occurring = int(tensor.reshape(-1)[0])
-    if value is None or (type(value) is int and value != occurring):
-        label = f"with {argument}={occurring}, which occurs in `{name}`"
-        there = with_arguments(op, sample, {argument: occurring})
-        yield Designed(
-            replace(there, label=label, kind="same"), {argument: occurring}, only_if_seen=padding
-        )
-        if tensor.dim() > 1 and len(tensor) > 1:
-            filled = tensor.clone()
-            filled[0] = occurring
-            label = f"with {argument}={occurring}, which fills a row of `{name}`"
-            row = exchanged(there, {id(tensor): filled}, label, "same")
-            yield Designed(row, {argument: occurring}, only_if_seen=padding)
 
 
 def replaced(

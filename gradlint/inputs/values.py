@@ -97,6 +97,10 @@ def _make(
     if guess.kind == "shape-of":
         first = next((tensor for _, tensor in plan.tensors()), None)
         return tuple(sizes[axis] for axis in first.axes) if first is not None else (2, 3)
+    if guess.kind == "numbers-of":
+        first = next((tensor for _, tensor in plan.tensors() if tensor.axes), None)
+        count = sizes[first.axes[-1]] if first is not None else 2
+        return [guess.value * (1 + k / 4) for k in range(count)]
     # Lists and dicts are copied: an op may write to them.
     return type(guess.value)(guess.value) if type(guess.value) in (list, dict) else guess.value
 

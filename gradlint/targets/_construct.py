@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections.abc
 import enum
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
+from gradlint.targets._kept_tensors import kept_tensors
 from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
 from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, load_error, short_repr
@@ -37,6 +39,9 @@ _LARGEST = 32
 _NO_OBJECTS = frozenset({"builtins", "inspect", "typing", "collections.abc", "types"})
 
 _AXIS = ("axis", "dim", "dims")
+
+#: PyTorch's words where a parameter is made of integers.
+_NEEDS_FLOATS = "floating point and complex dtype can require gradients"
 
 #: Parts of names and the value they suggest; the first that matches is taken (heuristic).
 _BY_NAME: tuple[tuple[str, Any], ...] = (
@@ -89,7 +94,10 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
                 raise load_error(f"constructing `{cls.__name__}()`", error) from error
         tried: list[dict[str, Any]] = []
         failure: BaseException | None = None
-        for values in _candidates(cls, required):
+        candidates = collections.deque[dict[str, Any]]()
+        guesses = _candidates(cls, required)
+        while candidates or (candidates := collections.deque(itertools.islice(guesses, 1))):
+            values = candidates.popleft()
             if any(_alike(values, other) for other in tried):
                 continue
             tried.append(values)
@@ -98,12 +106,23 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
                 module = cls(**values)
             except BaseException as error:
                 failure = error
+                floating = {name: _floating(item) for name, item in values.items()}
+                if _NEEDS_FLOATS in str(error) and repr(floating) != repr(values):
+                    candidates.append(floating)
                 continue
             if not _axis_is_size(module, values):
                 return module, values
         raise _not_constructible(cls, required, tried, failure)
     finally:
         torch.set_rng_state(state)
+
+
+def _floating(value: Any) -> Any:
+    """Numbers with a fraction in place of integers, also in tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        parts = [(item, 0.25 * k) for k, item in enumerate(value)]
+        return type(value)(item + 0.5 + k if type(item) is int else item for item, k in parts)
+    return value + 0.5 if type(value) is int else value
 
 
 def shown_call(cls: type, values: dict[str, Any]) -> str:
@@ -139,7 +158,11 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
         if all(name in call and call[name].known for name in names)
     ]
     yield from filter(_small, calls)
-    forms = tensor_forms(cls, [item.name for item in required if _is_tensor(item.annotation)])
+    untyped = [item.name for item in required if item.annotation is Parameter.empty]
+    forms = kept_tensors(cls, [name for name in untyped if name not in read])
+    forms |= tensor_forms(
+        cls, [item.name for item in required if _is_tensor(item.annotation) or item.name in forms]
+    )
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
             values = {}
@@ -209,13 +232,22 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
     if origin is Literal:
         return inner[0]
     if origin in (collections.abc.Sequence, collections.abc.Iterable):
-        return [size, size + 1]
+        return _floats(inner, list) or [size, size + 1]
     if origin in (tuple, list) or annotation in (tuple, list):
-        return (list if origin is list or annotation is list else tuple)([size, size])
+        made = list if origin is list or annotation is list else tuple
+        return _floats(inner, made) or made([size, size])
     if origin is not None and type(None) in inner:
         others = [item for item in inner if item is not type(None)]
         return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=others[0]), size)
     return _of_class(annotation, size) if isinstance(annotation, type) else NotImplemented
+
+
+def _floats(inner: tuple[Any, ...], made: type[list[float]] | type[tuple[float, ...]]) -> Any:
+    """Different numbers for ``tuple[float, float]`` and the like; None where others are wanted."""
+    kinds = [kind for kind in inner if kind is not Ellipsis]
+    if not kinds or any(kind is not float for kind in kinds):
+        return None
+    return made(0.5 + 0.25 * k for k in range(max(len(kinds), 2)))
 
 
 def _of_class(cls: type, size: int) -> Any:

@@ -16,7 +16,6 @@ from gradlint.inputs.designed import (
     around,
     broadcast,
     is_written_for,
-    marked_labels,
     nearer,
     other_arguments,
     other_indices,
@@ -24,6 +23,7 @@ from gradlint.inputs.designed import (
     other_values,
     several_arguments,
 )
+from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.samples import samples_for
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
@@ -179,6 +179,24 @@ def test_what_is_ignored_occurs():
     assert (occurs.sample.args[1] == -100).any()
     assert occurs.sample.label == "where ignore_index=-100 occurs in `target`"
     assert other.moved == {"ignore_index": 2}
+
+
+class Nll(torch.nn.Module):
+    def __init__(self, ignore_index=255, eps=0.1):
+        super().__init__()
+        self.ignore_index, self.eps = ignore_index, eps
+
+    def forward(self, x, target):
+        return x
+
+
+def test_what_a_constructor_ignores_occurs():
+    given = sample(randn(4, 3), INDEX, target="indices")
+    occurs, other = marked_labels(from_object(Nll()), given)
+    assert (occurs.sample.args[1] == 255).any()
+    assert occurs.op is None
+    assert other.op.module.ignore_index == 2
+    assert other.sample.args[1] is INDEX
 
 
 def test_padding_is_marked_by_numbers_that_are_no_index():

@@ -123,3 +123,42 @@ class Linear(Function):
     assert len({*x.shape, *weight.shape}) == 3
     assert x.shape[1] == weight.shape[1]
     assert isinstance(x, torch.Tensor)
+
+
+ROTATED = """
+import torch
+from torch.autograd import Function
+
+class Turned(Function):
+    @staticmethod
+    def forward(ctx, x, angle):
+        ctx.save_for_backward(angle)
+        return x * angle.cos()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0].cos(), None
+
+def turned(x, positions):
+    \"\"\"Turned by positions.
+
+    >>> turned(torch.ones(1, 4), torch.tensor([0]))
+    \"\"\"
+    if x.shape[-1] % 2 or {check}:
+        raise ValueError
+    return Turned.apply(x, positions.to(x.dtype)[:, None])
+"""
+
+
+@pytest.mark.parametrize(("check", "rows"), [("False", 3), ("x.shape[0] != 1", 1)])
+def test_axes_of_size_one_are_longer_where_the_op_takes_that(module, check, rows):
+    turned = module(ROTATED.format(check=check)).turned
+    x, positions = infer(from_object(turned), 0)[0].args
+    assert x.shape == (rows, 4)
+    assert positions.shape == (rows,)
+
+
+def test_an_operand_that_is_broadcast_keeps_its_size_one(module):
+    text = ROTATED.format(check="False").replace("torch.ones(1, 4)", "torch.ones(3, 4)")
+    x, positions = infer(from_object(module(text).turned), 0)[0].args
+    assert (len(x), len(positions)) == (3, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 
@@ -133,3 +135,39 @@ def test_indices_at_which_a_gradient_vanishes_are_drawn_again(seed):
     weight, index = infer(from_object(ByDegree), seed)[0].args
     assert index.unique().numel() < index.numel()
     assert weight.requires_grad
+
+
+class Boxed(torch.autograd.Function):
+    """Positions in a box. pos: (N, D), box: D edges."""
+
+    @staticmethod
+    def forward(ctx, pos: torch.Tensor, box: Sequence[float], least: float = 2.5):
+        if min(box) < 2 * least:
+            raise ValueError("box too small")
+        edge = torch.tensor(box, dtype=pos.dtype)
+        ctx.save_for_backward(edge)
+        return pos / edge
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / ctx.saved_tensors[0], None, None
+
+
+class Spaced(Boxed):
+    @staticmethod
+    def forward(ctx, pos: torch.Tensor, spacing: tuple[float, float], least: float = 0.0):
+        return Boxed.forward(ctx, pos, spacing, least)
+
+
+def test_a_list_of_numbers_has_one_for_each_coordinate():
+    pos, box, *_ = infer(from_object(Boxed), 0)[0].args
+    assert pos.dim() == 2
+    assert len(box) == pos.shape[1]
+    assert len(set(box)) == len(box)
+    assert min(box) >= 5
+
+
+def test_a_tuple_of_numbers_has_the_length_of_its_annotation():
+    pos, spacing, *_ = infer(from_object(Spaced), 0)[0].args
+    assert type(spacing) is tuple
+    assert len(spacing) == pos.shape[-1] == 2

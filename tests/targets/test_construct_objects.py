@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
+import torch
 from torch import nn
 
 from gradlint.targets._construct import Attributes, attributes_read, construct
@@ -96,3 +97,72 @@ def test_what_is_read():
 def test_what_cannot_be_made_is_still_an_error():
     with pytest.raises(LoadError, match="`config`"):
         construct(Deep)
+
+
+class Pinhole(nn.Module):
+    def __init__(self, focal: tuple[float, float], center: tuple[float, ...], size: tuple[int, int]):
+        super().__init__()
+        self.focal = nn.Parameter(torch.tensor(focal))
+        self.center, self.size = center, size
+
+
+class Lengths(nn.Module):
+    def __init__(self, lengths, count):
+        super().__init__()
+        self.lengths = nn.Parameter(torch.tensor(lengths))
+        self.out = nn.Linear(int(count), 2)
+
+
+def test_tuples_of_floats_are_made_of_different_floats():
+    made, values = construct(Pinhole)
+    assert values["focal"] == (0.5, 0.75)
+    assert values["center"] == (0.5, 0.75)
+    assert all(type(size) is int for size in values["size"])
+    assert made.focal.is_floating_point()
+
+
+def test_numbers_of_a_parameter_are_floats_where_integers_are_refused():
+    made, values = construct(Lengths)
+    assert type(values["lengths"]) is float
+    assert made.lengths.is_floating_point()
+
+
+class Whitening(nn.Module):
+    def __init__(self, matrix, offset):
+        super().__init__()
+        self.matrix = nn.Parameter(matrix.clone())
+        self.register_buffer("offset", offset)
+
+    def forward(self, x):
+        return (x - self.offset) @ self.matrix
+
+
+class Filters(nn.Module):
+    def __init__(self, bank, width):
+        super().__init__()
+        out, inner, _ = bank.shape
+        self.bank = bank
+        self.linear = nn.Linear(width, out * inner)
+
+
+class Widths(nn.Module):
+    """Nothing here is a tensor."""
+
+    def __init__(self, width, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(width, size))
+        self.size = size
+
+
+def test_what_becomes_a_parameter_or_has_a_shape_is_a_tensor():
+    _, values = construct(Whitening)
+    assert values["matrix"].dim() == 2
+    assert values["offset"].dim() == 1
+    _, values = construct(Filters)
+    assert values["bank"].dim() == 3
+    assert type(values["width"]) is int
+
+
+def test_sizes_are_no_tensors():
+    _, values = construct(Widths)
+    assert {name: type(value) for name, value in values.items()} == {"width": int, "size": int}

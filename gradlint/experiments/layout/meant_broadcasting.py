@@ -70,21 +70,21 @@ def broadcasting_is_meant(subject: Subject, sample: Sample, operands: Collection
 
 def is_said(subject: Subject) -> bool:
     """Whether the documentation speaks of broadcasting."""
-    return any(_SAID.search(prose(thing)) for thing in _things_of(subject))
+    return any(_SAID.search(prose(thing)) for thing in parts_of(subject))
 
 
 def is_said_or_handled(subject: Subject, operands: Collection[str]) -> bool:
     """Whether the documentation speaks of broadcasting, or the code has a part for it: for one of
     ``operands`` where it reads the shape of an argument of that name, else for all."""
-    things = _things_of(subject)
+    things = parts_of(subject)
     if is_said(subject):
         return True
     helpers = [thing for thing in things if inspect.isfunction(thing) and thing is not things[0]]
     own = [thing for thing in things if not any(thing is helper for helper in helpers)]
     arguments = {name for thing in own for name in _arguments_of(thing)}
-    called = "|".join(helper.__name__ for helper in helpers if _HANDLED.search(_code(helper)))
+    called = "|".join(helper.__name__ for helper in helpers if _HANDLED.search(text_of(helper)))
     handled = re.compile(rf"{_HANDLED.pattern}|\b(?:{called or '(?!)'})\(")
-    for line in (line for thing in own for line in _code(thing).splitlines()):
+    for line in (line for thing in own for line in text_of(thing).splitlines()):
         if not handled.search(line):
             continue
         read = arguments & set(_SHAPE_OF.findall(line))
@@ -112,7 +112,7 @@ def smaller_operands(before: Sample, after: Sample, subject: Subject) -> list[st
     return fewer or [name for name in both if new[name].numel() == old[name].numel()]
 
 
-def _things_of(subject: Subject) -> list[Any]:
+def parts_of(subject: Subject) -> list[Any]:
     """The functions and classes that the op is made of, those included that it calls by name in
     its own module."""
     op = subject.op
@@ -154,7 +154,7 @@ def _arguments_of(thing: Any) -> list[str]:
     ]
 
 
-def _code(thing: Any) -> str:
+def text_of(thing: Any) -> str:
     """The source of ``thing`` without its docstrings and comments."""
     try:
         source = source_text(thing)

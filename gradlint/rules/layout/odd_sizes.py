@@ -9,7 +9,8 @@ or removed. Axes of equal size change together. Sizes that forward refuses are l
 other numbers of axes at which backward raises, because forward accepted them by accident. Where
 forward computes something else with another axis than with a batch, this is information; so it is
 where inputs of size 1 broadcast against a parameter or buffer, unless the documentation speaks of
-broadcasting or the code sums to shapes; and so it is at sizes that forward runs out of, where it
+broadcasting or the code sums to shapes; and so it is at odd sizes where even ones are right, unless
+the documentation allows any size or the code tells odd and even ones apart; and so it is at sizes that forward runs out of, where it
 clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an index falls below zero as it does
 not at the sample; and where a gradient is not finite at a size at which forward's own operations
 have no finite derivative, though they have one at the sample: the angle of a single band is
@@ -102,6 +103,7 @@ References
 from __future__ import annotations
 
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
+from gradlint.experiments.layout.meant_odd_sizes import odd_sizes_are_meant
 from gradlint.experiments.layout.other_sizes import SizeTrial, SizeTrials
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_not_resizable
@@ -146,7 +148,10 @@ def probe(subject: Subject) -> Outcome:
     ]
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
-        help = HELP_EVEN if odd.hint else HELP
+        meant = bool(odd.hint) and odd_sizes_are_meant(subject)
+        if meant:
+            odd.hint = odd.hint.partition(":")[0]
+        help = HELP_EVEN if odd.hint and not meant else HELP
         findings += findings_elsewhere(
             subject,
             RULE,
@@ -155,7 +160,7 @@ def probe(subject: Subject) -> Outcome:
             cause="odd-size",
             help=help,
             kind="other-size",
-            severity=_severity_of(odd),
+            severity=_severity_of(odd, meant=meant),
             explained=odd.explained,
         )
         for finding in findings:
@@ -213,8 +218,14 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("inconclusive", findings, note=note)
 
 
-def _severity_of(odd: SizeTrial) -> Severity | None:
-    """The severity of a fault at odd sizes, where that is not for the evidence to decide."""
+def _severity_of(odd: SizeTrial, *, meant: bool) -> Severity | None:
+    """The severity of a fault at odd sizes, where that is not for the evidence to decide.
+
+    Args:
+        meant: whether the op is meant for odd sizes where even ones are right.
+    """
+    if meant and odd.judgement.verdict != RAISED:
+        return None
     if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs):
         return "info"
     return "warning" if odd.length_guessed else None

@@ -232,6 +232,15 @@ def test_halves_are_a_demand_not_an_error(probed: Callable[..., Outcome]) -> Non
     assert "accepts an odd size where it needs two halves" in outcome.findings[0].cause_text
 
 
+def test_odd_sizes_that_are_meant_are_no_demand(probed: Callable[..., Outcome]) -> None:
+    meant = type("Meant", (Halves,), {"__doc__": "Halves. x: real (..., N), any N >= 1."})
+    outcome = probe(probed, "GL706", meant, matrix())
+    ((severity, message),) = told(outcome)
+    assert severity == "error"
+    assert message == "wrong gradient for `x` where `x` has shape [4, 1025]"
+    assert "needs two halves" not in outcome.findings[0].cause_text
+
+
 class SomeEvenSizes(Function):
     """x², without the last column's gradient at odd sizes and at multiples of four."""
 

@@ -1,0 +1,110 @@
+"""Further samples in which the number that stands for "ignore" occurs among the indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gradlint.inputs import _names
+from gradlint.inputs.designed import (
+    Designed,
+    constructed,
+    domain_of,
+    exchanged,
+    replaced,
+    with_arguments,
+)
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, positional_names
+from gradlint.targets.signature import signature_of
+
+
+def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with the number that stands for "ignore" among the indices: by its argument's
+    value, such as -100, and by moving the argument to an index that occurs. It may be an argument
+    of forward, or of the constructor of a module."""
+    indices = [
+        (name, tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if domain_of(sample, name) == "indices" and tensor.numel() > 1
+    ]
+    for argument, value, made in _marks(op, sample) if indices else ():
+        padding = _names.stops_gradients(argument) or (
+            value is None and _names.marks_entries(argument)
+        )
+        if not padding and not any(word in argument.lower() for word in ("ignore", "blank")):
+            continue
+        for name, tensor in indices:
+            yield from _marked(sample, argument, value, name, tensor, padding, made)
+
+
+#: The op and the sample with another value of an argument; None where there is no such op.
+_Make = Callable[[Any], tuple[Op | None, Sample] | None]
+
+
+def _marks(op: Op, sample: Sample) -> Iterator[tuple[str, Any, _Make]]:
+    """The arguments of forward and of a module's constructor with their values, and how each is
+    given another value."""
+    if op.signature is not None:
+        names = positional_names(op.signature, len(sample.args))
+        given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+        for parameter in op.signature.parameters.values():
+            name = parameter.name
+
+            def moved(value: Any, name: str = name) -> tuple[Op | None, Sample]:
+                return None, with_arguments(op, sample, {name: value})
+
+            yield name, given.get(name, parameter.default), moved
+    module = op.module
+    signature = signature_of(type(module)) if module is not None else None
+    for parameter in signature.parameters.values() if module is not None and signature else ():
+        name = parameter.name
+
+        def anew(value: Any, name: str = name) -> tuple[Op | None, Sample] | None:
+            assert module is not None
+            made = constructed(module, {**op.constructor, name: value})
+            return None if made is None else (replace(op, module=made, call=made), sample)
+
+        yield name, op.constructor.get(name, parameter.default), anew
+
+
+def _marked(
+    sample: Sample,
+    argument: str,
+    value: Any,
+    name: str,
+    tensor: torch.Tensor,
+    padding: bool,
+    made: _Make,
+) -> Iterator[Designed]:
+    """``sample`` with the number ``value`` of ``argument`` among the indices ``name``, and with an
+    index that occurs as that number, also in a whole row.
+
+    Args:
+        padding: whether the argument may say only which rows get no gradient: then nothing can be
+            judged unless the outputs show it.
+        made: the op and the sample with another number for ``argument``.
+    """
+    flat = tensor.reshape(-1).clone()
+    if type(value) is int and not bool((tensor == value).any()) and (value < 0 or not padding):
+        flat[::3] = value
+        yield replaced(sample, tensor, flat, f"where {argument}={value} occurs in `{name}`")
+    occurring = int(tensor.reshape(-1)[0])
+    if value is not None and not (type(value) is int and value != occurring):
+        return
+    moved = made(occurring)
+    if moved is None:
+        return
+    op, there = moved
+    label = f"with {argument}={occurring}, which occurs in `{name}`"
+    marked = replace(there, label=label, kind="same")
+    yield Designed(marked, {argument: occurring}, op=op, only_if_seen=padding)
+    if tensor.dim() > 1 and len(tensor) > 1:
+        filled = tensor.clone()
+        filled[0] = occurring
+        label = f"with {argument}={occurring}, which fills a row of `{name}`"
+        row = exchanged(there, {id(tensor): filled}, label, "same")
+        yield Designed(row, {argument: occurring}, op=op, only_if_seen=padding)

@@ -1,0 +1,146 @@
+"""Which arguments of a constructor are tensors, by what the source does with them.
+
+An argument without annotation may be anything. One that becomes a parameter or a buffer, or whose
+shape is read, is a tensor; how many axes it has is told by the sizes that are read, or by the
+function that forward passes it to.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gradlint.targets._tensor_arguments import TensorForm
+from gradlint.targets.nodes import class_node
+from gradlint.targets.source_file import dotted
+
+#: Methods that tensors have and hardly anything else has.
+_OF_TENSORS = frozenset(
+    {"size", "dim", "numel", "new_zeros", "new_ones", "detach", "clone", "unsqueeze", "contiguous"}
+)
+
+#: Functions, by the last part of their names, and the axes of the tensors they multiply with.
+_AXES = {"linear": 2, "mm": 2, "mv": 2, "matmul": 2, "conv1d": 3, "conv2d": 4, "conv3d": 5}
+
+#: The first axis, which arguments share: the channels of a weight and of its bias.
+_SHARED = "kept.0"
+
+
+def kept_tensors(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
+    """Argument of the constructor of ``cls`` → its form, for those of ``names`` that the source
+    uses as tensors."""
+    found = class_node(cls)
+    if found is None:
+        return {}
+    init = next(
+        (n for n in found[1].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None
+    )
+    if init is None:
+        return {}
+    forms = {}
+    for name in names:
+        if _is_kept(init, name) or any(True for _ in _ranks_read(init, name)):
+            holders = {name, *_attributes_of(init, name)}
+            rank = max(_ranks(found[1], init, name, holders), default=1)
+            own = (f"{name}.{axis}" for axis in range(1, rank))
+            forms[name] = TensorForm("float", (_SHARED, *own))
+    return forms
+
+
+def _is_kept(init: ast.FunctionDef, name: str) -> bool:
+    """Whether ``name`` itself becomes a parameter or a buffer, or a method of tensors is called."""
+    for node in ast.walk(init):
+        if not isinstance(node, ast.Call):
+            continue
+        called = (dotted(node.func) or "").rpartition(".")
+        if called[2] in ("Parameter", "register_buffer", "register_parameter"):
+            if any(_root(item) == name for item in node.args):
+                return True
+        elif called[0] == name and called[2] in _OF_TENSORS:
+            return True
+    return False
+
+
+def _root(node: ast.expr) -> str:
+    """The name that an expression is, after calls of its methods: ``w.detach().clone()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _attributes_of(init: ast.FunctionDef, name: str) -> Iterator[str]:
+    """The attributes of ``self`` that hold the argument, or a parameter or buffer made of it."""
+    for node in ast.walk(init):
+        if isinstance(node, ast.Assign) and _holds(node.value, name):
+            yield from (dotted(target) or "" for target in node.targets)
+        elif isinstance(node, ast.Call) and (dotted(node.func) or "").endswith("register_buffer"):
+            label = node.args[0] if node.args else None
+            if isinstance(label, ast.Constant) and any(_root(item) == name for item in node.args):
+                yield f"self.{label.value}"
+
+
+def _holds(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Call) and (dotted(node.func) or "").endswith("Parameter"):
+        return any(_root(item) == name for item in node.args)
+    return _root(node) == name
+
+
+def _ranks(
+    tree: ast.ClassDef, init: ast.FunctionDef, name: str, holders: set[str]
+) -> Iterator[int]:
+    """Numbers of axes that the argument has at least."""
+    yield from _ranks_read(init, name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            axes = _AXES.get((dotted(node.func) or "").rpartition(".")[2], 0)
+            if axes and any(dotted(item) in holders for item in node.args[1:2]):
+                yield axes
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            sides = [_of_transposed(side) for side in (node.left, node.right)]
+            if any(side in holders for side in sides):
+                yield 2
+
+
+def _of_transposed(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        node = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value if node.func.attr in ("t", "transpose") else node
+    return dotted(node)
+
+
+def _ranks_read(init: ast.FunctionDef, name: str) -> Iterator[int]:
+    """Numbers of axes that reading the shape of ``name`` asks for."""
+    for node in ast.walk(init):
+        if isinstance(node, ast.Assign) and _is_shape(node.value, name):
+            for target in node.targets:
+                yield len(target.elts) if isinstance(target, ast.Tuple) else 1
+        elif isinstance(node, ast.Subscript) and _is_shape(node.value, name):
+            yield _least_rank(node.slice)
+        elif isinstance(node, ast.Call) and dotted(node.func) == f"{name}.size" and node.args:
+            yield _least_rank(node.args[0])
+        elif isinstance(node, ast.Compare) and _is_rank(node.left, name):
+            wanted = node.comparators[0]
+            if isinstance(wanted, ast.Constant) and type(wanted.value) is int:
+                yield wanted.value
+
+
+def _is_shape(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Call) and not node.args:
+        return dotted(node.func) == f"{name}.size"
+    return dotted(node) == f"{name}.shape"
+
+
+def _is_rank(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Call):
+        return dotted(node.func) == f"{name}.dim"
+    return dotted(node) == f"{name}.ndim"
+
+
+def _least_rank(index: ast.expr) -> int:
+    """The axes that there are at least where one is asked for by ``index``."""
+    try:
+        value = ast.literal_eval(index)
+    except ValueError:
+        return 1
+    return max(-value, value + 1) if type(value) is int else 1
