@@ -129,7 +129,8 @@ def documented_complex(text: str) -> bool:
 _CONSTANT = re.compile(
     r"(?i)(?<!not )\b(?:taken|treated|regarded|held|kept|considered|used|seen)\s+(?:as\s+)?"
     r"(?:an?\s+)?constants?\b|(?:^|,|\bis|\bare)\s+constants?(?=\s*(?:$|[,)(]))"
-    r"|\b(?:has|have|gets?|receives?|with|of)\s+no gradients?\b|\bno gradients?\s+(?:flows?|for|to)\b"
+    r"|\b(?:has|have|gets?|receives?|with|of)\s+no gradients?\b"
+    r"|\bno gradients?\s+(?:flows?|for|to)\b"
     r"|(?<!not )\b(?:is|are)\s+(?:not\s+differentiat|detached\b)|\bnon-?differentiable\b"
 )
 
