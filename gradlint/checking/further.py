@@ -65,7 +65,7 @@ from gradlint.inputs.designed_kinds import (
 )
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.documentation import documented_complex, prose
-from gradlint.inputs.resized import resizable
+from gradlint.inputs.resized import resizable, within_bounds
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
 from gradlint.model.report import Tried
@@ -105,6 +105,12 @@ _EXPLAINED_BY = {
     RAISED: ("GL004", "GL10", "GL201", "GL203", "GL204"),
     NOT_FINITE: ("GL302",),
 }
+
+
+def _bounded(designed: Designed) -> Designed:
+    """``designed`` with values that keep the bounds between arguments."""
+    others = [within_bounds(sample) for sample in designed.alternatives]
+    return replace(designed, sample=within_bounds(designed.sample), alternatives=others)
 
 
 @dataclass
@@ -192,7 +198,7 @@ class FurtherSamples:
 
     def _look_at_all(self) -> None:
         until = had_seconds() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
-        for designed in self._designed():
+        for designed in map(_bounded, self._designed()):
             if had_seconds() >= until or not affords_another(self.subject):
                 return
             several = len(designed.sample.moved) > 1

@@ -42,7 +42,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         "raises outside of that kind, with mixed dtypes or under a transform, or refuses openly"
         " (NotImplementedError, a dtype that nothing promises, a no_grad decorator); a difference"
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
-        " tolerance of an iterative forward or a documented surrogate explains; NaN where forward"
+        " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
+        " input that the documentation calls a constant; NaN where forward"
         " divides by an input that is zero; digits that cancel at large magnitudes; numbers that"
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
@@ -119,6 +120,11 @@ POLICY = (
         "info",
         "the documentation tells of a surrogate, and the gradient is that surrogate",
         lambda g: g.explained == "surrogate",
+    ),
+    Reason(
+        "info",
+        "the documentation says that it is a constant, and it has no gradient",
+        lambda g: g.explained == "constant",
     ),
     Reason(
         "info",

@@ -245,12 +245,15 @@ def _bare_shape(name: str, text: str) -> tuple[str, ...]:
 
 
 def _give_one_shape(parameters: list[Evidence], said: dict[str, Described]) -> None:
-    """New axes for arguments of which one shape is said, where it is not said which."""
+    """One shape for arguments of which one is said: that of the one that has one, or new axes where
+    it is not said which."""
     for evidence in parameters:
         group = said.get(evidence.name, Described()).like
         others = [item for item in parameters if item.name in group]
-        if any(item.shape for item in others) or not others or evidence is not others[0]:
+        known = next((item.shape for item in others if item.shape), ())
+        if not known and (not others or evidence is not others[0]):
             continue
         rank = max(evidence.ranks, key=evidence.ranks.__getitem__) if evidence.ranks else 2
+        shape = known or tuple(f"{evidence.name}.{axis}" for axis in range(rank))
         for item in others:
-            item.shape = tuple(f"{evidence.name}.{axis}" for axis in range(rank))
+            item.shape = item.shape or shape

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradlint.inputs._extents import Length
+from gradlint.model.related import Bound
 
 #: Stands for the default of a parameter that has none.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -69,6 +70,7 @@ class Evidence:
         measured: axes that a loop reads as far as their own size says.
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
+        bounds: that its values keep beside other arguments, sizes and numbers.
         path: whether it names a file or a folder: a number would name an open one of this process.
     """
 
@@ -99,6 +101,7 @@ class Evidence:
     measured: set[int] = field(default_factory=set)
     interleaved: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
+    bounds: list[Bound] = field(default_factory=list)
     path: bool = False
 
     def say(self, kind: str, weight: float) -> None:
@@ -120,6 +123,17 @@ class Evidence:
                 self.values.insert(0, value)
             else:
                 self.values.append(value)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its values go from one, or from those of another argument, up to the size of an
+        axis, that included: lengths."""
+        below = [bound for bound in self.bounds if bound.less.of == self.name]
+        above = [bound for bound in self.bounds if bound.more.of == self.name]
+        ends = any(bound.more.axis is not None and not bound.strict for bound in below)
+        begins = [bound.less.number + bound.strict for bound in above if bound.less.of is None]
+        others = any(bound.less.of is not None and bound.less.axis is None for bound in above)
+        return ends and (1 in begins or (others and not begins))
 
     @property
     def required(self) -> bool:

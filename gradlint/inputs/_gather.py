@@ -22,8 +22,10 @@ from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import integer_domain
+from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
+from gradlint.inputs.documentation import prose
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -170,10 +172,21 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             Reader({}, backward, ctx=_context_name(backward), **shared).read()
             read_returns(backward, found)
     read_docs([forward, owner], found)
+    _read_bounds([forward, owner], found)
     _read_extents(forward, names)
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
+    """Bounds between arguments, from documentation and from what forward refuses."""
+    names = {item.name: item for item in found}
+    said = "\n".join(prose(thing) for thing in things if thing is not None)
+    for bound in read_bounds(said, things[0], found):
+        for name in dict.fromkeys(side.of for side in (bound.less, bound.more)):
+            if isinstance(name, str) and name in names:
+                names[name].bounds.append(bound)
 
 
 def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:

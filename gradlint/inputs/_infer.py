@@ -28,7 +28,7 @@ from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
-from gradlint.model.related import LETTERS, RelatedAxis
+from gradlint.model.related import LETTERS, Bound, RelatedAxis
 from gradlint.model.sample import Sample
 
 #: Times that values are drawn again where a gradient vanishes (heuristic).
@@ -125,6 +125,7 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
         held,
         otherwise=otherwise,
         related=tuple(_related(plan)),
+        bounds=tuple(_bounds(plan)),
     )
 
 
@@ -138,6 +139,19 @@ def _related(plan: Plan) -> Iterator[RelatedAxis]:
         bases = tuple(tuple(places[base]) for base in rule.bases)
         for place in places[symbol]:
             yield RelatedAxis(place, rule.formula, bases)
+
+
+def _bounds(plan: Plan) -> Iterator[Bound]:
+    """The bounds of the plan, of tensors by their position."""
+    names = [name for name, _ in plan.tensors()]
+    for bound in plan.bounds:
+        sides = (bound.less, bound.more)
+        if all(side.of is None or names.count(str(side.of)) == 1 for side in sides):
+            less, more = (
+                side if side.of is None else replace(side, of=names.index(str(side.of)))
+                for side in sides
+            )
+            yield Bound(less, more, bound.strict)
 
 
 def _why(changed: Sequence[Suggested]) -> str:

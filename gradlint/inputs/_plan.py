@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
-from gradlint.model.related import TERM, Formula, size_of
+from gradlint.model.related import TERM, Bound, Formula, size_of
 
 #: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
 #: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).
@@ -159,6 +159,7 @@ class Plan:
         cost: how far it is from the likeliest plan (used by the search only).
         shares: each parameter's share of that cost.
         related: symbol → how its size follows from others.
+        bounds: that values keep, of parameters by name.
     """
 
     names: tuple[str, ...]
@@ -169,6 +170,7 @@ class Plan:
     cost: float = field(default=0.0, compare=False)
     shares: tuple[float, ...] = field(default=(), compare=False)
     related: tuple[tuple[str, Related], ...] = ()
+    bounds: tuple[Bound, ...] = ()
 
     def guess(self, name: str) -> Guess:
         """The guess of parameter ``name``."""

@@ -125,6 +125,27 @@ def documented_complex(text: str) -> bool:
     return bool(re.search(r"(?i)\bcomplex", text)) and not re.search(r"(?i)\breal\b", text)
 
 
+#: In a clause about an argument: it is held constant.
+_CONSTANT = re.compile(
+    r"(?i)(?<!not )\b(?:taken|treated|regarded|held|kept|considered|used|seen)\s+(?:as\s+)?"
+    r"(?:an?\s+)?constants?\b|(?:^|,|\bis|\bare)\s+constants?(?=\s*(?:$|[,)(]))"
+    r"|\b(?:has|have|gets?|receives?|with|of)\s+no gradients?\b"
+    r"|\bno gradients?\s+(?:flows?|for|to)\b"
+    r"|(?<!not )\b(?:is|are)\s+(?:not\s+differentiat|detached\b)|\bnon-?differentiable\b"
+)
+
+
+def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says that an argument is held constant when the gradient is taken:
+    "relevance: (N, L), taken as a constant", "no gradient flows to `target`"."""
+    own = rf"`*{re.escape(name)}\b"
+    before = rf"(?i)\bno gradients?\s+(?:flows?\s+)?(?:in)?(?:to|for)\s+(?:the\s+)?{own}"
+    if re.search(before, text):
+        return True
+    said = (" ".join(clause.split()) for clause in clauses(text, name, names))
+    return any(_CONSTANT.search(clause) for clause in said)
+
+
 def documented_scalar(text: str, name: str) -> bool:
     """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
     0-d tensors", "half_life a scalar", "scalar attack and release"."""

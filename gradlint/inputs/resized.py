@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from gradlint.inputs.bounds import kept
 from gradlint.model.related import Axis
 from gradlint.model.sample import Sample, map_tensors
 
@@ -90,7 +91,7 @@ def resized(
     if lost:
         return None
     args, kwargs = _with_integers((made.args, made.kwargs), integers or {})
-    return replace(made, args=args, kwargs=kwargs)
+    return within_bounds(replace(made, args=args, kwargs=kwargs))
 
 
 def _following(sample: Sample, change: Mapping[Axis, int]) -> dict[Axis, int]:
@@ -106,6 +107,26 @@ def _following(sample: Sample, change: Mapping[Axis, int]) -> dict[Axis, int]:
             found[item.axis] = item.formula.at([size for sizes in new for size in sizes])
     number_of = {axis: tensors[axis[0]].shape[axis[1]] for axis in found}
     return {axis: size for axis, size in found.items() if size != number_of[axis]}
+
+
+def within_bounds(sample: Sample) -> Sample:
+    """``sample`` with values that keep its bounds between tensors, and those up to a size. Those
+    between a tensor and a number are left: what was put beyond them was put there on purpose, such
+    as a label that stands for none."""
+    bounds = tuple(b for b in sample.bounds if None not in (b.less.of, b.more.of))
+    if not bounds:
+        return sample
+    tensors = tensors_of(sample)
+    changed = {
+        id(tensors[number]): value
+        for number, value in kept(bounds, dict(enumerate(tensors))).items()
+    }
+
+    def convert(tensor: torch.Tensor) -> torch.Tensor:
+        return changed.get(id(tensor), tensor)
+
+    args, kwargs = map_tensors((sample.args, sample.kwargs), convert)
+    return replace(sample, args=args, kwargs=kwargs) if changed else sample
 
 
 def repeats_indices(before: Sample, after: Sample) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs._plan import GroupGuess, Guess, ListGuess, Omitted, Plan, TensorGuess
+from gradlint.inputs.bounds import kept
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.model.sample import has_fields
 
@@ -57,11 +58,17 @@ def build(plan: Plan, seed: int, keywords: frozenset[str] = frozenset()) -> Buil
     positional: list[Any] = []
     named: dict[str, Any] = {}
     omitted = False
+    values = {
+        name: _make(name, guess, plan, sizes, generator, made)
+        for name, guess in zip(plan.names, plan.guesses, strict=True)
+    }
+    if plan.bounds:
+        values |= kept(plan.bounds, {k: v for k, v in values.items() if torch.is_tensor(v)})
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, Omitted):
             omitted = True
             continue
-        value = _make(name, guess, plan, sizes, generator, made)
+        value = values[name]
         if isinstance(guess, GroupGuess) and guess.splice:
             positional.extend(value)
         elif name in keywords or omitted:

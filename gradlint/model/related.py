@@ -1,4 +1,5 @@
-"""Sizes that follow from other sizes: n - 1 differences of n points, n·(n - 1)/2 pairs."""
+"""Sizes that follow from other sizes, n - 1 differences of n points, and bounds of values: lengths
+are at most the size of an axis."""
 
 from __future__ import annotations
 
@@ -84,3 +85,33 @@ class RelatedAxis:
     axis: Axis
     formula: Formula
     bases: tuple[tuple[Axis, ...], ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a bound: the values of a tensor, the size of one of its axes, or a number.
+
+    Args:
+        of: the tensor, by its name or position; None for a number.
+        axis: the axis whose size it is; None for the values.
+        number: that number.
+    """
+
+    of: str | int | None = None
+    axis: int | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound that holds element by element.
+
+    Args:
+        less: what is the lesser side.
+        more: what is the greater one.
+        strict: whether they are never equal.
+    """
+
+    less: Side
+    more: Side
+    strict: bool = False

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 
 from gradlint.base.text import short_text
-from gradlint.model.related import RelatedAxis
+from gradlint.model.related import Bound, RelatedAxis
 from gradlint.model.report import Argument, SampleReport
 
 #: How a sample relates to the first one of its op: "same", of its kind (the same ranks and
@@ -44,6 +44,7 @@ class Sample:
             that is wrong here; None where nothing was guessed.
         unmeant: whether forward takes it by broadcasting, for which nothing says that it is meant.
         related: axes whose sizes follow from those of others.
+        bounds: that values keep, of tensors by their position.
     """
 
     label: str
@@ -61,6 +62,7 @@ class Sample:
     )
     unmeant: bool = False
     related: tuple[RelatedAxis, ...] = ()
+    bounds: tuple[Bound, ...] = ()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -95,6 +97,7 @@ class Sample:
             None if make is None else lambda: (other.converted(dtype, device) for other in make()),
             self.unmeant,
             self.related,
+            self.bounds,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -59,6 +59,7 @@ CASES = {
     "silent at a guess": (Grounds(guessed=True), "error"),
     "another rank, raises at a guess": (Grounds("other-rank", silent=False, guessed=True), "info"),
     "a surrogate in words": (Grounds(explained="surrogate"), "info"),
+    "a constant in words": (Grounds(explained="constant"), "info"),
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
     "another function": (Grounds("other-rank", explained="other-function"), "info"),
     "elements that forward does not read": (

@@ -285,3 +285,26 @@ def test_integers_of_the_same_shape_are_inferred() -> None:
     assert log_rate.dim() == 2
     assert counts.shape == log_rate.shape
     assert counts.dtype == torch.int64
+
+
+def test_integers_have_the_shape_that_others_were_given() -> None:
+    class ZeroInflated(torch.autograd.Function):
+        """Log-likelihood of counts with holes.
+
+        Args:
+            log_rate: log of the rate
+            logit: log odds of a zero, same shape
+            counts: int64, same shape; negative ones are left out
+        """
+
+        @staticmethod
+        def forward(ctx, log_rate, logit, counts):
+            return counts * log_rate - logit
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, -g, None
+
+    log_rate, logit, counts = gather(from_object(ZeroInflated))
+    assert log_rate.shape == logit.shape == counts.shape
+    assert len(counts.shape) == 2

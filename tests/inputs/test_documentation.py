@@ -7,6 +7,7 @@ import pytest
 from gradlint.inputs.documentation import (
     Range,
     documented_complex,
+    documented_constant,
     documented_from_one,
     documented_from_zero,
     documented_nonzero,
@@ -173,3 +174,23 @@ def test_numbers_inside_of_a_range() -> None:
 )
 def test_integers_that_begin_at_zero(text: str, expected: bool) -> None:
     assert documented_from_zero(text, "idx") is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "constant"),
+    [
+        ("forward(x, gain): both (N, L); gain non-negative, taken as a constant.", True),
+        ("gain: weights (N,), treated as constant", True),
+        ("No gradient flows to gain.", True),
+        ("gain gets no gradient", True),
+        ("x and gain are (N, L); gain is not differentiated", True),
+        ("gain: a constant (per head)", False),
+        ("gain: not taken as a constant", False),
+        ("gain: scaled by a constant", False),
+        ("gain: (N,), x is taken as a constant", False),
+        ("gain: constant along each row", False),
+        ("x has no gradient at zero. gain: (N,)", False),
+    ],
+)
+def test_documented_constant(text: str, constant: bool) -> None:
+    assert documented_constant(text, "gain", ["x", "gain"]) == constant

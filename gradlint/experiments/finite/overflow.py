@@ -10,6 +10,7 @@ far more than the inputs, and otherwise than backward says, since an iteration d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,21 @@ MAGNITUDES = {
     torch.bfloat16: (20.0, 150.0),
     torch.float16: (3.0, 300.0),
 }
+
+#: Magnitudes of the logarithm of a scale, whose exp is itself a number that the op computes with:
+#: here the square of that number fits into the dtype (heuristic: nobody has a scale of exp(150)).
+OF_SCALES = {
+    torch.float32: (20.0, 40.0),
+    torch.bfloat16: (20.0, 40.0),
+    torch.float16: (2.0, 4.5),
+}
+
+#: Names of logarithms of scales; not those of probabilities, weights and potentials, which are
+#: meant to be any numbers.
+_LOG_OF_SCALE = re.compile(
+    r"(?i)(?:log|ln)_?(?:scale|sigma|std|stddev|sd|var|variance|rate|prec|precision|temp|temperature"
+    r"|tau|kappa|lambda|lam|dispersion|concentration|df|nu|dt|step|theta|length_?scale)s?(?:_\w+)?"
+)
 
 #: Factor of the smaller magnitudes at which the op is run too where it does not accept float64.
 SMALLER = 0.3
@@ -100,7 +116,9 @@ def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
     for position, (value, allowed) in enumerate(
         list(zip(low.values(), ranges, strict=True))[:MOST_INPUTS]
     ):
-        magnitudes = MAGNITUDES.get(value.dtype)
+        name = low.inputs[position].name.rpartition(".")[2]
+        of_scale = _LOG_OF_SCALE.fullmatch(name) is not None
+        magnitudes = (OF_SCALES if of_scale else MAGNITUDES).get(value.dtype)
         if magnitudes is None or not value.numel() or allowed.rows:
             continue
         if not (allowed.holds(magnitudes[1]) or allowed.holds(-magnitudes[1])):

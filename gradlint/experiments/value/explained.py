@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from gradlint.experiments.contract.constants import is_constant
 from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
@@ -43,6 +44,8 @@ def what_explains(
         relative_error: of its gradient, as measured.
         chosen: whether gradlint chose the values of the inputs, although some were given.
     """
+    if is_constant(subject, position):
+        return {"explained": "constant"}
     if is_torch_owned_backward(subject):
         if not _stops_gradients(subject.problem):
             return {"torch_owned": True}

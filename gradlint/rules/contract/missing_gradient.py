@@ -6,7 +6,7 @@ Backward returned `None` for a tensor that needs a gradient, although the output
 it, as a finite difference shows. Dependence without a slope (rounding, comparisons, counting) is
 not reported. The severity is error where `None` stands for the first or only differentiable input,
 or for all of them; a warning for others; a note where the argument's name says that it is a
-constant by convention (a target, a mask, running statistics).
+constant by convention (a target, a mask, running statistics), or the documentation does.
 
 Where inputs are inferred, a tensor for which backward returns `None` is treated as a constant. If
 the output depends on it, a note says so. It is a warning where the source shows that a gradient was
@@ -83,6 +83,7 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.experiments.contract.constants import is_called_constant
 from gradlint.experiments.contract.meant_gradients import said_of, why_meant
 from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.input_dependence import clear_slope
@@ -245,6 +246,9 @@ def _finding(subject: Subject, item: ReturnedGradient, slope: float, severity: S
         input=name,
         place=returned_place(item),
         evidence={"measured_slope": slope},
+        grounds=subject.grounds(explained="constant")
+        if is_called_constant(subject, name)
+        else None,
         help=constant
         if severity == "info"
         else f"return the gradient of `{name}`; if it is meant to be a constant, pass it without "

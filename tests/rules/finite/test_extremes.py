@@ -969,3 +969,26 @@ def test_zeros_that_the_documentation_excludes_are_not_tried(
     assert {severity for severity, _ in found.values()} == {"info"}  # at the tiniest values
     found = loudness(probed(GL302, Reflected, X, axes))
     assert found == {"x": ("warning", None), "axis": ("warning", None)}
+
+
+def heavy_tailed(x: Tensor, log_scale: Tensor) -> Tensor:
+    return log_scale + 2 * torch.log1p((x * torch.exp(-log_scale)).square() / 3)
+
+
+def by_weights(x: Tensor, log_weight: Tensor) -> Tensor:
+    return (log_weight.exp() * x).sum(-1) / log_weight.exp().sum(-1)
+
+
+def squared_twice(x: Tensor, log_scale: Tensor) -> Tensor:
+    return log_scale + torch.log1p((x * torch.exp(-log_scale)).pow(4)).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("op", "names"),
+    [(heavy_tailed, []), (by_weights, ["log_weight"]), (squared_twice, ["log_scale"])],
+)
+def test_the_exponential_of_a_log_scale_fits_into_the_dtype(
+    probed: Callable[..., Outcome], op: Callable[..., Tensor], names: list[str]
+) -> None:
+    outcome = probed(GL303, op, X, X.flip(0), dtype=torch.float32)
+    assert [finding.input for finding in outcome.findings] == names

@@ -417,3 +417,84 @@ def test_a_clamp_of_what_no_input_moves_keeps_nothing_finite(
     flags = {"seed": 0, "order": 1, "select": ["GL401"]}
     (report,) = gradlint.check(pooled(count, gathered), **flags).targets
     assert {item.severity for item in report.findings} == (set() if gathered else {"error"})
+
+
+class Listwise(Function):
+    """Weighted scores.
+
+    Args:
+        scores: (N, L)
+        gains: (N, L), taken as a constant
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: torch.Tensor, gains: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(scores, gains)
+        return (scores * gains.exp()).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        _, gains = ctx.saved_tensors
+        return grad[:, None] * gains.exp(), torch.zeros_like(gains)
+
+
+class WithoutWords(Listwise):
+    """Scores, weighted with gains that are constant along a row."""
+
+
+class HalfAGradient(Listwise):
+    """Weighted scores. Args: scores: (N, L); gains: (N, L), taken as a constant."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        scores, gains = ctx.saved_tensors
+        return grad[:, None] * gains.exp(), 0.5 * grad[:, None] * scores * gains.exp()
+
+
+class WrongForScores(Listwise):
+    """Weighted scores. Args: scores: (N, L); gains: (N, L), taken as a constant."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        scores, gains = ctx.saved_tensors
+        return torch.zeros_like(scores), torch.zeros_like(gains)
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (Listwise, [("info", "constant")]),
+        (WithoutWords, [("error", None)]),
+        (HalfAGradient, [("error", None)]),
+        (WrongForScores, [("error", None), ("info", "constant")]),
+    ],
+)
+def test_zeros_for_a_documented_constant(
+    op: type, expected: list[tuple[str, Any]], probed: Callable[..., Outcome]
+) -> None:
+    scores, gains = normal(3, 4).requires_grad_(), normal(3, 4, seed=1).requires_grad_()
+    assert told(op, scores, gains, probed=probed) == expected
+
+
+class NoneForGains(Listwise):
+    """Weighted scores. Args: scores: (N, L); gains: (N, L), taken as a constant."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        _, gains = ctx.saved_tensors
+        return grad[:, None] * gains.exp(), None
+
+
+class NoneWithoutWords(NoneForGains):
+    """Weighted scores."""
+
+
+@pytest.mark.parametrize(
+    ("op", "severity"), [(NoneForGains, "info"), (NoneWithoutWords, "warning")]
+)
+def test_none_for_a_documented_constant(
+    op: type, severity: str, probed: Callable[..., Outcome]
+) -> None:
+    scores, gains = normal(3, 4).requires_grad_(), normal(3, 4, seed=1).requires_grad_()
+    outcome = as_loud_as_evidence(probed(by_code("GL103"), op, scores, gains))
+    assert [(item.input, item.severity) for item in outcome.findings] == [("gains", severity)]
