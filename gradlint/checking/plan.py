@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
+from gradlint.base.clock import had_seconds
 from gradlint.experiments.call_budget import (
     SECOND_ORDER_KINDS,
     SECOND_ORDER_RESERVE,
@@ -214,12 +214,12 @@ def _time_calls(subject: Subject) -> tuple[float, float]:
         return half, half
     problem = subject.problem
     try:
-        started = time.perf_counter()
+        started = had_seconds()
         leaves, outputs = problem.linearize()
-        forward_s = time.perf_counter() - started
+        forward_s = had_seconds() - started
         chosen = [item for item in outputs if item.differentiable]
         if chosen:
             problem.backward(chosen, leaves, [item.value.detach() for item in chosen])
     except OpRaised:
         return half, half
-    return forward_s, time.perf_counter() - started - forward_s
+    return forward_s, had_seconds() - started - forward_s

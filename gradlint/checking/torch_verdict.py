@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import torch
 from torch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
+from gradlint.base.clock import had_seconds
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.model.events import Begin, Emit, TorchCheck, TorchVerdictMade
@@ -189,13 +189,13 @@ def _all_judged(subject: Subject) -> bool:
 def _timed_call(subject: Subject) -> _Call:
     """One forward and one backward, timed. Raises OpRaised."""
     problem = subject.problem
-    started = time.perf_counter()
+    started = had_seconds()
     leaves, outputs = problem.linearize()
     chosen = [item for item in outputs if item.differentiable]
-    forward_s = time.perf_counter() - started
+    forward_s = had_seconds() - started
     if chosen:
         problem.backward(chosen, leaves, [torch.ones_like(item.value) for item in chosen])
-    both_s = time.perf_counter() - started
+    both_s = had_seconds() - started
     if subject.plan.call_s is not None:  # the machine may have stalled just now
         forward_s, both_s = (min(s, subject.plan.call_s) for s in (forward_s, both_s))
     elements = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any, TypeVar, get_args
 
+from gradlint.base.clock import had_seconds
 from gradlint.experiments.call_budget import Plan, decide_within
 from gradlint.experiments.differentiable_maps import faulty_outputs, first_order
 from gradlint.experiments.reproduce import reproduce
@@ -112,11 +112,11 @@ class Subject:
     @cached_property
     def run(self) -> RunRecord:
         """The instrumented run: one forward and one backward with everything recorded."""
-        started = time.perf_counter()
+        started = had_seconds()
         found = record(self.problem, self.coverage)
         if found.error is not None and self.problem.only_backward:
             found = record(self.problem)  # the graph was used up when .backward() followed .grad()
-        self.run_s = time.perf_counter() - started
+        self.run_s = had_seconds() - started
         return found
 
     @property

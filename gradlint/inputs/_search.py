@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Failure, Trial, attempt
@@ -161,7 +162,7 @@ class Search:
         text = prose(op.defining) if op.defining is not None else ""
         self._real, self._complex = documented_real(text), documented_complex(text)
         self._mentioned = [domain for item in evidence for domain in item.mentioned]
-        self._started = time.monotonic(), time.process_time()
+        self._started = had_seconds(), time.process_time()
         self._queue: list[tuple[float, int, _Candidate]] = []
         self._patterns: set[str] = set()
         self._order = itertools.count()
@@ -237,12 +238,12 @@ class Search:
 
     def restart(self) -> None:
         """Count time anew."""
-        self._started = time.monotonic(), time.process_time()
+        self._started = had_seconds(), time.process_time()
 
     @property
     def wall_s(self) -> float:
-        """Seconds since the search began."""
-        return time.monotonic() - self._started[0]
+        """Seconds since the search began, less those in which it waited for a processor."""
+        return had_seconds() - self._started[0]
 
     @property
     def spent_s(self) -> float:

@@ -88,6 +88,10 @@ REACHED, BEYOND_LIMIT, LARGEST_LIMIT = 2.0, 1.5, 1e3
 #: are all different.
 NEAREST, FARTHEST = 0.1, 0.9
 
+#: Share of its size by which values keep clear of every threshold, of its mirror image and, where
+#: they may have any sign, of zero: at −0.1 a magnitude that is compared with 0.1 is at a kink.
+CLEAR = 0.02
+
 #: Domains, in words, whose values may be changed: all of them, or without a change of sign.
 #: In the words of domains whose values are special along the last axis: another one is no choice.
 _ALONG_LAST = ("last axis", "inverse", "rows")
@@ -861,7 +865,9 @@ def _scattered(
     value: torch.Tensor, marks: Sequence[float], low: float, high: float
 ) -> torch.Tensor:
     """Values between ``low`` and ``high`` that are below, between and above ``marks``, in an order
-    like that of ``value``."""
+    like that of ``value``, and not so near to a mark, or to its mirror image, that they are at a
+    kink. Where a value may have any sign, none is nearer to zero than a mark that is no larger
+    than an epsilon: whether one would be depended on how many there are."""
     count = value.numel()
     share = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     share = NEAREST + (FARTHEST - NEAREST) * share
@@ -869,5 +875,12 @@ def _scattered(
     size = mark.abs().clamp(min=1.0) if math.isinf(low) else mark - low
     above = size if math.isinf(high) else high - mark
     flat = mark + torch.where(torch.arange(count) % 2 == 0, above, -size) * share
+    if math.isinf(low):
+        guarded = (mark.abs() <= LARGE_EPSILON) & (flat.abs() <= mark.abs())
+        flat = torch.where(guarded, flat - 2.0 * mark.abs(), flat)
+        flat = torch.where(flat.abs() < CLEAR**2 * size, CLEAR * size, flat)
+    for each in marks:
+        near = (flat.abs() - abs(each)).abs() < CLEAR * abs(each)
+        flat = torch.where(near, flat * (1.0 + (2.0 if math.isinf(high) else -2.0) * CLEAR), flat)
     order = value.reshape(-1).argsort().argsort()
     return flat[order].reshape(value.shape).to(value.dtype)

@@ -8,12 +8,12 @@ measured over decades of steps. If the claimed gradient g is right, |r(h)| falls
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.numerics._noise import Noise
 from gradlint.numerics.bank import Draw, drawn
 from gradlint.numerics.differences import Step, estimate
@@ -186,9 +186,9 @@ def _sweep_once(
         sweep.note = CLAIM_NOT_FINITE
         return sweep, None
     sizes = step_sizes(bits, count)
-    started = time.perf_counter()
+    started = had_seconds()
     taken = take_steps(along(function, index), draw, sizes, function.rounding)
-    sweep.call_s = (time.perf_counter() - started) / (2 * len(sizes))
+    sweep.call_s = (had_seconds() - started) / (2 * len(sizes))
     states = states_of(taken, bits)
     usable = [step for (step, _), state in zip(taken, states, strict=True) if state == OK and step]
     sweep.kappa = scatter(usable)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
+
+from gradlint.base.clock import had_seconds
 
 #: Times that a slow call is timed at most (heuristic: a busy machine stalls a call now and then,
 #: but hardly three in a row).
@@ -30,7 +31,7 @@ def least_seconds(
     for _ in range(TIMES):
         if least <= enough or most < least < math.inf:
             break
-        started = time.perf_counter()
+        started = had_seconds()
         call()
-        least = min(least, time.perf_counter() - started)
+        least = min(least, had_seconds() - started)
     return least

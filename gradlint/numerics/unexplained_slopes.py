@@ -7,11 +7,11 @@ unexplained slope Σᵢ wᵢ·sᵢ·eᵢ (e is the error of the gradient) under 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.numerics.differences import CRITICAL, LADDER, LADDER_FINER, Step, estimate
 from gradlint.numerics.directions import move_scale, signs
 from gradlint.numerics.elements import Residuals
@@ -81,7 +81,7 @@ class Slopes:
         finer = LADDER_FINER[self.residuals.bits]
         for _ in range(DRAWS):
             drawn = self.draw()
-            began, before = time.perf_counter(), self.residuals.calls
+            began, before = had_seconds(), self.residuals.calls
             steps: list[list[Step]] = []
             for exponents in (ladder, finer):
                 taken = [self.residuals.step(drawn, 2.0**-e) for e in exponents]
@@ -89,7 +89,7 @@ class Slopes:
                 best = self._settle(drawn, steps, best)
                 if best > CLEAR**2:
                     break
-            each = (time.perf_counter() - began) / (self.residuals.calls - before)
+            each = (had_seconds() - began) / (self.residuals.calls - before)
             allowed = max(FEWEST_CALLS, int(MOST_SECONDS / max(each, 1e-9)))
             self.limit = min(self.limit, self.residuals.calls + allowed)
             if best > CLEAR**2:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
+from pathlib import Path
 
 import pytest
 
 from tests.benchmarks import user_operators
-from tests.benchmarks.user_operators import HALVES, Case, Told, all_cases, counts, fitting_lines
+from tests.benchmarks.user_operators import (
+    HALVES,
+    Case,
+    Told,
+    all_cases,
+    counts,
+    drawn,
+    fitting_lines,
+    steadiness,
+    steady_rows,
+)
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -56,10 +68,86 @@ def test_the_table_counts() -> None:
 @pytest.mark.parametrize("inputs", ["inferred", "given"])
 def test_a_pair(inputs: str) -> None:
     options = argparse.Namespace(
-        inputs=inputs, only="a/norms:LayerNormFn", which=None, order=2, dtype="", jobs=1
+        inputs=inputs, only="a/norms:LayerNormFn", which="both", order=2, dtype="", jobs=1, sample=0
     )
     told = user_operators.told_of("open", options, 0)
     assert [(item.which, item.red(), item.not_run) for item in told] == [
         ("right", False, ""),
         ("wrong", True, ""),
     ]
+
+
+def test_a_sample_is_drawn_at_random_and_the_same_every_time() -> None:
+    cases = all_cases("open")
+    few = drawn(cases, 60)
+    assert few == drawn(cases, 60)
+    assert len({case.key for case in few}) == 60
+    assert len({case.folder for case in few}) > 5
+    assert [case for case in cases if case in few] == few
+    assert drawn(cases, 0) == cases
+
+
+def test_seeds_are_compared_operator_by_operator() -> None:
+    case, other = _case(), all_cases("open")[1]
+    fails = [("GL401", "error", 3, "")]
+    lost = [("GL502", "warning", 3, "")]
+    found = [
+        *((seed, Told(case, "right", "pass")) for seed in range(3)),
+        (0, Told(other, "right", "pass")),
+        (1, Told(other, "right", "fail", lost)),
+        (2, Told(other, "right", "fail", fails)),
+        (0, Told(case, "wrong", "fail", fails)),
+        (1, Told(case, "wrong", "fail", lost)),
+        (0, Told(other, "wrong", "fail", fails)),
+    ]
+    several = steadiness(found)
+    # A wrong operator under one seed has nothing to be compared with.
+    assert [(one.which, one.same) for one in several] == [
+        ("right", True),
+        ("right", False),
+        ("wrong", True),
+    ]
+    assert str(several[1]) == f"right {other.key}: 1 x pass; 1 x fail GL502; 1 x fail GL401"
+    assert dict(steady_rows(several)) == {
+        "right operators under several seeds": "2",
+        "red at first order: under all or none": "1 (50.0 %)",
+        "right: the same verdict under all": "1 (50.0 %)",
+        "right: the same codes under all": "1 (50.0 %)",
+        "wrong operators under several seeds": "1",
+        "found: under all or none": "1 (100.0 %)",
+        "wrong: the same verdict under all": "1 (100.0 %)",
+        "wrong: the same codes under all": "0 (0.0 %)",
+    }
+
+
+def test_a_stopped_run_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checked: list[tuple[int, str, int]] = []
+
+    def by_name(cases: list[Case], which: str, _: object, seed: int) -> list[Told]:
+        if len(checked) == 3:
+            raise KeyboardInterrupt
+        checked.append((seed, which, len(cases)))
+        return [Told(case, which, "pass" if seed or which == "right" else "fail") for case in cases]
+
+    monkeypatch.setattr(user_operators, "by_name", by_name)
+    monkeypatch.setattr(user_operators, "TOGETHER", 2)
+    saved = tmp_path / "told.jsonl"
+    command = ["user_operators", "--seeds", "2", "--sample", "2", "--save", str(saved)]
+    monkeypatch.setattr("sys.argv", command)
+    with pytest.raises(KeyboardInterrupt):
+        user_operators.main()
+    assert checked == [(0, "right", 2), (1, "right", 2), (0, "wrong", 2)]
+    assert len(saved.read_text().splitlines()) == 6
+    with saved.open("a") as file:
+        file.write('[1, "wrong", "a/')
+    checked[:] = [(0, "", 0)] * 4
+    assert user_operators.main() == 0
+    assert checked[4:] == [(1, "wrong", 2)]
+    (broken,) = (line for line in saved.read_text().splitlines() if line.endswith('"a/'))
+    lines = [line for line in saved.read_text().splitlines() if line not in ("", broken)]
+    assert [tuple(json.loads(line)[:2]) for line in lines] == [
+        (seed, which) for which in ("right", "wrong") for seed in (0, 1) for _ in range(2)
+    ]
+    assert "under several seeds" in capsys.readouterr().out

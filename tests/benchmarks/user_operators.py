@@ -1,7 +1,8 @@
 """Operators as users write them, right and with one fault: what gradlint says of each.
 
 Run it with ``python -m tests.benchmarks.user_operators [--half open|aside] [--inputs
-inferred|given] [--which right|wrong] [--dtype D] [--seeds N] [--order N] [--save FILE]``.
+inferred|given] [--which right|wrong|both] [--sample N] [--dtype D] [--seeds N] [--order N]
+[--save FILE]``. With several seeds it says which operators get another verdict under another seed.
 The operators lie in ``support/user_operators/``: every group is one file that exists twice, in
 ``right/`` and in ``wrong/``, and each class in ``wrong/`` has one fault. They were written by
 people who had not read the rules; the half called "aside" is looked at when a version is finished,
@@ -22,13 +23,15 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -43,6 +46,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HALVES = {"open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), "aside": ("k", "l")}
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
+#: Operators that one command checks when there are several seeds.
+TOGETHER = 10
 #: Codes that fit a fault, by words of its kind; the first that match count.
 FITTING = (
     ("second derivative", ("GL501", "GL502")),
@@ -292,25 +297,88 @@ def _made(op: Any, make: Any, args: ModuleType) -> Any:
     return make(op) if make.__code__.co_argcount else make()
 
 
+def drawn(cases: list[Case], many: int, seed: int = 0) -> list[Case]:
+    """``many`` of ``cases`` at random, in their order; all of them if ``many`` is 0."""
+    if not many or many >= len(cases):
+        return cases
+    places = random.Random(seed).sample(range(len(cases)), many)
+    return [cases[place] for place in sorted(places)]
+
+
 def told_of(half: str, options: argparse.Namespace, seed: int) -> list[Told]:
     """What is said of every operator of ``half``, right and wrong, or those of one kind."""
+    return [told for _, told in answers(chosen(half, options), options, [seed])]
+
+
+def chosen(half: str, options: argparse.Namespace) -> list[tuple[Case, str]]:
+    """The operators to check, each with "right" or "wrong"."""
     cases = [case for case in all_cases(half) if options.only in case.key]
-    twins = (options.which,) if options.which else ("right", "wrong")
-    found: list[Told] = []
-    if options.inputs == "inferred":
-        for which in twins:
-            found += by_name(cases, which, options, seed)
-        return found
-    jobs = [(c, which, seed, options.order, options.dtype) for which in twins for c in cases]
+    twins = (options.which,) if options.which in ("right", "wrong") else ("right", "wrong")
+    return [(case, which) for which in twins for case in drawn(cases, options.sample)]
+
+
+def answers(
+    asked: list[tuple[Case, str]],
+    options: argparse.Namespace,
+    seeds: Sequence[int],
+    known: Collection[tuple[int, str, str]] = (),
+) -> Iterator[tuple[int, Told]]:
+    """What is said under each seed, as it comes: an operator has all its seeds before the next
+    few are begun, so that a run that is stopped has compared those before.
+
+    Args:
+        known: (seed, which, key) that are not checked again.
+    """
+    if options.inputs == "given":
+        jobs = [
+            (case, which, seed, options.order, options.dtype)
+            for case, which in asked
+            for seed in seeds
+            if (seed, which, case.key) not in known
+        ]
+        for job, told in zip(jobs, _pooled(jobs, options.jobs), strict=True):
+            yield job[2], told
+        return
+    kinds = {which: [case for case, of in asked if of == which] for which in ("right", "wrong")}
+    step = TOGETHER if len(seeds) > 1 else max(1, len(asked))
+    for start in range(0, len(asked), step):
+        for which, cases in kinds.items():
+            batch = cases[start : start + step]
+            for seed in seeds:
+                left = [case for case in batch if (seed, which, case.key) not in known]
+                if left:
+                    yield from ((seed, told) for told in by_name(left, which, options, seed))
+
+
+def _pooled(jobs: list[tuple[Case, str, int, int, str]], workers: int) -> Iterator[Told]:
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.jobs, maxtasksperchild=10) as pool:
+    with context.Pool(workers, maxtasksperchild=40) as pool:
         waiting = [pool.apply_async(with_inputs, (job,)) for job in jobs]
         for job, answer in zip(jobs, waiting, strict=True):
             try:
-                found.append(answer.get(PATIENCE_S))
+                yield answer.get(PATIENCE_S)
             except multiprocessing.TimeoutError:
-                found.append(Told(job[0], job[1], not_run=f"no answer in {PATIENCE_S} s"))
+                yield Told(job[0], job[1], not_run=f"no answer in {PATIENCE_S} s")
+
+
+def written(path: Path | None, cases: Iterable[Case]) -> list[tuple[int, Told]]:
+    """What an earlier run, perhaps a stopped one, wrote of ``cases`` to ``path``, if it exists."""
+    named = {case.key: case for case in cases}
+    found = []
+    for line in path.read_text().splitlines() if path and path.exists() else ():
+        try:
+            seed, which, key, verdict, findings, *rest = json.loads(line)
+        except json.JSONDecodeError:  # An empty line, or one that a stopped run did not finish.
+            continue
+        if key in named:
+            findings = [tuple(one) for one in findings]
+            found.append((seed, Told(named[key], which, verdict, findings, *rest)))
     return found
+
+
+def _line(seed: int, told: Told) -> str:
+    row = [seed, told.which, told.case.key, told.verdict, told.findings, told.not_run]
+    return json.dumps([*row, told.seconds, told.calls]) + "\n"
 
 
 def counts(found: list[Told]) -> Iterator[tuple[str, str]]:
@@ -358,46 +426,113 @@ def misfits(found: list[Told]) -> Iterator[str]:
             yield f"wrong {case.key} ({case.fault}): {said or told.verdict}"
 
 
-def unsteady(runs: list[list[Told]]) -> list[str]:
-    """Operators whose verdict is not the same under every seed."""
-    verdicts: dict[str, set[bool]] = {}
-    for run in runs:
-        for told in run:
-            verdicts.setdefault(f"{told.which} {told.case.key}", set()).add(told.red())
-    return [key for key, seen in verdicts.items() if len(seen) > 1]
+@dataclass(frozen=True)
+class Steadiness:
+    """What several seeds made of one operator.
+
+    Args:
+        which, key: the operator.
+        red: for each seed whether it is red, at first order for a right operator and at any order
+            for a wrong one; None where it was not judged.
+        verdicts: for each seed.
+        codes: for each seed the codes of errors and warnings, sorted.
+    """
+
+    which: str
+    key: str
+    red: tuple[bool | None, ...]
+    verdicts: tuple[str, ...]
+    codes: tuple[tuple[str, ...], ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether it is red under every seed or under none."""
+        return len(set(self.red)) <= 1
+
+    def __str__(self) -> str:
+        """The codes under the seeds, the most frequent first."""
+        said = Counter(
+            " ".join((verdict, *codes))
+            for verdict, codes in zip(self.verdicts, self.codes, strict=True)
+        )
+        seen = "; ".join(f"{times} x {what}" for what, times in said.most_common())
+        return f"{self.which} {self.key}: {seen}"
+
+
+def steadiness(found: Iterable[tuple[int, Told]]) -> list[Steadiness]:
+    """What the seeds made of each operator that was checked under more than one."""
+    of_each: dict[tuple[str, str], dict[int, Told]] = {}
+    for seed, told in found:
+        of_each.setdefault((told.which, told.case.key), {})[seed] = told
+    return [
+        Steadiness(
+            which,
+            key,
+            tuple(None if t.not_run else t.red(1 if which == "right" else 2) for t in each),
+            tuple("not judged" if t.not_run else t.verdict for t in each),
+            tuple(tuple(sorted({code for code, *_ in t.findings})) for t in each),
+        )
+        for (which, key), under in of_each.items()
+        if len(each := [under[seed] for seed in sorted(under)]) > 1
+    ]
+
+
+def steady_rows(several: list[Steadiness]) -> Iterator[tuple[str, str]]:
+    """The rows of the table that compare seeds."""
+    for which, says in (("right", "red at first order"), ("wrong", "found")):
+        of_kind = [one for one in several if one.which == which]
+        if of_kind:
+            yield f"{which} operators under several seeds", str(len(of_kind))
+            same = sum(one.same for one in of_kind)
+            yield f"{says}: under all or none", _share(same, len(of_kind))
+            same = sum(len(set(one.verdicts)) == 1 for one in of_kind)
+            yield f"{which}: the same verdict under all", _share(same, len(of_kind))
+            same = sum(len(set(one.codes)) == 1 for one in of_kind)
+            yield f"{which}: the same codes under all", _share(same, len(of_kind))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--half", choices=HALVES, default="open")
     parser.add_argument("--inputs", choices=("inferred", "given"), default="inferred")
-    parser.add_argument("--which", choices=("right", "wrong"), help="only these of each pair")
+    parser.add_argument("--which", choices=("right", "wrong", "both"), default="both")
+    parser.add_argument("--sample", type=int, default=0, help="this many pairs, drawn at random")
     parser.add_argument("--dtype", default="")
     parser.add_argument("--order", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--first-seed", type=int, default=0, help="the first of them")
     parser.add_argument("--only", default="", help="operators with this text in set/group:name")
     parser.add_argument("-j", "--jobs", type=int, default=2)
-    parser.add_argument("--save", type=Path, help="write what was said as JSON")
+    parser.add_argument(
+        "--save",
+        type=Path,
+        help="write what is said as JSON lines, as it comes; what FILE holds is not run again",
+    )
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    runs = [told_of(options.half, options, seed) for seed in seeds]
-    for line in misfits(runs[0]):
+    asked = chosen(options.half, options)
+    wanted = {(seed, which, case.key) for seed in seeds for case, which in asked}
+    found = [
+        (seed, told)
+        for seed, told in written(options.save, (case for case, _ in asked))
+        if (seed, told.which, told.case.key) in wanted
+    ]
+    known = {(seed, told.which, told.case.key) for seed, told in found}
+    with options.save.open("a") if options.save else contextlib.nullcontext() as file:
+        if file and options.save.stat().st_size:
+            file.write("\n")  # The last line may be one that a stopped run did not finish.
+        for seed, told in answers(asked, options, seeds, known):
+            found.append((seed, told))
+            if file:
+                file.write(_line(seed, told))
+                file.flush()
+    first = [told for seed, told in found if seed == seeds[0]]
+    for line in misfits(first):
         print(line)
-    if options.save:
-        saved = [
-            [seed, t.which, t.case.key, t.verdict, t.findings, t.not_run, t.seconds, t.calls]
-            for seed, run in zip(seeds, runs, strict=True)
-            for t in run
-        ]
-        options.save.write_text(json.dumps(saved, indent=1))
-    rows = list(counts(runs[0]))
-    if len(runs) > 1:
-        differing = unsteady(runs)
-        for key in differing:
-            print(f"another verdict under another seed: {key}")
-        rows.append(("another verdict among the seeds", _share(len(differing), len(runs[0]))))
+    several = steadiness(found)
+    print(*(f"differs: {one}" for one in several if len(set(one.codes)) > 1), sep="\n")
+    rows = [*counts(first), *steady_rows(several)]
     shown = [("", f"{options.half} half, inputs {options.inputs}"), *rows]
     print()
     if options.markdown:

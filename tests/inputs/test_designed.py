@@ -281,6 +281,29 @@ def test_values_lie_on_both_sides_of_every_threshold():
     assert values.unique().numel() == 12
 
 
+@pytest.mark.parametrize("count", [4, 12, 13, 24, 60])
+@pytest.mark.parametrize("marks", [[0.1], [0.5], [0.1, 0.9], [1e-6], [1.0, -1.0], [0.0, 6.0]])
+@pytest.mark.parametrize("domain", ["all reals", "positive", "between 0 and 1"])
+def test_no_value_is_at_a_threshold_or_at_its_mirror_image(domain, marks, count):
+    kept = [mark for mark in marks if domain == "all reals" or 0.0 < mark < 1.0]
+    given = sample(torch.rand(count, dtype=torch.float64), x=domain)
+    for found in around(op_of(pooled), given, kept):
+        (values,) = found.sample.args
+        for mark in kept:
+            assert float((values.abs() - abs(mark)).abs().min()) > 0.01 * abs(mark)
+            assert bool((values < mark).any() & (values > mark).any())
+        if domain == "all reals":
+            assert bool((values != 0).all())
+
+
+def test_no_value_is_within_an_epsilon_of_zero_but_some_are_within_a_larger_threshold():
+    for count in (4, 12, 60):
+        given = sample(torch.rand(count, dtype=torch.float64), x="all reals")
+        (epsilon,), (larger,) = (list(around(op_of(pooled), given, [m])) for m in (0.1, 1.0))
+        assert float(epsilon.sample.args[0].abs().min()) > 0.1
+        assert bool((larger.sample.args[0].abs() < 1.0).any())
+
+
 @pytest.mark.parametrize(("domain", "count"), [("all reals", 4), ("positive", 2), ("rows", 0)])
 def test_values_stay_in_their_domain(domain, count):
     found = list(other_values(op_of(pooled), sample(randn(3, 4), x=domain)))

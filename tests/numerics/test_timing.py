@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from gradlint.numerics import timing as _timing
@@ -15,7 +13,7 @@ class Called:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *seconds: float) -> None:
         self.now, self.seconds = 0.0, list(seconds)
-        monkeypatch.setattr(_timing, "time", SimpleNamespace(perf_counter=lambda: self.now))
+        monkeypatch.setattr(_timing, "had_seconds", lambda: self.now)
 
     def __call__(self) -> None:
         self.now += self.seconds.pop(0)

@@ -8,11 +8,11 @@ largest 32-bit index, and every block must still be the same.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field, replace
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.experiments.baseline_comparison import share_of
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
@@ -91,9 +91,9 @@ def run_beyond_limit(subject: Subject, *, limit: int = INDEX_LIMIT, free_bytes: 
             f"{free_bytes / 2**30:.0f} GiB are free"
         )
     many = min(MANY, max(FEW, repeats // 4))
-    started = time.perf_counter()
+    started = had_seconds()
     tried = _run_tiled(subject, many)
-    call_s = (time.perf_counter() - started) * repeats / many
+    call_s = (had_seconds() - started) * repeats / many
     if tried.raised is not None or tried.wrong:
         return TiledRun(reason=f"already {many} repetitions differ, before an index can overflow")
     if call_s > LONGEST_S:

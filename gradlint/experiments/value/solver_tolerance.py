@@ -11,13 +11,13 @@ disagreement.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 
+from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
@@ -236,9 +236,9 @@ def _run(
     watched = problem.through(lambda invoke: invoke)
     watched.put(dict(enumerate(problem.values() if values is None else values)))
     watched.surroundings, watched.patience = (lambda: mode), None
-    started = time.perf_counter()
+    started = had_seconds()
     outputs = watched.forward()
-    return mode.calls, outputs, time.perf_counter() - started
+    return mode.calls, outputs, had_seconds() - started
 
 
 def _change(before: Sequence[Output], after: Sequence[Output]) -> float | None:
