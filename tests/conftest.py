@@ -22,17 +22,51 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from gradlint.cli.entry import main
 from gradlint.running import server as _server
 
+HERE = Path(__file__).parent
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Read when torch is imported. Threads of several processes that wait for one another on the
     # same cores cost many times what they save; gradlint's own workers have one each too.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+#: Files that take longest, which begin first, so that no process is left with one of them at the
+#: end. Those that need what another one builds stand apart from it: none waits for the other.
+LONGEST = (
+    "kernels/test_emulated_kernels.py",
+    "test_examples.py",
+    "native/test_extension.py",
+    "running/test_signals.py",
+    "kernels/test_planted_faults.py",
+    "running/test_hostile.py",
+    "running/test_confirming.py",
+    "running/test_supervision.py",
+    "running/test_attacks.py",
+    "overrides/test_overrides.py",
+    "benchmarks/test_planted_bugs.py",
+    "benchmarks/test_operator_database.py",
+    "kernels/test_emulated_specs.py",
+    "kernels/test_emulation.py",
+    "benchmarks/test_user_operators.py",
+    "kernels/test_batch_norm.py",
+    "kernels/test_faulty_twins.py",
+    "running/test_confinement.py",
+    "cli/test_check_command.py",
+)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """With ``-n``, each process gets one run of modules: what a module sets up is made once, and
-    none waits for what another builds."""
+    """With ``-n``, a file runs in one process: what a module sets up, often a run over dozens of
+    operators, is made once."""
     if getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "worksteal"
+        config.option.dist = "loadfile"
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, all others in their order."""
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_collection_finish() -> None:

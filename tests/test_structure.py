@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONGEST
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -126,3 +128,8 @@ def test_what_every_command_needs_is_light(module: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_the_files_that_begin_first_are_there() -> None:
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
+    assert len(set(LONGEST)) == len(LONGEST)

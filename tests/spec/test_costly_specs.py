@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import cProfile
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -64,31 +63,50 @@ COSTLY = {
 MOST_CALLS = 20_000_000
 
 
+#: Seconds between two counts.
+LOOK_SECONDS = 1.0
+
+
 class TooMuchWork(Exception):
     """More calls were made than allowed."""
 
 
 @contextmanager
 def at_most(calls: int) -> Iterator[None]:
-    """Ends what is run inside with :class:`TooMuchWork` at its ``calls``-th call, in Python or C.
+    """What is run inside makes at most ``calls`` calls, in Python or C.
 
-    The same on every machine, however busy, which no clock is.
+    The same on every machine, however busy, which no clock is: one only tells when to count, so
+    that what goes on for ever is ended with :class:`TooMuchWork` too.
     """
-    left = calls
+    counter = cProfile.Profile()
 
-    def count(_: FrameType, event: str, __: Any) -> None:
-        nonlocal left
-        left -= event in ("call", "c_call")
-        if left < 0:
-            sys.setprofile(None)
+    def count(*_: object) -> None:
+        made = sum(entry.callcount for entry in counter.getstats())
+        if made > calls:
             raise TooMuchWork(f"more than {calls:,} calls")
 
-    before = sys.getprofile()
-    sys.setprofile(count)
+    before = signal.signal(signal.SIGALRM, count)
+    signal.setitimer(signal.ITIMER_REAL, LOOK_SECONDS, LOOK_SECONDS)
     try:
-        yield
+        with counter:
+            yield
     finally:
-        sys.setprofile(before)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    count()
+
+
+def call(times: int) -> None:
+    for _ in range(times):
+        abs(1)
+
+
+def test_calls_are_counted_meanwhile_and_at_the_end() -> None:
+    with at_most(10_000):
+        call(9_000)
+    for times in (10_001, 10**15):
+        with pytest.raises(TooMuchWork), at_most(10_000):
+            call(times)
 
 
 @pytest.mark.parametrize("name", COSTLY)

@@ -144,12 +144,14 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("fail", [_raised(subject)])
     if attempt.map is None or attempt.decision is None:
         return skipped(attempt.reason)
-    judged = _judge(subject, attempt, attempt.decision, attempt.map.names)
     if DIFFERS in subject.first_order.verdicts:
         # A backward that runs through the op itself inherits the fault of the first order; and the
         # derivative of a wrong gradient is not a second derivative of forward.
-        also = "" if judged.findings else "double backward is the derivative of backward, but "
+        places = range(len(attempt.decision.verdicts))
+        faulty = any(_faulty(attempt, attempt.decision, place) for place in places)
+        also = "" if faulty else "double backward is the derivative of backward, but "
         return skipped(f"{also}the first-order gradient is wrong: see GL401")
+    judged = _judge(subject, attempt, attempt.decision, attempt.map.names)
     agrees = not judged.findings and DIFFERS not in attempt.decision.verdicts
     if agrees and not subject.op.intent.surrogate:
         judged.findings += _asymmetric(subject)
@@ -173,17 +175,27 @@ def _judge(
         verdict, name = decision.verdicts[place], names[item.index]
         if item.index in decision.notes:
             judged.notes.append(f"{name}: {decision.notes[item.index]}")
-        unmeasured = not item.pairs and item.resolution == float("inf")
+        faulty = _faulty(attempt, decision, place)
         if verdict == DIFFERS:
-            if not is_lost(attempt, item.index):  # else GL502 reports it
+            if faulty:
                 judged.findings.append(_wrong(subject, place))
-        elif unmeasured and _broken(attempt, item.index):
+        elif faulty:
             judged.findings.append(_not_finite(subject, item.index))
         elif verdict == UNSURE:
             judged.unsure.append(name)
         else:
             judged.resolutions.append(decision.resolution_of(item.index))
     return judged
+
+
+def _faulty(attempt: SecondOrderAttempt, decision: Decision, place: int) -> bool:
+    """Whether there is a finding on a value: its second derivative differs, or is not finite where
+    it could not be measured."""
+    item = decision.judgement.inputs[place]
+    if decision.verdicts[place] == DIFFERS:
+        return not is_lost(attempt, item.index)  # else GL502 reports it
+    unmeasured = not item.pairs and item.resolution == float("inf")
+    return unmeasured and _broken(attempt, item.index) > 0
 
 
 def _broken(attempt: SecondOrderAttempt, position: int) -> int:

@@ -54,7 +54,11 @@ def _bindings(right: Recipe) -> list[Path]:
     workplace = right.folder() / "build"
     known = read_json(workplace / "inputs.json")
     assert right.tree is not None
-    if any(known.get(str(path)) != digest_of_file(path) for path in tree_files(right.tree)):
+    # By name: an equal tree elsewhere, another checkout's, may have been compiled.
+    compiled_from = {(Path(path).name, digest) for path, digest in known.items()}
+    if any(
+        (path.name, digest_of_file(path)) not in compiled_from for path in tree_files(right.tree)
+    ):
         build(right, force=True)  # the objects are those of another state of the sources
     objects = [workplace / f"{Path(source).stem}.o" for source in right.sources]
     assert all(path.is_file() for path in objects)

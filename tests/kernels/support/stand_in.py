@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,14 @@ torch.ops.load_library({library!r})
 
 
 def checked(
-    library: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: object
+    library: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    specs: Sequence[Path] = (),
+    **settings: object,
 ) -> dict[str, TargetReport]:
-    """Spec → its report in float64; ``settings`` are further fields of :class:`Settings`."""
+    """Name of a spec, default all → its report in float64; ``settings`` are further fields of
+    :class:`Settings`."""
     (folder / "stand_in.py").write_text(MODULE.format(library=str(library)))
     monkeypatch.syspath_prepend(folder)
     chosen = Settings(
@@ -36,7 +42,7 @@ def checked(
         imports=("stand_in",),
         **settings,  # type: ignore[arg-type]
     )
-    specs = sorted(specs_root().glob("*.yaml"))
+    specs = specs or sorted(specs_root().glob("*.yaml"))
     result = execute([str(path) for path in specs], chosen)
     assert (result.usage, result.internal) == ([], [])
     return {path.stem: report for path, report in zip(specs, result.report.targets, strict=True)}
