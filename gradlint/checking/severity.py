@@ -168,7 +168,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "a parameter is exactly zero or extremely large there, which training hardly meets",
+        "a parameter is exactly zero there, or it or the logarithm of a scale is extremely large",
         lambda g: g.explained == "parameter",
     ),
     Reason(

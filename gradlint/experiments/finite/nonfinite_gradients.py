@@ -17,6 +17,7 @@ from gradlint.experiments.finite.extremes import (
     without_special,
 )
 from gradlint.experiments.finite.poles import divided_by_zeros
+from gradlint.experiments.finite.special_values import is_log_of_scale
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedDerivatives
@@ -178,10 +179,12 @@ def _with_own_parameters(
     extreme: ExtremePoint,
     findings: list[Finding],
 ) -> list[Finding]:
-    """``findings`` at large magnitudes; those that are not there with a module's parameters as they
-    are, and data as large, are explained by that: data come in any unit, and training moves a
-    parameter that starts near one, as the logarithm of a temperature, nowhere near 10000."""
-    own = _parameters(subject)
+    """``findings`` at large magnitudes; those that are not there with a module's parameters and
+    logarithms of scales as they are, and data as large, are explained by that: data come in any
+    unit, and training moves a parameter that starts near one, as the logarithm of a temperature,
+    nowhere near 10000."""
+    logs = [k for k, item in enumerate(subject.problem.inputs) if is_log_of_scale(item.name)]
+    own = {*_parameters(subject), *logs}
     if extreme.name != "large" or not findings or not own:
         return findings
     instead = without_special(subject, extreme, own)

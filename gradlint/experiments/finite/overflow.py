@@ -10,14 +10,13 @@ far more than the inputs, and otherwise than backward says, since an iteration d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from gradlint.experiments.finite.extremes import ranges_of
-from gradlint.experiments.finite.special_values import saturated
+from gradlint.experiments.finite.special_values import is_log_of_scale, saturated
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import dense, real_dot, widened
@@ -39,13 +38,6 @@ OF_SCALES = {
     torch.bfloat16: (20.0, 40.0),
     torch.float16: (2.0, 4.5),
 }
-
-#: Names of logarithms of scales; not those of probabilities, weights and potentials, which are
-#: meant to be any numbers.
-_LOG_OF_SCALE = re.compile(
-    r"(?i)(?:log|ln)_?(?:scale|sigma|std|stddev|sd|var|variance|rate|prec|precision|temp|temperature"
-    r"|tau|kappa|lambda|lam|dispersion|concentration|df|nu|dt|step|theta|length_?scale)s?(?:_\w+)?"
-)
 
 #: Factor of the smaller magnitudes at which the op is run too where it does not accept float64.
 SMALLER = 0.3
@@ -116,8 +108,7 @@ def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
     for position, (value, allowed) in enumerate(
         list(zip(low.values(), ranges, strict=True))[:MOST_INPUTS]
     ):
-        name = low.inputs[position].name.rpartition(".")[2]
-        of_scale = _LOG_OF_SCALE.fullmatch(name) is not None
+        of_scale = is_log_of_scale(low.inputs[position].name)
         magnitudes = (OF_SCALES if of_scale else MAGNITUDES).get(value.dtype)
         if magnitudes is None or not value.numel() or allowed.rows:
             continue

@@ -7,6 +7,7 @@ replaced that their range allows, or None where nothing would change.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,14 @@ MOST_PLACES = 6
 USUAL_BOUNDS = (1.0, -1.0, 0.5)
 
 
+#: Names of logarithms of scales; not those of probabilities, weights and potentials, which are
+#: meant to be any numbers.
+_LOG_OF_SCALE = re.compile(
+    r"(?i)(?:log|ln)_?(?:scale|sigma|std|stddev|sd|var|variance|rate|prec|precision|temp|temperature"
+    r"|tau|kappa|lambda|lam|dispersion|concentration|df|nu|dt|step|theta|length_?scale)s?(?:_\w+)?"
+)
+
+
 @dataclass(frozen=True)
 class SpecialElement:
     """One special element: flat index ``element`` of input ``position``, and what is special about
@@ -40,6 +49,12 @@ class SpecialElement:
     words: str
     value: float
     twin: int | None = None
+
+
+def is_log_of_scale(name: str) -> bool:
+    """Whether an input of that name is the logarithm of a scale: of a positive number that the op
+    computes with, so that its exp is no number that anybody has long before it overflows."""
+    return _LOG_OF_SCALE.fullmatch(name.rpartition(".")[2]) is not None
 
 
 def zeros(

@@ -928,11 +928,16 @@ def test_extreme_values_of_a_parameter_are_information(probed: Callable[..., Out
         "x": ("info", "parameter"),
         "log_tau": ("info", "parameter"),
     }
-    # As an argument, it may be data; and data that overflow are no matter of the parameter.
+    # So are those of an argument that is the logarithm of a scale by its name. Another one may be
+    # data; and data that overflow are no matter of the parameter.
     log_tau = torch.tensor([-0.3, 0.2, -0.1, 0.4])
     assert loudness(probed(GL302, Softened, X, log_tau)) == {
+        "x": ("info", "parameter"),
+        "log_tau": ("info", "parameter"),
+    }
+    assert loudness(probed(GL302, lambda x, h: Softened.apply(x, h), X, log_tau)) == {
         "x": ("warning", None),
-        "log_tau": ("warning", None),
+        "h": ("warning", None),
     }
     found = loudness(probed(GL302, FaultySoftener(), X))
     assert found == {"x": ("warning", None), "log_tau": ("info", "parameter")}
